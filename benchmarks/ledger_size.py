@@ -35,12 +35,14 @@ from racebot.chat.people import Person
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import leaderboard_report, top_players
+from racebot.queries.listing import Listing
+from racebot.queries.player import player_report
+from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import DEFAULT_MODEL
-from racebot.standings import queries
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 
@@ -173,14 +175,14 @@ def _chat(
 
 def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Iterator[tuple[str, str]]:
     def report(player: str) -> Callable[[], object]:
-        return lambda: queries.player_report(ledger, player, lambda _: LISTING)
+        return lambda: player_report(ledger, player, lambda _: LISTING)
 
     middling = world.names[len(world.names) // 2]
-    yield "leaderboard, whole, as data", timed(lambda: queries.leaderboard_report(ledger, board, LISTING), 3)
-    yield "leaderboard, first 10", timed(lambda: queries.top_players(ledger, board, LISTING, 10), 100)
+    yield "leaderboard, whole, as data", timed(lambda: leaderboard_report(ledger, board, LISTING), 3)
+    yield "leaderboard, first 10", timed(lambda: top_players(ledger, board, LISTING, 10), 100)
     yield "player, with the last 20 races", timed(report(middling), 100)
     yield "the busiest player likewise", timed(report(world.names[0]), 100)
-    yield "race, explained", timed(lambda: queries.race_report(ledger, name), 20)
+    yield "race, explained", timed(lambda: race_report(ledger, name), 20)
 
 
 # As commands

@@ -30,6 +30,7 @@ import numpy as np
 from support import CATEGORY, GOAL, people, race
 
 from racebot.ledger.store import Ledger
+from racebot.queries.races import latest_races
 from racebot.races.result import RaceResult
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
@@ -199,7 +200,7 @@ def main() -> None:
             (board,) = ledger.leaderboards()
             races = ledger.rated_count(board)
             players = [standing.player for standing in ledger.standings(board)]
-            sixths = [ledger.pages.races(board.key, 1, races - races * part // 6)[0] for part in (1, 3, 5)]
+            sixths = [latest_races(ledger, board.key, 1, races - races * part // 6)[0] for part in (1, 3, 5)]
         print(f"{len(players)} players, {races} races; the busiest player has {BUSY_RACES}")
         popular = [
             "/",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from racebot.chat.commands import Command
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.pair import opponent_rank
 from racebot.settings.model import Settings
 from racebot.web.site.addresses import RACE, SEARCH, BoardAddress, board_addresses
 
@@ -25,7 +26,7 @@ def comparison_page(
     address = _address(settings, ledger, board)
     if address is None or any(map(ledger.orders.is_hidden, (player, other))):
         return None
-    index = ledger.pages.opponent_rank(board.key, player, other)
+    index = opponent_rank(ledger, board.key, player, other)
     return f"{settings.pages_url}/{address.comparison(player, other, index or 0)}"
 
 

@@ -25,11 +25,11 @@ from racebot.ledger.live import (
 )
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.thread import RunOnLedger
+from racebot.queries.odds import forecasts
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, shown_names
 from racebot.racetime.payload import Race
-from racebot.standings.queries import forecasts
 from racebot.standings.rater import current_states
 from racebot.standings.settle import Preview, Settler
 from racebot.telemetry.troubles import Troubles

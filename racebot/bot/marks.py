@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from racebot.chat.rating_message import Marks
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings.queries import Listing, new_places
+from racebot.queries.leaderboard import new_places
+from racebot.queries.listing import Listing
 from racebot.standings.settle import RatedRace
 
 MARKED_PLACES = 20

@@ -22,9 +22,9 @@ from racebot.ledger.outbox import Delivery, InfoBody, Message, MetaBody
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings.queries import Listing
 from racebot.standings.settle import RatedRace, Settler
 from racebot.telemetry import metrics
 

@@ -12,9 +12,10 @@ from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import listed_count
+from racebot.queries.listing import Listing
 from racebot.standings.plans import Plans
 from racebot.standings.proposals import proposals
-from racebot.standings.queries import Listing, listed_count
 
 
 @dataclass(frozen=True, slots=True)

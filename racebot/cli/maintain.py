@@ -27,7 +27,9 @@ from racebot.cli.tables import NO_BOARDS
 from racebot.ledger import backup
 from racebot.ledger.rows import RESTORE, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings import queries, verify as verification
+from racebot.queries.leaderboard import listed_count
+from racebot.queries.listing import Listing
+from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
 from racebot.standings.prepare import Preparer
 from racebot.standings.reconcile import apply_checked_plans
@@ -50,7 +52,7 @@ def verify(database: Database = None) -> None:
             with _progress(ledger, board) as advance:
                 found = verification.verify(ledger, board, advance)
             problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
-            players = queries.listed_count(ledger, board, queries.Listing())
+            players = listed_count(ledger, board, Listing())
             tell(f"{board.name}: {counted(ledger.rated_count(board), 'race')}, {counted(players, 'player')}")
         problems = [Problem(text, RESTORE) for text in check.result()] + problems
     for problem in problems[:20]:

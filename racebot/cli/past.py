@@ -21,9 +21,10 @@ from racebot.cli.refit import offer_fits
 from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import MOVERS_WINDOW, biggest_movers, leaderboard_report, listed_count
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
-from racebot.standings import backfill as past, queries
+from racebot.standings import backfill as past
 from racebot.standings.carry_over import require_sources, unknown_sources
 from racebot.standings.reconcile import apply_checked_plans, apply_plans
 from racebot.standings.settle import MergeReport, Settler
@@ -74,7 +75,7 @@ def rate_past_races(
         _tell_merge(report)
     for board in ledger.leaderboards():
         show_best(ledger, board, settings)
-        tables.print_movers(console, queries.biggest_movers(ledger, board), queries.MOVERS_WINDOW.days)
+        tables.print_movers(console, biggest_movers(ledger, board), MOVERS_WINDOW.days)
 
 
 async def _backfill(
@@ -156,5 +157,5 @@ def _tell_merge(report: MergeReport) -> None:
 def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
     """Print the first places of a leaderboard."""
     listing = settings.listing(board)
-    best = queries.leaderboard_report(ledger, board, listing, limit=count)
-    tables.print_leaderboard(console, best, queries.listed_count(ledger, board, listing))
+    best = leaderboard_report(ledger, board, listing, limit=count)
+    tables.print_leaderboard(console, best, listed_count(ledger, board, listing))

@@ -16,7 +16,9 @@ from racebot.cli.common import (
     print_json,
 )
 from racebot.cli.options import Database
-from racebot.standings import queries
+from racebot.queries.leaderboard import leaderboard_report, listed_count
+from racebot.queries.player import player_report
+from racebot.queries.race import race_report
 
 
 @app.command("leaderboard")
@@ -33,12 +35,12 @@ def show_leaderboards(
     with open_ledger(database) as (settings, ledger):
         boards = [(board, settings.listing(board)) for board in chosen_boards(ledger, name)]
         reports = [
-            queries.leaderboard_report(
+            leaderboard_report(
                 ledger, board, listing, provisional_races=settings.provisional_races, limit=limit
             )
             for board, listing in boards
         ]
-        listed = [queries.listed_count(ledger, board, listing) for board, listing in boards]
+        listed = [listed_count(ledger, board, listing) for board, listing in boards]
     if as_json:
         print_json(reports)
         return
@@ -60,7 +62,7 @@ def show_player(
     Example: racebot player Alice
     """
     with open_ledger(database) as (settings, ledger):
-        report = queries.player_report(
+        report = player_report(
             ledger, name, settings.listing, provisional_races=settings.provisional_races, limit=limit
         )
     if as_json:
@@ -82,7 +84,7 @@ def show_race(
     Example: racebot race smr/curious-midfast-0534
     """
     with open_ledger(database) as (_, ledger):
-        report = queries.race_report(ledger, name)
+        report = race_report(ledger, name)
     if as_json:
         print_json(report)
     else:

@@ -18,9 +18,10 @@ from racebot.cli.common import cannot_listen, console, tell
 from racebot.cli.options import need_web
 from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import leaderboard_report
+from racebot.queries.listing import Listing
 from racebot.settings import model
 from racebot.settings.model import Settings
-from racebot.standings import queries
 from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")
@@ -123,7 +124,7 @@ def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model
     where.print()
     with Ledger.open_to_read(database) as ledger:
         for board in ledger.leaderboards():
-            report = queries.leaderboard_report(ledger, board, queries.Listing(), limit=SHOWN_PLAYERS)
+            report = leaderboard_report(ledger, board, Listing(), limit=SHOWN_PLAYERS)
             tables.print_leaderboard(where, report, report.everybody)
     command = f"{Path(sys.argv[0])} web --database {database}"
     where.print(f"\nAll players and races as pages: {command}", markup=False, soft_wrap=True)

@@ -18,8 +18,10 @@ from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.bot.status import Status
+    from racebot.queries.leaderboard import LeaderboardReport, Mover
+    from racebot.queries.player import PlayerReport
+    from racebot.queries.race import RaceOnBoard, RaceReport
     from racebot.standings.proposals import Proposal, ProposalEffect
-    from racebot.standings.queries import LeaderboardReport, Mover, PlayerReport, RaceOnBoard, RaceReport
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
 STATUS_LINES = 20
@@ -199,7 +201,7 @@ def print_race(console: Console, report: RaceReport) -> None:
 
 def _print_entrants(console: Console, board: RaceOnBoard) -> None:
     """Print what a race did to each entrant, with the reasons beside the figures or below them."""
-    from racebot.standings.queries import RatedEntrant  # noqa: PLC0415 - loaded with the report
+    from racebot.queries.race import RatedEntrant  # noqa: PLC0415 - loaded with the report
 
     beside = console.width >= REASONS_BESIDE
     headings = (">", "Player", ">Points", ">Change", ">Expected", ">Actual")

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Annotated
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.rows import moment_of
@@ -38,30 +37,38 @@ READ_TIMEOUT = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LiveEntrant:
-    """An entrant of a live room, with the rating on one leaderboard."""
+    """An entrant of a live room, with the rating on one leaderboard.
+
+    Attributes:
+        finish_time: in seconds.
+        new: whether the player has not raced on this leaderboard yet.
+        win_chance: before the race; None in team races.
+        finish_chance: before the race; None if the model has none.
+        after: points once the race is recorded; None before its end.
+        change: change once the race is recorded; None before its end.
+    """
 
     id: str
     name: str
     status: EntrantStatus
     place: int | None
-    finish_time: Annotated[float | None, Field(description="Seconds")]
+    finish_time: float | None
     points: int
-    new: Annotated[bool, Field(description="True before the player's first race on this leaderboard")]
-    win_chance: Annotated[
-        float | None, Field(description="Chance to win, before the race; null in team races")
-    ]
-    finish_chance: Annotated[
-        float | None, Field(description="Chance to finish, before the race; null if the model has none")
-    ]
-    after: Annotated[int | None, Field(description="Points once the race is recorded; null before its end")]
-    change: Annotated[int | None, Field(description="Change once the race is recorded; null before its end")]
+    new: bool
+    win_chance: float | None
+    finish_chance: float | None
+    after: int | None
+    change: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class LiveBoard:
-    """A live room on one leaderboard: finishers by place, racers by their chance to win, then forfeits."""
+    """A live room on one leaderboard: finishers by place, racers by their chance to win, then forfeits.
 
-    board: Annotated[str | None, Field(description="The leaderboard's id; null before its first race")]
+    `board` is the leaderboard's id, None before its first race.
+    """
+
+    board: str | None
     leaderboard: str
     entrants: tuple[LiveEntrant, ...]
 
@@ -73,7 +80,7 @@ class LiveRoom:
     race: str
     category: str
     goal: str
-    status: Annotated[str, Field(description="The site's status, such as `open` or `in_progress`")]
+    status: str
     opened_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None

@@ -6,16 +6,16 @@ are stored with the orders applied: forgotten names are erased, and merged accou
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
-from racebot.ledger.entrants import start_of
 from racebot.ledger.players import Player, Players
 from racebot.ledger.profiles import Profiles
-from racebot.ledger.rows import damaged_race, moment_of
+from racebot.ledger.rows import moment_of, result_of
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
 from racebot.text.format import exact_time
 
@@ -199,13 +199,7 @@ class Orders:
         Raises:
             DamagedRaceError: one of these results cannot be read.
         """
-        for name, text, fingerprint in self._connection.rows(
-            "SELECT name, result, fingerprint FROM races WHERE instr(result, ?)", start_of(player)
-        ):
-            try:
-                result = RaceResult.from_json(text)
-            except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-                raise damaged_race(name, "cannot be read") from None
+        for name, result, fingerprint in self._results_with(player):
             amended = self.amended(result)
             intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
             self._connection.races_written.add(name)
@@ -225,11 +219,21 @@ class Orders:
             Profiles(self._connection).remove(player)
 
     def races_with(self, player: str) -> list[str]:
-        """Return the names of all stored races with this player, rated or not."""
+        """Return the names of all stored races with this player, rated or not.
+
+        Raises:
+            DamagedRaceError: one of their results cannot be read.
+        """
+        return [name for name, _, _ in self._results_with(player)]
+
+    def _results_with(self, player: str) -> list[tuple[str, RaceResult, str]]:
+        """Return the name, result and stored fingerprint of all races with this player, by name."""
         rows = self._connection.rows(
-            "SELECT name FROM races WHERE instr(result, ?) ORDER BY name", start_of(player)
+            "SELECT name, result, fingerprint FROM races WHERE instr(result, ?) ORDER BY name",
+            json.dumps(player, ensure_ascii=False),
         )
-        return [row[0] for row in rows]
+        found = [(row[0], result_of(row[0], row[1]), row[2]) for row in rows]
+        return [each for each in found if player in {e.user_id for e in each[1].entrants}]
 
     def leaderboards_with(self, player: str) -> set[int]:
         """Return the keys of the leaderboards that a player is on or carried a rating into."""

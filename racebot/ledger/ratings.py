@@ -15,17 +15,14 @@ from racebot.ledger.rows import (
     Leaderboard,
     Position,
     RatedRow,
-    StoredRace,
     as_int,
     as_text,
     changes_of,
     moment_of,
-    race_of,
     state_text,
     states_of,
 )
 from racebot.races.change import Change, State
-from racebot.text.format import exact_time
 
 _LAST = 2**63 - 1
 """No sequence number is larger."""
@@ -217,42 +214,6 @@ class Ratings(Connection):
             )
 
     # Changes
-
-    def history(self, board: Leaderboard, player: str, limit: int) -> list[tuple[StoredRace, Change]]:
-        """Return a player's last races on a leaderboard with the player's changes, newest first."""
-        rows = self.rows(
-            "SELECT changes.*, races.* FROM changes INDEXED BY changes_by_player"
-            " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
-            " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT ?",
-            board.key,
-            player,
-            limit,
-        )
-        return list(zip(map(race_of, rows), changes_of(rows), strict=True))
-
-    def changes_since(self, board: Leaderboard, moment: datetime) -> list[Change]:
-        """Return the changes of races that ended at or after a given time, in the leaderboard's order."""
-        rows = self.rows(
-            "SELECT changes.* FROM rated CROSS JOIN races ON races.name = rated.race"
-            " CROSS JOIN changes USING (leaderboard, sequence)"
-            " WHERE rated.leaderboard = ? AND races.ended_at >= ? ORDER BY sequence, player",
-            board.key,
-            exact_time(moment),
-        )
-        return changes_of(rows)
-
-    def meetings(self, board: Leaderboard, player: str, other: str) -> list[tuple[int | None, int | None]]:
-        """Return the places of two players in every race of a leaderboard that both entered, in order."""
-        rows = self.rows(
-            "SELECT mine.place AS place, theirs.place AS their_place"
-            " FROM changes AS mine INDEXED BY changes_by_player"
-            " CROSS JOIN changes AS theirs USING (leaderboard, sequence)"
-            " WHERE mine.leaderboard = ? AND mine.player = ? AND theirs.player = ? ORDER BY sequence",
-            board.key,
-            player,
-            other,
-        )
-        return [(row["place"], row["their_place"]) for row in rows]
 
     def states_before(self, board: Leaderboard, moment: datetime) -> dict[str, State]:
         """Return each player's state after all races of a leaderboard that count before a given time."""

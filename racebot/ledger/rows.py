@@ -233,12 +233,19 @@ def race_of(row: sqlite3.Row) -> StoredRace:
     Raises:
         DamagedRaceError: its result cannot be read.
     """
-    name = row["name"]
+    return _race_of(row, result_of(str(row["name"]), row["result"]))
+
+
+def result_of(name: str, text: str) -> RaceResult:
+    """Return the stored result of the race with a name.
+
+    Raises:
+        DamagedRaceError: it cannot be read.
+    """
     try:
-        result = RaceResult.from_json(row["result"])
+        return RaceResult.from_json(text)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        raise damaged_race(str(name), "cannot be read") from None
-    return _race_of(row, result)
+        raise damaged_race(name, "cannot be read") from None
 
 
 def damaged_race(name: str, problem: str) -> DamagedRaceError:

@@ -43,53 +43,6 @@ class Standings(Connection):
         row = self.row(f"{_SELECT} AND player = ?", board.key, player)
         return None if row is None else standing_of(row)
 
-    def top(self, board: Leaderboard, *, finishes: int, since: datetime | None, limit: int) -> list[Standing]:
-        """Return the best players with at least `finishes` finishes and a race since `since`, best first."""
-        rows = self.rows(
-            "SELECT standings.*, players.name AS name, 0 AS hidden"
-            " FROM standings INDEXED BY standings_by_rating"
-            " CROSS JOIN shown_players AS players ON players.id = player"
-            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-            " AND player NOT IN (SELECT player FROM hidden_players)"
-            " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
-            board.key,
-            finishes,
-            exact_time(since) if since else "",
-            limit,
-        )
-        return list(map(standing_of, rows))
-
-    def listed(
-        self, board: Leaderboard, *, finishes: int, since: datetime | None, above: float = float("inf")
-    ) -> tuple[int, int]:
-        """Count players with at least `finishes` finishes and a race since `since`.
-
-        Returns:
-            The number of them rated above `rating`, and the number of all.
-        """
-        row = self.rows(
-            "SELECT coalesce(sum(rating > ?), 0) AS above, count(*) AS listed"
-            " FROM standings INDEXED BY standings_by_rating"
-            " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-            " AND player NOT IN (SELECT player FROM hidden_players)",
-            above,
-            board.key,
-            finishes,
-            exact_time(since) if since else "",
-        )[0]
-        return as_int(row["above"]), as_int(row["listed"])
-
-    def listed_points(self, board: Leaderboard, *, finishes: int, since: datetime | None) -> list[int]:
-        """Return the points of the players that `listed` counts."""
-        rows = self.rows(
-            "SELECT points FROM standings WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-            " AND player NOT IN (SELECT player FROM hidden_players)",
-            board.key,
-            finishes,
-            exact_time(since) if since else "",
-        )
-        return [as_int(row["points"]) for row in rows]
-
     def latest_race(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard ended, None if there is none."""
         at = self.value("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)

@@ -11,9 +11,7 @@ from typing import Self
 from sqlite_utils.db import Database
 
 from racebot.ledger.backfills import Backfills
-from racebot.ledger.careers import Careers
 from racebot.ledger.database import connect, connect_to_read
-from racebot.ledger.history import PageQueries
 from racebot.ledger.leaderboards import Leaderboards
 from racebot.ledger.masking import mask_hidden_players
 from racebot.ledger.orders import Orders
@@ -22,7 +20,6 @@ from racebot.ledger.pending_races import Pending
 from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.races import Races
-from racebot.ledger.rankings import Rankings
 from racebot.ledger.rewriting import Rewriting
 from racebot.ledger.shadows import Shadows
 from racebot.ledger.standings import Standings
@@ -36,9 +33,6 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
         self.pending = Pending(self)
         self.outbox = Outbox(self)
         self.backfills = Backfills(self)
-        self.pages = PageQueries(self)
-        self.careers = Careers(self)
-        self.rankings = Rankings(self)
         self.players = Players(self)
         self.profiles = Profiles(self)
         self.orders = Orders(self, self.players)

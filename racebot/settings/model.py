@@ -29,10 +29,10 @@ from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.rows import Carry, Leaderboard
+from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"

@@ -6,7 +6,12 @@ import json
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T")
 
 
 def signed(change: int) -> str:
@@ -75,3 +80,8 @@ def _jsonable(value: Any) -> Any:
 def field_names(kind: type) -> tuple[str, ...]:
     """Return the names of a dataclass's fields. Faster than `fields`."""
     return tuple(field.name for field in fields(kind))
+
+
+def with_fields(kind: type[T], record: DataclassInstance, **more: Any) -> T:
+    """Return a dataclass with the fields of another one and more fields, by name."""
+    return kind(**{name: getattr(record, name) for name in field_names(type(record))}, **more)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from racebot.errors import ExportError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings.queries import Listing
+from racebot.queries.listing import Listing
 from racebot.telemetry.collector import uncollected
 from racebot.web.api import csv_files
 from racebot.web.manifest import Group, groups

@@ -15,8 +15,8 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from racebot import __version__
-from racebot.ledger.history import RaceDigest
-from racebot.standings.queries import ListedPlayer
+from racebot.queries.leaderboard import ListedPlayer
+from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import templating
 from racebot.web.html.leaderboard import older_race_pages, race_span
 from racebot.web.html.player import has_opponents_page, has_race_pages, opponent_pages
@@ -112,7 +112,7 @@ def groups(view: LedgerView) -> Iterator[Group]:
     board_groups: list[Group] = []
     on_boards: list[tuple[Board, _BoardTokens]] = []
     for board in view.boards:
-        digests = view.ledger.pages.race_digests(board.key, names)
+        digests = race_digests(view.ledger, board.key, names)
         tokens = _board_tokens(view, board, digests, program, names, profiles)
         everything.append(tokens.everything)
         on_boards.append((board, tokens))
@@ -167,8 +167,7 @@ def _board_tokens(
     siblings = [(each.name, each.address) for each in view.siblings(board)]
     category = view.category_face(board.category)
     settings = _token(program, repr((board.stored, board.address, board.listing, siblings, category)))
-    players = view.report(board).players
-    players.keep()
+    players = view.report(board).players[:]
     listed = {player.id for player in players}
     places = [(player.id, player.place, player.points, names.get(player.id)) for player in players]
     raced: dict[str, list[RaceDigest]] = defaultdict(list)

@@ -14,12 +14,12 @@ from racebot.chat.rate_limit import Limiter
 from racebot.chat.wording import Texts
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.result import EntrantStatus
 from racebot.racetime.frames import ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 
 FINISHED = seen(result("r", "ann bo", recorded=False))

@@ -14,10 +14,10 @@ from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Delivery, Edit, MetaBody, MetaEntry
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})

@@ -41,15 +41,15 @@ from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
+from racebot.queries import explain
+from racebot.queries.listing import Listing
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.payload import parse_race
 from racebot.racetime.tokens import TokenSource
-from racebot.standings import explain
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.telemetry.troubles import Troubles
 

@@ -18,15 +18,16 @@ from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.explain import Explanation, explain_race
+from racebot.queries.listing import Listing
+from racebot.queries.player import last_race
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
-from racebot.standings.explain import Explanation, explain_race
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 
@@ -82,8 +83,9 @@ def points(ledger: Ledger, player: Person) -> int:
 def last_change(ledger: Ledger, player: Person) -> int:
     board = ledger.leaderboard(CATEGORY, GOAL)
     assert board is not None
-    ((_, change),) = ledger.history(board, player.id, 1)
-    return change.points_change
+    last = last_race(ledger, board, player.id)
+    assert last is not None
+    return last[1].points_change
 
 
 # !rating

@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 from racebot.cli import app, tables
 from racebot.cli.commands import COMMANDS, SECTIONS
 from racebot.ledger.store import Ledger
-from racebot.standings import queries
+from racebot.queries.leaderboard import Mover, leaderboard_report
+from racebot.queries.listing import Listing
+from racebot.queries.player import PlayerReport, player_report
+from racebot.queries.race import RaceReport, race_report
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing, PlayerReport, RaceReport
 from racebot.standings.settle import Settler
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
@@ -36,7 +38,7 @@ def reports(ledger: Ledger) -> tuple[PlayerReport, RaceReport]:
         result(RACE.partition("/")[2], "di cy bo ann", after=1),
     ]
     Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(races, "import")
-    return queries.player_report(ledger, "ann", lambda _: EVERYBODY), queries.race_report(ledger, RACE)
+    return player_report(ledger, "ann", lambda _: EVERYBODY), race_report(ledger, RACE)
 
 
 def terminal(width: int, *, colors: bool = True) -> Console:
@@ -107,7 +109,7 @@ def test_no_color_prints_no_color(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("FORCE_COLOR", "1")
     console = Console(file=io.StringIO(), highlight=False)
-    tables.print_movers(console, [queries.Mover("id-ann", "ann", 1000, 1100, 100)], 28)
+    tables.print_movers(console, [Mover("id-ann", "ann", 1000, 1100, 100)], 28)
     assert not re.search(r"\x1b\[3\d", shown(console))
     assert "+100" in shown(console)
 
@@ -117,7 +119,7 @@ def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge(races, "import")
     (board,) = ledger.leaderboards()
     console = terminal(80)
-    tables.print_leaderboard(console, queries.leaderboard_report(ledger, board, Listing(5, 0)))
+    tables.print_leaderboard(console, leaderboard_report(ledger, board, Listing(5, 0)))
     assert "no player listed" in shown(console)
     assert "─" not in shown(console)
 

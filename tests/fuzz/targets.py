@@ -47,11 +47,14 @@ from racebot.chat.wording import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import biggest_movers, leaderboard_report
+from racebot.queries.listing import Listing
+from racebot.queries.race import race_report
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, frames, payload
 from racebot.racetime.room import Recorded, ResultStands, Room
 from racebot.settings import model as settings, sources
-from racebot.standings import backfill, queries
+from racebot.standings import backfill
 from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.text import safe
@@ -314,10 +317,10 @@ def life(data: bytes) -> None:
                 for row in ledger.outbox.of(found.name):
                     _fits(row.message, found)
                 if ledger.race(found.name) is not None:
-                    queries.race_report(ledger, found.name)
+                    race_report(ledger, found.name)
                 for board in ledger.leaderboards():
-                    queries.leaderboard_report(ledger, board, queries.Listing(1, 36_500))
-                    queries.biggest_movers(ledger, board)
+                    leaderboard_report(ledger, board, Listing(1, 36_500))
+                    biggest_movers(ledger, board)
         raise _RollBack
 
 
@@ -332,7 +335,7 @@ def chat(data: bytes) -> None:
     message["user"] = {**user_document("ann"), "name": source.text(), "can_moderate": bool(source.number(2))}
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
-        answers = Answers(settler, Texts(), CommandNames(), lambda _: queries.Listing())
+        answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
         lifecycle = Lifecycle(settler, lambda: NOON)
         limiter = Limiter(3, 10)
         talk = CommandHandler(

@@ -34,9 +34,10 @@ def shown(ledger: Ledger, player: str) -> str:
     return found.shown
 
 
-def test_names_keep_their_order_and_stand_in_for_removed_players(ledger: Ledger) -> None:
+def test_a_removed_player_has_no_name(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann bo"))
-    assert ledger.rankings.names(["id-bo", "id-gone", "id-ann"]) == ["Bo", NO_NAME, "Ann"]
+    names = ledger.players.names(["id-bo", "id-gone", "id-ann"])
+    assert names == {"id-bo": "Bo", "id-gone": NO_NAME, "id-ann": "Ann"}
 
 
 def test_players_are_found_by_id_or_by_name_in_any_case(ledger: Ledger) -> None:

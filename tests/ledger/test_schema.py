@@ -23,6 +23,9 @@ from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import Placing, open_leaderboard, placing_of, top_players
+from racebot.queries.listing import Listing
+from racebot.queries.races import updated_at
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.ratings import registry
@@ -156,8 +159,9 @@ def read_m004(ledger: Ledger) -> None:
     board = ledger.leaderboard("orb", "Old Orb")
     assert board is not None
     assert ledger.latest_race(board) == NOON + timedelta(days=1)
-    assert ledger.listed(board, finishes=1, since=None, above=2.0) == (1, 2)
-    assert [s.name for s in ledger.top(board, finishes=1, since=None, limit=5)] == ["Bo", "Ann"]
+    best = top_players(ledger, board, Listing(1), 5)
+    assert [(place, standing.name) for place, standing in best] == [(1, "Bo"), (2, "Ann")]
+    assert placing_of(ledger, board, best[1][1], Listing(1)) == Placing(2, 2)
 
 
 def fill_m005(database: Database) -> None:
@@ -326,9 +330,11 @@ def fill_m014(database: Database) -> None:
 
 
 def read_m014(ledger: Ledger) -> None:
-    standings = ledger.rankings.after(7, 1)
-    assert standings.players == ("id-ann", "id-bo")
-    assert (standings.finishes, standings.wins) == ((1, 0), (1, 0))
+    (board,) = (each for each in ledger.leaderboards() if each.id == 7)
+    players = open_leaderboard(ledger, board, Listing(), at=NOON + timedelta(days=1)).players
+    assert sorted((row.player, row.finishes, row.wins) for row in players.rows) == [
+        ("id-ann", 1, 1), ("id-bo", 0, 0)
+    ]  # fmt: skip
 
 
 def fill_m015(database: Database) -> None:
@@ -336,7 +342,7 @@ def fill_m015(database: Database) -> None:
 
 
 def read_m015(ledger: Ledger) -> None:
-    assert ledger.pages.updated(7, [1]) == {1: NOON + timedelta(days=1)}
+    assert updated_at(ledger, 7, [1]) == {1: NOON + timedelta(days=1)}
 
 
 def fill_m016(database: Database) -> None:

@@ -22,6 +22,7 @@ from hypothesis import given, settings, strategies as st
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
 from racebot.ledger.rows import Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
+from racebot.queries.player import played_races
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
 
@@ -565,23 +566,6 @@ def test_race_is_removed_if_its_leaderboards_are_rewritten(ledger: Ledger, board
     assert ledger.check() == []
 
 
-def test_history_of_a_player_is_sorted_newest_first(ledger: Ledger, board: Leaderboard) -> None:
-    write(ledger, board, [A, B, C], [])
-    assert [(race.result.name, c) for race, c in ledger.history(board, "id-ann", 9)] == [
-        ("orb/c", C.changes[0]),
-        ("orb/a", A.changes[0]),
-    ]
-    assert [race.result.name for race, _ in ledger.history(board, "id-ann", 1)] == ["orb/c"]
-    assert ledger.history(board, "id-di", 9) == []
-
-
-def test_changes_since_a_moment_are_found(ledger: Ledger, board: Leaderboard) -> None:
-    write(ledger, board, [A, B, C], [])
-    assert list(ledger.changes_since(board, NOON)) == [*A.changes, *C.changes]
-    assert list(ledger.changes_since(board, NOON + timedelta(hours=2))) == list(C.changes)
-    assert list(ledger.changes_since(board, NOON + timedelta(hours=2, microseconds=1))) == []
-
-
 def test_the_latest_race_is_found(ledger: Ledger, board: Leaderboard) -> None:
     assert ledger.latest_race(board) is None
     later = NOON + timedelta(hours=2)
@@ -625,7 +609,7 @@ def test_name_with_invalid_unicode_is_refused(ledger: Ledger, name: str) -> None
 def test_number_over_64_bits_is_refused(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(Leaderboard("orb", "Any Orb", ("Any Orb",), "elo-ffa", {}, "ignore"))
     with pytest.raises(PayloadError):
-        ledger.history(board, "id-ann", 2**63)
+        played_races(ledger, board.key, "id-ann", 2**63)
 
 
 # Read-only access

@@ -12,11 +12,11 @@ from racebot.chat.commands import Command
 from racebot.chat.info_box import InfoPolicy
 from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
+from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.settings.sources import load
 from racebot.standings.carry_over import unknown_sources
-from racebot.standings.queries import Listing
 
 SECRET = "hush-hush-1234"
 

@@ -21,10 +21,19 @@ from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.players import Player
 from racebot.ledger.rows import Carry
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import (
+    Placing,
+    biggest_movers,
+    leaderboard_report,
+    listed_count,
+    placing_of,
+    top_players,
+)
+from racebot.queries.listing import Listing
+from racebot.queries.race import race_report
 from racebot.races.result import NO_NAME, RaceResult
-from racebot.standings import orders, queries
+from racebot.standings import orders
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -57,10 +66,10 @@ def ratings(settler: Settler) -> dict[str, float]:
 
 def listed(settler: Settler) -> list[str]:
     board = board_of(settler)
-    report = queries.leaderboard_report(settler.ledger, board, Listing())
+    report = leaderboard_report(settler.ledger, board, Listing())
     names = [entry.name for entry in report.players]
-    assert [s.name for _, s in queries.top_players(settler.ledger, board, Listing(), 10)] == names
-    assert queries.listed_count(settler.ledger, board, Listing()) == len(names)
+    assert [s.name for _, s in top_players(settler.ledger, board, Listing(), 10)] == names
+    assert listed_count(settler.ledger, board, Listing()) == len(names)
     return names
 
 
@@ -96,12 +105,12 @@ def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> Non
     before = ratings(settler)
     orders.hide(settler, player(settler, "ann"), "asked", LATER)
     assert "Ann" not in listed(settler)
-    assert "Ann" not in {mover.name for mover in queries.biggest_movers(settler.ledger, board_of(settler))}
+    assert "Ann" not in {mover.name for mover in biggest_movers(settler.ledger, board_of(settler))}
     assert ratings(settler) == before
     assert "not listed" in ask(settler, Command.RATING, by="ann")
     assert "Ann" not in ask(settler, Command.LEADERBOARD)
     best = next(s for s in settler.ledger.standings(board_of(settler)) if not s.hidden)
-    assert queries.placing_of(settler.ledger, board_of(settler), best, Listing()) == queries.Placing(1, 3)
+    assert placing_of(settler.ledger, board_of(settler), best, Listing()) == Placing(1, 3)
     assert verify(settler.ledger, board_of(settler)) == []
     orders.unhide(settler, player(settler, "ann"), "", LATER)
     assert "Ann" in listed(settler)
@@ -133,7 +142,7 @@ def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     orders.forget(settler, player(settler, "cy"), "asked", LATER)
     assert "Cy" not in names_in(settler.ledger)
     assert "Cy" not in listed(settler)
-    (part,) = queries.race_report(settler.ledger, "a").leaderboards
+    (part,) = race_report(settler.ledger, "a").leaderboards
     assert "Bo" in names_in(settler.ledger)
     assert [(e.standing, e.name) for e in part.entrants] == [
         ("1", "Ann"),

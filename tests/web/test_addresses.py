@@ -9,6 +9,7 @@ from hypothesis import example, given, strategies as st
 
 from racebot.bot.links import comparison_page
 from racebot.ledger.rows import Leaderboard
+from racebot.queries.pair import opponent_rank, opponents_of
 from racebot.settings.model import Settings
 from racebot.web.routes import Pages
 from racebot.web.site.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
@@ -76,7 +77,7 @@ def test_comparison_from_chat_works_on_a_server_and_marks_the_opponent_in_an_exp
     view = merge([result("big", " ".join(["ann", *(f"p{number:03d}" for number in range(101))]))])
     settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
     (board,) = view.ledger.leaderboards()
-    met = [each.id for each in view.ledger.pages.opponents(board.key, "id-ann")]
+    met = [each.id for each in opponents_of(view.ledger, board.key, "id-ann")]
     for other in (met[index] for index in (0, 24, 25, 99, 100)):
         address = urlsplit(comparison_page(settings, view.ledger, board, "id-ann", other) or "")
         path = address.path.removeprefix("/")
@@ -91,11 +92,11 @@ def test_comparison_from_chat_works_on_a_server_and_marks_the_opponent_in_an_exp
 def test_an_opponents_rank_is_the_position_in_the_list_of_opponents(merge: Merge) -> None:
     """Most races together first, then the latest; players who are equal in both are in the order of ids."""
     lines = ["ann bo cy di", "ann ed di", "ann cy", "bo ed"]
-    pages = merge([result(f"r{n}", line, after=n) for n, line in enumerate(lines)]).ledger.pages
+    ledger = merge([result(f"r{n}", line, after=n) for n, line in enumerate(lines)]).ledger
     ranked = ["id-cy", "id-di", "id-ed", "id-bo"]
-    assert [each.id for each in pages.opponents(1, "id-ann")] == ranked
-    assert [pages.opponent_rank(1, "id-ann", each) for each in ranked] == [0, 1, 2, 3]
-    assert pages.opponent_rank(1, "id-cy", "id-ed") is None
+    assert [each.id for each in opponents_of(ledger, 1, "id-ann")] == ranked
+    assert [opponent_rank(ledger, 1, "id-ann", each) for each in ranked] == [0, 1, 2, 3]
+    assert opponent_rank(ledger, 1, "id-cy", "id-ed") is None
 
 
 def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge: Merge) -> None:

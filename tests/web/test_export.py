@@ -18,10 +18,10 @@ from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.result import Profile
 from racebot.standings import orders
 from racebot.standings.plans import Plans
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module, manifest, processes
 from racebot.web.export import LOCK, Exported, export

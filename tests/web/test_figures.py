@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import result
 
+from racebot.queries.races import last_entries
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.plans import LeaderboardPlan
@@ -84,7 +85,7 @@ def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
     view = merge(races, plan)
     found = of(view)
     model = create("thurstone-hurdle")
-    states = [row.state for row in view.ledger.pages.entries(view.boards[0].key, 1000)]
+    states = [row.state for row in last_entries(view.ledger, view.boards[0].key, 1000)]
     expected = float(np.mean(model.finish_probability(np.array(states))))  # type: ignore[attr-defined]
     cases = sum(row.cases for row in found.finishing)
     assert cases == found.entries == 150

@@ -12,10 +12,10 @@ from builders import CATEGORY, NOON, entrant, result
 from racebot.ledger.players import Player
 from racebot.ledger.rows import StoredRace
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult
 from racebot.standings import orders
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.reconcile import apply_plans, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Rendered

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from builders import NOON, result
 
-from racebot.ledger.history import Winner
-from racebot.standings.queries import LeaderboardReport, Listing, Movement
+from racebot.queries.leaderboard import LeaderboardReport, Movement
+from racebot.queries.listing import Listing
+from racebot.queries.races import Winner, latest_races
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge
@@ -82,7 +83,7 @@ def test_a_leaderboard_without_races_has_no_movement(merge: Merge) -> None:
 
 
 def test_races_come_newest_first_with_their_winners(view: LedgerView) -> None:
-    races = view.ledger.pages.races(view.boards[0].key, 2)
+    races = latest_races(view.ledger, view.boards[0].key, 2)
     assert [(race.race, race.entrants, race.finishers) for race in races] == [
         ("orb/c", 2, 2),
         ("orb/b", 3, 2),

@@ -13,9 +13,9 @@ from builders import SECOND, entrant, result
 from racebot.chat.commands import Command, CommandNames
 from racebot.ledger.rows import Carry
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.web.html import explained
 from racebot.web.html.race import story

@@ -5,8 +5,8 @@ from datetime import date
 
 from builders import result
 
-from racebot.ledger.history import PlayedRace
-from racebot.standings.queries import Listing, PlayerStanding
+from racebot.queries.listing import Listing
+from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.web.html.player_statistics import PlayerFigures, RunLengths, player_figures
 from racebot.web.site.ledger_view import LedgerView
 

@@ -11,7 +11,10 @@ from datetime import timedelta
 import pytest
 from builders import HOUR, NOON, result
 
-from racebot.standings.queries import Listing, compared, hall_of_fame, leaderboard_report, rivals, upsets
+from racebot.queries.leaderboard import leaderboard_report
+from racebot.queries.listing import Listing
+from racebot.queries.pair import compared, rivals
+from racebot.queries.records import hall_of_fame, upsets
 from racebot.web.html.leaderboard import Choice
 from racebot.web.routes import Pages
 from racebot.web.site.addresses import BadQueryError
@@ -45,9 +48,8 @@ def test_comparison_has_the_record_times_and_chance(merge: Merge) -> None:
     assert (first.finish_time, first.other_finish_time) == (HOUR / 1e6, HOUR / 1e6 + 60)
     assert latest.finish_time is None
     turned = compared(view.ledger, board.stored, "id-bo", "id-ann")
-    assert turned is not None
     assert found.chance + turned.chance == pytest.approx(1)
-    assert compared(view.ledger, board.stored, "id-ann", "id-nobody") is None
+    assert compared(view.ledger, board.stored, "id-ann", "id-nobody").meetings == []
 
 
 def test_gain_over_an_opponent_sums_results_less_chances(merge: Merge) -> None:

@@ -22,8 +22,8 @@ from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person, find_person, is_hidden_from, known_as
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard
+from racebot.queries.listing import Listing
 from racebot.racetime.payload import Race
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Preview, Settler
 from racebot.text.safe import plain
 

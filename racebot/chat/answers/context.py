@@ -12,13 +12,13 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
+from racebot.queries.explain import Explanation
+from racebot.queries.leaderboard import placing_of
+from racebot.queries.listing import Listing
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings import queries
-from racebot.standings.explain import Explanation
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.text.safe import plain
 
@@ -113,7 +113,7 @@ class Context:
 
     def _place(self, standing: Standing) -> str:
         texts, needed = self.texts, self.listing.minimum_finishes
-        placing = queries.placing_of(self.ledger, self.board, standing, self.listing)
+        placing = placing_of(self.ledger, self.board, standing, self.listing)
         if placing.place is not None:
             return texts.rating_place.format(
                 place=placing.place, ordinal=ordinal(placing.place, texts), listed=placing.listed

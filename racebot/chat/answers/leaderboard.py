@@ -7,7 +7,7 @@ from racebot.chat.line_breaks import unbroken
 from racebot.chat.people import Person
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import Standing
-from racebot.standings import queries
+from racebot.queries.leaderboard import listed_count, placing_of, top_players
 from racebot.text.format import integer
 from racebot.text.safe import plain
 
@@ -26,15 +26,15 @@ def answer(context: Context, argument: str, asker: Person) -> str:
     texts, board, listing = context.texts, context.board, context.listing
     length = int(argument) if argument.isdecimal() and argument.isascii() else USUAL_LENGTH
     length = min(max(length, 1), LONGEST)
-    players = queries.top_players(context.ledger, board, listing, length) if board.id is not None else []
+    players = top_players(context.ledger, board, listing, length) if board.id is not None else []
     if not players:
         return texts.leaderboard_empty.format(leaderboard=context.name, needed=listing.minimum_finishes)
-    listed = queries.listed_count(context.ledger, board, listing)
+    listed = listed_count(context.ledger, board, listing)
     entries = [_entry(context, place, standing) for place, standing in players]
     end = [context.link_phrase(context.links.board(board))]
     own = context.standing(asker)
     if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
-        place = queries.placing_of(context.ledger, board, own, listing).place
+        place = placing_of(context.ledger, board, own, listing).place
         end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
     for count in range(len(entries), 0, -1):
         opening = texts.leaderboard.format(leaderboard=context.name, count=count, listed=listed)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.numbers import shown_points
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Standing
+from racebot.queries.player import last_race, next_points
 from racebot.racetime.payload import Race
-from racebot.ratings import registry
-from racebot.standings.rater import current_states
 from racebot.text.format import integer, signed
 from racebot.text.safe import plain
 
@@ -22,16 +19,16 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
     standing = context.standing(person)
     if standing is None:
         opening = texts.rating_newcomer.format(
-            name=plain(person.name), leaderboard=context.name, points=integer(_points(context, person))
+            name=plain(person.name),
+            leaderboard=context.name,
+            points=integer(next_points(context.ledger, board, person.id)),
         )
         phrases = []
     else:
         opening = context.standing_phrase(person, standing)
-        last = [change for _, change in context.ledger.history(board, person.id, 1)]
-        phrases = [
-            _record(standing, texts),
-            *(texts.rating_last.format(change=signed(change.points_change)) for change in last),
-        ]
+        phrases = [_record(standing, texts)]
+        if (last := last_race(context.ledger, board, person.id)) is not None:
+            phrases.append(texts.rating_last.format(change=signed(last[1].points_change)))
     pending = context.pending(race, person)
 
     def compose() -> str:
@@ -52,9 +49,3 @@ def _record(standing: Standing, texts: Texts) -> str:
     else:
         template = texts.rating_one_win if standing.wins == 1 else texts.rating_record
     return template.format(races=standing.races, finishes=standing.finishes, wins=standing.wins)
-
-
-def _points(context: Context, person: Person) -> int:
-    board = context.board
-    ((state, _),) = current_states(context.ledger, board, [person.id])
-    return int(registry.create(board.model, board.parameters).points(np.array([state]))[0])

@@ -12,13 +12,15 @@ from racebot.chat.numbers import decimal, ordinal, percent, shown_points
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.errors import LedgerError
+from racebot.queries.explain import Explanation, explain_race
+from racebot.queries.player import last_race
+from racebot.queries.reasons import Limit, Opponent, Unchanged
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
-from racebot.standings.explain import Explanation, Limit, Opponent, Unchanged, explain_race
 from racebot.standings.settle import RatedRace
 from racebot.text.format import signed
 from racebot.text.safe import plain
@@ -67,16 +69,14 @@ def explain(
 def _last_race(context: Context, person: Person) -> RatedRace | None:
     """Return the last race that changed a player's rating."""
     ledger, board = context.ledger, context.board
-    if board.id is None:
+    last = last_race(ledger, board, person.id)
+    if last is None:
         return None
-    for stored, _ in ledger.history(board, person.id, 1):
-        row = ledger.rated_race(board, stored.result.name)
-        if row is None:
-            raise LedgerError(
-                f"race {stored.result.name}: has changes but is not rated: run `racebot rebuild`"
-            )
-        return RatedRace(board, stored.result, row.changes)
-    return None
+    result = last[0].result
+    row = ledger.rated_race(board, result.name)
+    if row is None:
+        raise LedgerError(f"race {result.name}: has changes but is not rated: run `racebot rebuild`")
+    return RatedRace(board, result, row.changes)
 
 
 def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from racebot import __version__
+from racebot.queries.races import rating_changes
 from racebot.web.site.ledger_view import Board, LedgerView
 
 RACES_IN_A_PIECE = 500
@@ -43,7 +44,7 @@ def changes_sheet(view: LedgerView, board: Board, after: int | None = None) -> I
 
     def rows() -> Iterator[tuple[Any, ...]]:
         last = after or 0
-        while found := list(view.ledger.pages.changes(board.key, last, RACES_IN_A_PIECE)):
+        while found := list(rating_changes(view.ledger, board.key, last, RACES_IN_A_PIECE)):
             shown = (replace(each, player="") if each.player in view.hidden else each for each in found)
             yield from map(values, shown)
             last = found[-1].sequence

@@ -14,16 +14,12 @@ from urllib.parse import urlencode
 
 import orjson
 
-from racebot.ledger.careers import Meeting
-from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow
 from racebot.ledger.live import LiveRoom
-from racebot.standings.queries import (
-    PlayerStanding,
-    compared,
-    finish_chance,
-    odds,
-)
-from racebot.standings.queries.records import extended
+from racebot.queries.odds import finish_chance, odds
+from racebot.queries.pair import Meeting, compared
+from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
+from racebot.queries.races import RaceRow, latest_races, rating_changes
+from racebot.text.format import with_fields
 from racebot.web.api import csv_files
 from racebot.web.api.openapi import (
     MOST_IN_A_RACE,
@@ -102,7 +98,7 @@ def leaderboard(request: PageRequest, board: Board) -> LeaderboardPart:
     part = _part(request, len(report.players))
     players = report.players[part.offset : part.offset + part.per_page]
     address = page_of(view, board.address.page())
-    found = extended(LeaderboardPart, report, id=board.address.stem, address=address, **asdict(part))
+    found = with_fields(LeaderboardPart, report, id=board.address.stem, address=address, **asdict(part))
     return replace(found, players=players)
 
 
@@ -110,15 +106,17 @@ def races_of(request: PageRequest, board: Board) -> RacesPart:
     """Return one page of a leaderboard's races, newest first."""
     view = request.view
     part = _part(request, view.ledger.rated_count(board.stored))
-    rows = view.ledger.pages.races(board.key, part.per_page, part.offset)
-    return extended(RacesPart, part, board=board.address.stem, races=_with_addresses(view, ListedRace, rows))
+    rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
+    return with_fields(
+        RacesPart, part, board=board.address.stem, races=_with_addresses(view, ListedRace, rows)
+    )
 
 
 def changes(request: PageRequest, board: Board) -> Changes:
     """Return rating changes in race order, starting after the sequence number `after` of the query."""
     after = whole_number(request.query, "after", 0, least=0)
     limit = whole_number(request.query, "limit", PER_PAGE, most=MOST_PER_PAGE)
-    rows = list(request.view.ledger.pages.changes(board.key, after, limit))
+    rows = list(rating_changes(request.view.ledger, board.key, after, limit))
     return Changes(board.address.stem, after, rows[-1].sequence if rows else after, rows)
 
 
@@ -138,7 +136,7 @@ def player_on_board(request: PageRequest, board: Board, player: str) -> PlayerOn
     if standing is None:
         return None
     history = [race for race in view.history(board, player) if race.sequence < before]
-    return extended(
+    return with_fields(
         PlayerOnBoard,
         _on_board(view, board, standing),
         history=_with_addresses(view, PlayerRace, history[-limit:]),  # [-0:] is all of it
@@ -168,7 +166,7 @@ def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> StandingOnBoard:
-    return extended(
+    return with_fields(
         StandingOnBoard,
         standing,
         board=board.address.stem,
@@ -205,9 +203,9 @@ def head_to_head(request: PageRequest, board: Board) -> HeadToHead | None:
     if not a or not b or a == b:
         raise BadQueryError("a, b: the ids of two different players are required")
     one, other = (view.standing(board, player) for player in (a, b))
-    found = compared(view.ledger, board.stored, a, b)
-    if one is None or other is None or found is None:
+    if one is None or other is None:
         return None
+    found = compared(view.ledger, board.stored, a, b)
     return HeadToHead(
         chance=found.chance,
         ahead=found.ahead,
@@ -258,10 +256,10 @@ def rated_race(request: PageRequest, race: str) -> RaceAnswer | None:
     if report is None:
         return None
     on_boards = [
-        extended(RatedOnBoard, part, board=board.address.stem)
+        with_fields(RatedOnBoard, part, board=board.address.stem)
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
-    return replace(extended(RaceAnswer, report, **_addresses_of(view, race)), leaderboards=on_boards)
+    return replace(with_fields(RaceAnswer, report, **_addresses_of(view, race)), leaderboards=on_boards)
 
 
 def live_rooms(request: PageRequest) -> LiveAnswer:
@@ -275,7 +273,7 @@ def _with_addresses(
     view: LedgerView, kind: type[Addressed], races: Iterable[RaceRow | PlayedRace | Meeting | LiveRoom]
 ) -> list[Addressed]:
     """Add the addresses of its room and page to each race."""
-    return [extended(kind, race, **_addresses_of(view, race.race)) for race in races]
+    return [with_fields(kind, race, **_addresses_of(view, race.race)) for race in races]
 
 
 def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
@@ -306,7 +304,7 @@ def _api(request: PageRequest) -> Content:
 def _examples(view: LedgerView) -> dict[str, str]:
     """Return values for the fields and the required query parameters of addresses; none without races."""
     board = max(view.boards, key=lambda board: view.totals(board).races, default=None)
-    races = view.ledger.pages.races(board.key, 1) if board else []
+    races = latest_races(view.ledger, board.key, 1) if board else []
     players = [each for each in view.report(board).players if each.id not in view.hidden] if board else []
     if board is None or not races or len(players) < 2:
         return {}

@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 from xml.etree import ElementTree as ET
 
-from racebot.ledger.history import PlayedRace, RaceRow, RatingChange, Winner
+from racebot.queries.player import PlayedRace
+from racebot.queries.races import (
+    RaceRow,
+    RatingChange,
+    Winner,
+    latest_races,
+    rating_changes,
+    updated_at,
+    winners_of,
+)
 from racebot.text.format import integer, signed
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, link
@@ -38,10 +47,10 @@ class FeedEntry:
 
 def board_feed(request: PageRequest, board: Board) -> Content:
     """Return the feed of a leaderboard's last races."""
-    races = request.view.ledger.pages.races(board.key, ENTRIES)
+    races = latest_races(request.view.ledger, board.key, ENTRIES)
     first = min((race.sequence for race in races), default=1)
     changes: dict[int, list[RatingChange]] = defaultdict(list)
-    for change in request.view.ledger.pages.changes(board.key, first - 1):
+    for change in rating_changes(request.view.ledger, board.key, first - 1):
         changes[change.sequence].append(change)
     entries = [
         FeedEntry(
@@ -63,7 +72,7 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
         return None
     name = plain_name(standing.name)
     history = request.view.history(board, player)[: -ENTRIES - 1 : -1]
-    winners = request.view.ledger.pages.winners(board.key, [race.sequence for race in history])
+    winners = winners_of(request.view.ledger, board.key, [race.sequence for race in history])
     entries = [
         FeedEntry(
             race.race,
@@ -112,7 +121,7 @@ def _feed(
     request: PageRequest, board: Board, title: str, page: str, entries: Sequence[FeedEntry]
 ) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
-    updated = request.view.ledger.pages.updated(board.key, [entry.sequence for entry in entries])
+    updated = updated_at(request.view.ledger, board.key, [entry.sequence for entry in entries])
     feed = ET.Element("feed", xmlns=_NAMESPACE)
     _add(feed, "title", title)
     _add(feed, "id", _id(request, request.path))

@@ -11,6 +11,7 @@ from pydantic import Field, TypeAdapter
 
 from racebot import __version__
 from racebot.web.api import types
+from racebot.web.api.descriptions import describe
 from racebot.web.api.types import ProblemDetails
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, Route
@@ -196,6 +197,7 @@ def _paths_and_schemas(*, served: bool) -> Schema:
         [(kind, "serialization", adapter) for kind, adapter in adapters.items()],
         ref_template="#/components/schemas/{model}",
     )
+    describe(definitions["$defs"])
     problem = schemas[ProblemDetails, "serialization"]
     paths: dict[str, Any] = {}
     for route, kind in _ANSWERS.items():

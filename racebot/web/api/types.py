@@ -9,18 +9,13 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 
-from racebot.ledger.careers import Meeting
-from racebot.ledger.history import NamedPlayer, PlayedRace, RaceRow, RatingChange
 from racebot.ledger.live import LiveRoom
-from racebot.standings.queries import (
-    Comparison,
-    LeaderboardReport,
-    PlayerOdds,
-    PlayerStanding,
-    RaceOnBoard,
-    RaceReport,
-    Rival,
-)
+from racebot.queries.leaderboard import LeaderboardReport
+from racebot.queries.odds import PlayerOdds
+from racebot.queries.pair import Comparison, Meeting, Rival
+from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
+from racebot.queries.race import RaceOnBoard, RaceReport
+from racebot.queries.races import RaceRow, RatingChange
 from racebot.web.site.live_rooms import LiveRooms
 
 Page = Annotated[

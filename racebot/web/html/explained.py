@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from racebot.chat.commands import Command
+from racebot.queries.leaderboard import listed_points
+from racebot.queries.races import last_entries
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
@@ -195,7 +197,7 @@ def board_figures(view: LedgerView, board: Board) -> BoardFigures:
 
 
 def _race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFigures | None:
-    rows = view.ledger.pages.entries(board.key, RACES)
+    rows = last_entries(view.ledger, board.key, RACES)
     if not rows:
         return None
     entries = _Entries(
@@ -291,9 +293,7 @@ def _gaps(pairs: _Pairs) -> Iterator[LeadFigures]:
 
 
 def _distribution(view: LedgerView, board: Board) -> Distribution | None:
-    listing = board.listing
-    since = listing.active_since(view.ledger.latest_race(board.stored))
-    points = np.array(view.ledger.listed_points(board.stored, finishes=listing.minimum_finishes, since=since))
+    points = np.array(listed_points(view.ledger, board.stored, board.listing))
     if not points.size:
         return None
     low, median, high = (round(float(value)) for value in np.percentile(points, [25, 50, 75]))

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from markupsafe import Markup, escape
 
-from racebot.ledger.history import Result
+from racebot.queries.player import Result
 from racebot.text.format import signed
 from racebot.web.site.formats import day, iso, percent, shown_name, sign, signed_decimal, slug
 from racebot.web.site.ledger_view import Face

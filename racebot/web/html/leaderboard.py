@@ -6,11 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from itertools import compress, groupby
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
 
-from racebot.standings.queries import BoardTotals, ListedPlayer, ListedPlayers, OpenLeaderboard, hall_of_fame
+from racebot.queries.leaderboard import BoardTotals, ListedPlayer, OpenLeaderboard, StandingRow
+from racebot.queries.player import last_results
+from racebot.queries.races import latest_races
+from racebot.queries.records import hall_of_fame
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -51,15 +55,13 @@ COLUMNS = (
 )
 _COLUMNS = {column.key: column for column in COLUMNS if column.sorts}
 
-_SORT_KEYS: dict[str, Callable[[ListedPlayers], Sequence[Any]]] = {
-    "place": ListedPlayers.places,
-    "player": lambda players: [name.casefold() for name in players.names()],
-    "points": ListedPlayers.points,
-    "week": ListedPlayers.points_won,
-    "races": ListedPlayers.races,
-    "finished": ListedPlayers.finishes,
-    "won": ListedPlayers.wins,
-    "last": ListedPlayers.last_race_at,
+_SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
+    "place": lambda row: -row.rating,
+    "points": attrgetter("points"),
+    "races": attrgetter("races"),
+    "finished": attrgetter("finishes"),
+    "won": attrgetter("wins"),
+    "last": attrgetter("last_race_at"),
 }
 
 
@@ -177,7 +179,7 @@ def leaderboard_page(request: PageRequest, board: Board, number: int = 1) -> Con
         choice=choice,
         columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
         players=shown,
-        form=request.view.ledger.pages.last_results(board.key, ids, RESULTS, last),
+        form=last_results(request.view.ledger, board.key, ids, RESULTS, last),
         matching=len(players),
         pages=pager(number, count, page_link),
         live=everybody_shown or not request.served,
@@ -228,24 +230,25 @@ def _chosen(report: OpenLeaderboard, choice: Choice) -> Sequence[ListedPlayer]:
     players = report.players
     if choice.sort == "place" and not choice.down and not choice.narrowed:
         return players
-    players = _where(players, [races >= choice.minimum for races in players.races()])
+    rows = [row for row in players.rows if row.races >= choice.minimum]
     if choice.active and report.last_race_at:
         since = exact_time(report.last_race_at - timedelta(days=choice.active))
-        players = _where(players, [at >= since for at in players.last_race_at()])
+        rows = [row for row in rows if row.last_race_at >= since]
+    names = players.names() if choice.q or choice.sort == "player" else {}
     if wanted := fold_name(choice.q.strip()):
-        names = list(map(fold_name, players.names()))
-        alike = [wanted in name for name in names]
-        if not any(alike):
+        folded = {row: fold_name(names[row.player]) for row in rows}
+        rows = [row for row in folded if wanted in folded[row]]
+        if not rows:
             from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only typos need it
 
-            alike = [fuzz.ratio(wanted, name) >= LEAST_LIKENESS for name in names]
-        players = _where(players, alike)
-    keys = _SORT_KEYS[choice.sort](players)
-    return players.choose(sorted(range(len(players)), key=keys.__getitem__, reverse=choice.down))
-
-
-def _where(players: ListedPlayers, chosen: Sequence[bool]) -> ListedPlayers:
-    return players.choose(list(compress(range(len(players)), chosen)))
+            rows = [row for row in folded if fuzz.ratio(wanted, folded[row]) >= LEAST_LIKENESS]
+    if choice.sort == "player":
+        rows.sort(key=lambda row: names[row.player].casefold(), reverse=choice.down)
+    elif choice.sort == "week":
+        rows.sort(key=players.points_won, reverse=choice.down)
+    else:
+        rows.sort(key=_SORT_KEYS[choice.sort], reverse=choice.down)
+    return players.chosen(rows)
 
 
 def _day(text: str) -> date:
@@ -284,7 +287,7 @@ def races(request: PageRequest, board: Board, number: int | None = None) -> Cont
         total=total if number is None else None,
         first=first,
         last=last,
-        races=request.view.ledger.pages.races(board.key, last - first + 1, total - last),
+        races=latest_races(request.view.ledger, board.key, last - first + 1, total - last),
         pages=pager(1 if number is None else older + 2 - number, older + 1, page_link),
     )
 
@@ -307,7 +310,7 @@ def front(request: PageRequest) -> Content:
             key=lambda pair: pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
             reverse=True,
         )
-        latest = request.view.ledger.pages.races(pairs[0][0].key, shown - 2)
+        latest = latest_races(request.view.ledger, pairs[0][0].key, shown - 2)
         categories.append((request.view.category_face(category), latest, pairs))
     live = len(request.view.live_rooms().rooms)
     updated = [moment for board, _ in found if (moment := request.view.updated_at(board)) is not None]

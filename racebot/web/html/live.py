@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from racebot.ledger.history import PlayedRace, RaceRow
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom
+from racebot.queries.player import PlayedRace
+from racebot.queries.race import RatedEntrant
+from racebot.queries.races import RaceRow, latest_races
 from racebot.races.result import EntrantStatus, result_label
-from racebot.standings.queries import RatedEntrant
 from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OVERLAY_OPTIONS, BadQueryError, Route, whole_number
@@ -71,7 +72,7 @@ def _latest(view: LedgerView) -> list[tuple[Board, RaceRow]]:
     last = {
         race.race: (board, race)
         for board in view.boards
-        for race in view.ledger.pages.races(board.key, LATEST)
+        for race in latest_races(view.ledger, board.key, LATEST)
     }
     return sorted(last.values(), key=lambda found: found[1].ended_at, reverse=True)[:LATEST]
 
@@ -221,7 +222,7 @@ def _current_in(request: PageRequest, category: str) -> str | None:
     ]
     for board in request.view.boards:
         if board.category == category and wanted in {None, board.address.stem}:
-            last = request.view.ledger.pages.races(board.key, LAST_RACES)
+            last = latest_races(request.view.ledger, board.key, LAST_RACES)
             found += [(*_rank_of_result(race.ended_at, now), race.race) for race in last]
     return _first(found)
 

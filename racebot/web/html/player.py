@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import starmap
 from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from racebot.ledger.history import NamedPlayer, PlayedRace
-from racebot.standings.queries import PlayerStanding, upsets
+from racebot.queries.pair import meetings
+from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
+from racebot.queries.races import winners_of
+from racebot.queries.records import upsets
 from racebot.text.format import integer
 from racebot.web.html import templating
 from racebot.web.html.compare import compare
@@ -193,8 +196,8 @@ def _chosen_races(
 ) -> _RacesOnPage | None:
     chosen = [race for race in reversed(history) if choice.matches(race)]
     if choice.opponent:
-        meetings = request.view.ledger.careers.meetings(board.key, player, choice.opponent)
-        together = {meeting.race for meeting in meetings}
+        met = meetings(request.view.ledger, board.stored, player, choice.opponent)
+        together = {meeting.race for meeting in met}
         chosen = [race for race in chosen if race.race in together]
     count = max(1, -(-len(chosen) // RACES_ON_A_PAGE))
     current = page_number(request.query)
@@ -235,11 +238,11 @@ def opponents(request: PageRequest, board: Board, player: str, number: int = 1) 
 
 def _most_frequent_opponents(view: LedgerView, board: Board, player: str) -> list[NamedPlayer]:
     """Return the opponents that readers can choose to see only the races with them, by name."""
-    ids = [
+    shown = (
         each.id for each in view.opponents(board, player)[:OPPONENTS_TO_CHOOSE] if each.id not in view.hidden
-    ]
-    names = view.ledger.rankings.names(ids)
-    return sorted(map(NamedPlayer, ids, names), key=lambda each: each.name.casefold())
+    )
+    names = view.ledger.players.names(shown)
+    return sorted(starmap(NamedPlayer, names.items()), key=lambda each: each.name.casefold())
 
 
 def _timed(history: Sequence[PlayedRace]) -> bool:
@@ -251,7 +254,7 @@ def _won_by(
     request: PageRequest, board: Board, player: str, races: Sequence[PlayedRace]
 ) -> dict[int, Markup]:
     """Return links to the winners of races, or "won" for the player, by number in the sequence."""
-    winners = request.view.ledger.pages.winners(board.key, [race.sequence for race in races])
+    winners = winners_of(request.view.ledger, board.key, [race.sequence for race in races])
     return {
         race.sequence: Markup(", ").join(
             WON if winner.id == player else templating.player_link(request, winner, board.address.stem, 30)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date
 from itertools import groupby, takewhile
 
-from racebot.ledger.history import PlayedRace
+from racebot.queries.player import PlayedRace
 from racebot.web.site.ledger_view import LedgerView
 
 LAST_PLACE = 10

@@ -8,8 +8,8 @@ from math import isclose
 
 from markupsafe import Markup
 
-from racebot.standings.queries import RaceOnBoard, RatedEntrant
-from racebot.standings.reasons import ReasonKind
+from racebot.queries.race import RaceOnBoard, RatedEntrant
+from racebot.queries.reasons import ReasonKind
 from racebot.web.html import fragments, templating
 from racebot.web.site.formats import ordinal, percent, shown_name
 from racebot.web.site.request import Content, PageRequest

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import repeat
 
-from racebot.ledger.history import NamedPlayer
+from racebot.queries.leaderboard import standings_now
+from racebot.queries.player import NamedPlayer
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.templating import SCRIPT_TYPE
@@ -47,8 +47,8 @@ def index(request: PageRequest) -> Content:
         return None
     standings: list[tuple[str, str, int, int]] = []
     for number, board in enumerate(request.view.boards):
-        columns, _ = request.view.ledger.rankings.now(board.key)
-        standings += zip(columns.last_race_at, columns.players, columns.points, repeat(number), strict=False)
+        rows = standings_now(request.view.ledger, board.stored)
+        standings += [(row.last_race_at, row.player, row.points, number) for row in rows]
     points = {player: latest for _, player, *latest in sorted(standings)}
     players = [
         [each.id, shown_name(each.name), _face(request, each), *points.get(each.id, ())]

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from racebot.standings.queries import BoardTotals
+from racebot.queries.leaderboard import BoardTotals
 from racebot.text.format import counted, integer, signed
 from racebot.text.safe import initials
 from racebot.web.html import fragments

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from PIL import Image, ImageDraw
 
-from racebot.standings.queries import ListedPlayer, RacedEntrant, RatedEntrant
+from racebot.queries.leaderboard import ListedPlayer
+from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.text.format import counted, integer, signed
 from racebot.text.safe import printable
 from racebot.web.pictures import fonts

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from racebot.ledger.history import PlayedRace
+from racebot.queries.player import PlayedRace
 from racebot.text.format import integer
 from racebot.web.site.addresses import RACE, link
 from racebot.web.site.formats import day, shown_name

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 from functools import lru_cache
 
-from racebot.ledger.history import PlayedRace, RaceRow
+from racebot.queries.player import PlayedRace
+from racebot.queries.races import RaceRow
 from racebot.text.format import ordinal_ending, percentage
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable

@@ -6,27 +6,28 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
 from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.history import NamedPlayer, OpponentRecord, PlayedRace
 from racebot.ledger.live import LiveRoom
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings import queries
-from racebot.standings.queries import (
-    BoardTotals,
-    Comparison,
-    Listing,
-    OpenLeaderboard,
+from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
+from racebot.queries.listing import Listing
+from racebot.queries.pair import Comparison, OpponentRecord, Rival, compared, opponents_of, rivals
+from racebot.queries.player import (
+    NamedPlayer,
+    PlayedRace,
     PlayerStanding,
-    RaceReport,
-    Rival,
+    played_races,
+    player_standing,
+    rated_players,
 )
+from racebot.queries.race import RaceReport, race_report
 from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
@@ -171,9 +172,9 @@ class LedgerView:
         self._categories: dict[str, CategoryFace] = {}
         self._standing = lru_cache(_REMEMBERED)(self._read_standing)
         self._race = lru_cache(_REMEMBERED)(self._read_race)
-        self._history = lru_cache(_REMEMBERED)(ledger.pages.played)
+        self._history = lru_cache(_REMEMBERED)(self._read_history)
         self._rivals = lru_cache(_REMEMBERED)(self._read_rivals)
-        self._opponents = lru_cache(_REMEMBERED)(ledger.pages.opponents)
+        self._opponents = lru_cache(_REMEMBERED)(partial(opponents_of, ledger))
         self._face = lru_cache(_REMEMBERED_FACES)(self._read_face)
 
     @cached_property
@@ -256,7 +257,7 @@ class LedgerView:
     @cached_property
     def rated_players(self) -> dict[str, NamedPlayer]:
         """Every player with a rating, by id."""
-        return {player.id: player for player in self.ledger.pages.players()}
+        return {player.id: player for player in rated_players(self.ledger)}
 
     def report(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
         """Return a leaderboard with its listed players, as it is now or was at an earlier time."""
@@ -268,7 +269,7 @@ class LedgerView:
 
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. Much faster than its report."""
-        return queries.board_totals(self.ledger, board.stored, board.listing)
+        return board_totals(self.ledger, board.stored, board.listing)
 
     def updated_at(self, board: Board) -> datetime | None:
         """Return when a leaderboard's races were last rated, None if that is unknown."""
@@ -300,7 +301,7 @@ class LedgerView:
         records = self.opponents(board, player)
         if len(records) <= _REMEMBERED_RIVALS:
             return self._rivals(board.key, player)[first:last]
-        return queries.rivals(self.ledger, board.stored, player, records[first:last])
+        return rivals(self.ledger, board.stored, player, records[first:last])
 
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
@@ -315,9 +316,10 @@ class LedgerView:
         board = next((board for board in shared if board.address.stem == on), shared[0] if shared else None)
         if board is None:
             return None
-        comparison = queries.compared(self.ledger, board.stored, player, other)
         one, two = (self.standing(board, each) for each in (player, other))
-        return Pair(board, (one, two), comparison) if comparison and one and two else None
+        if one is None or two is None:
+            return None
+        return Pair(board, (one, two), compared(self.ledger, board.stored, player, other))
 
     def boards_of(self, report: RaceReport) -> list[Board]:
         """Return the leaderboards of a race, in the order of its report."""
@@ -329,7 +331,7 @@ class LedgerView:
         return races < self.publication.provisional_races
 
     def _open(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
-        return queries.open_leaderboard(
+        return open_leaderboard(
             self.ledger,
             board.stored,
             board.listing,
@@ -339,11 +341,14 @@ class LedgerView:
 
     def _read_rivals(self, key: int, player: str) -> list[Rival]:
         board = next(board for board in self.boards if board.key == key)
-        return queries.rivals(self.ledger, board.stored, player, self.opponents(board, player))
+        return rivals(self.ledger, board.stored, player, self.opponents(board, player))
+
+    def _read_history(self, key: int, player: str) -> list[PlayedRace]:
+        return played_races(self.ledger, key, player)[::-1]
 
     def _read_standing(self, key: int, player: str) -> PlayerStanding | None:
         board = next(board for board in self.boards if board.key == key)
-        return queries.player_standing(
+        return player_standing(
             self.ledger,
             board.stored,
             board.listing,
@@ -354,7 +359,7 @@ class LedgerView:
     def _read_race(self, name: str) -> RaceReport | None:
         try:
             boards = [board.stored for board in self.boards]
-            report = queries.race_report(self.ledger, name, boards=boards, mask=True)
+            report = race_report(self.ledger, name, boards=boards, mask=True)
         except NoSuchEntryError:
             return None
         # The ledger also finds a race by its slug alone, which is not the race's address.

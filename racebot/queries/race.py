@@ -5,94 +5,90 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from racebot.errors import PayloadError
-from racebot.ledger.history import PlayerId
 from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
+from racebot.queries.explain import Explanation, explain_race
+from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant, result_label, shown_names
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
-from racebot.standings.explain import Explanation, Opponent, explain_race
-from racebot.standings.reasons import Reason, in_words, reasons
 
 
 @dataclass(frozen=True, slots=True)
 class RacedEntrant:
-    """One entrant of a race's result."""
+    """One entrant of a race's result. `id` is None for a deleted account.
 
-    id: Annotated[str | None, Field(description="null for a deleted account or a hidden player")]
+    `standing` is the place, DNF, DQ or team DNF. `finish_time` is in seconds, None without a finish.
+    """
+
+    id: str | None
     name: str
     place: int | None
-    standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
+    standing: str
     team: str | None
-    finish_time: Annotated[float | None, Field(description="Seconds; null if the entrant did not finish")]
+    finish_time: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class RatedEntrant:
-    """One entrant's change of rating in a race, with its reasons."""
+    """One entrant's change of rating in a race, with its reasons.
 
-    place: Annotated[int | None, Field(description="null if the player did not finish")]
-    standing: Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
-    finish_time: Annotated[float | None, Field(description="Seconds; null if the entrant did not finish")]
-    id: PlayerId
+    Attributes:
+        place: None if the player did not finish.
+        standing: the place, DNF, DQ or team DNF.
+        finish_time: in seconds, None if the entrant did not finish.
+        parts: points of the change by their cause; may be empty.
+        expected: place expected from the ratings, among all rated entrants; for finishers among the
+            finishers, if the model rates finishing on its own.
+        actual: place among the same entrants; tied entrants share their mean place.
+        finish_chance: None if the model has none.
+        pushed: opponents that moved the rating the way the place did, the largest first; empty if the place
+            was about as expected.
+        opposed: the opponent that moved it most the other way.
+        reasons: `why` in English.
+        why: the reasons for the change.
+    """
+
+    place: int | None
+    standing: str
+    finish_time: float | None
+    id: str
     name: str
     before: int
     after: int
     change: int
     first_race: bool
-    parts: Annotated[
-        Mapping[str, int],
-        Field(description="Points of the change by their cause, such as `finish` and `place`; may be empty"),
-    ]
-    expected: Annotated[
-        float,
-        Field(
-            description="Place expected from the ratings, among all rated entrants; for finishers among the "
-            "finishers, if the model rates finishing on its own"
-        ),
-    ]
-    actual: Annotated[
-        float, Field(description="Place among the same entrants; tied entrants share their mean place")
-    ]
-    win_chance: Annotated[float, Field(description="Chance to win before the race")]
-    finish_chance: Annotated[
-        float | None, Field(description="Chance to finish before the race; null if the model has none")
-    ]
-    pushed: Annotated[
-        Sequence[Opponent],
-        Field(
-            description="Opponents that moved the rating the way the place did, the largest first; empty if "
-            "the place was about as expected"
-        ),
-    ]
-    opposed: Annotated[Opponent | None, Field(description="The opponent that moved it most the other way")]
-    reasons: Annotated[Sequence[str], Field(description="The explanation in words")]
-    why: Annotated[Sequence[Reason], Field(description="The same explanation as data, in the same order")]
+    parts: Mapping[str, int]
+    expected: float
+    actual: float
+    win_chance: float
+    finish_chance: float | None
+    pushed: Sequence[Opponent]
+    opposed: Opponent | None
+    reasons: Sequence[str]
+    why: Sequence[Reason]
 
 
 @dataclass(frozen=True, slots=True)
 class RaceOnBoard:
-    """The changes that a race made on one leaderboard. `note` says why no rating changed, if none did."""
+    """The changes that a race made on one leaderboard. `note` says why no rating changed, if none did.
+
+    Both lists are empty if no rating changed. `entrants` are by place, then by points; `unrated` are the
+    others, whose accounts were deleted.
+    """
 
     leaderboard: str
     model: str
     sequence: int
     note: str | None
-    entrants: Annotated[
-        Sequence[RatedEntrant], Field(description="By place, then by points; empty if no rating changed")
-    ]
-    unrated: Annotated[
-        Sequence[RacedEntrant],
-        Field(description="The other entrants: their accounts were deleted; empty if no rating changed"),
-    ]
+    entrants: Sequence[RatedEntrant]
+    unrated: Sequence[RacedEntrant]
 
     @property
     def placed(self) -> list[RatedEntrant | RacedEntrant]:
@@ -102,13 +98,16 @@ class RaceOnBoard:
 
 @dataclass(frozen=True, slots=True)
 class RaceReport:
-    """A race with its result and its changes on every leaderboard that it counts on."""
+    """A race with its result and its changes on every leaderboard that it counts on.
+
+    `source` is `live`, `backfill` or `import`.
+    """
 
     race: str
     category: str
     goal: str
     ended_at: datetime
-    source: Annotated[str, Field(json_schema_extra={"enum": ["live", "backfill", "import"]})]
+    source: str
     result: Sequence[RacedEntrant]
     leaderboards: Sequence[RaceOnBoard]
 
@@ -213,7 +212,7 @@ def _rated_entrant(
     names: Mapping[str, str],
     win_chance: float,
 ) -> RatedEntrant:
-    why = reasons(explanation)
+    why = explanation.reasons()
     return RatedEntrant(
         place=change.place,
         standing=result_label(entrant.status, change.place),
@@ -231,6 +230,6 @@ def _rated_entrant(
         finish_chance=explanation.finish_chance,
         pushed=explanation.pushed,
         opposed=explanation.opposed,
-        reasons=in_words(why, names),
+        reasons=[in_words(reason, names) for reason in why],
         why=why,
     )

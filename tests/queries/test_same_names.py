@@ -7,10 +7,13 @@ from dataclasses import replace
 from builders import CATEGORY, GOAL, entrant, result
 
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import biggest_movers, leaderboard_report, top_players
+from racebot.queries.listing import Listing
+from racebot.queries.player import player_report
+from racebot.queries.race import race_report
+from racebot.queries.races import latest_races
 from racebot.races.result import Entrant
-from racebot.standings import queries
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import Listing
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 from racebot.web.api import endpoints
@@ -37,12 +40,12 @@ def test_reports_show_discriminators(ledger: Ledger) -> None:
     board = ledger.leaderboard(CATEGORY, GOAL)
     assert board is not None
     expected = {*BOTH, "Bo"}
-    report = queries.leaderboard_report(ledger, board, Listing())
+    report = leaderboard_report(ledger, board, Listing())
     assert {player.name for player in report.players} == expected
-    assert {standing.name for _, standing in queries.top_players(ledger, board, Listing(), 3)} == expected
-    assert {mover.name for mover in queries.biggest_movers(ledger, board)} <= expected
-    assert queries.player_report(ledger, "eve#0002", lambda _: Listing()).name == "Eve#0002"
-    (part,) = queries.race_report(ledger, "r").leaderboards
+    assert {standing.name for _, standing in top_players(ledger, board, Listing(), 3)} == expected
+    assert {mover.name for mover in biggest_movers(ledger, board)} <= expected
+    assert player_report(ledger, "eve#0002", lambda _: Listing()).name == "Eve#0002"
+    (part,) = race_report(ledger, "r").leaderboards
     assert {entrant.name for entrant in part.entrants} == expected
     assert any("Eve#0002 (" in reason for entrant in part.entrants for reason in entrant.reasons)
 
@@ -52,7 +55,7 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
     view = LedgerView(ledger, Publication())
     (board,) = view.boards
     assert {player.name for player in view.report(board).players} == {*BOTH, "Bo"}
-    (row,) = ledger.pages.races(board.key, 1)
+    (row,) = latest_races(ledger, board.key, 1)
     assert [winner.name for winner in row.winners] == ["Eve#0001"]
     assert {opponent.name for opponent in view.rivals(board, "id-bo")} == BOTH
     report = view.race(RACE.name)

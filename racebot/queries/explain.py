@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
-from racebot.ledger.history import PlayerId
+from racebot.queries.reasons import Limit, Opponent, Reason, ReasonKind, Unchanged
 from racebot.races.change import Change
 from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
@@ -28,52 +27,6 @@ NAMED = 3
 """Most opponents to name among those that moved the rating in the direction of the place part."""
 LEAST = 0.1
 """Smallest term, in places, of an opponent worth naming."""
-
-
-class Limit(StrEnum):
-    """A limit that reduced a change."""
-
-    FORFEIT = "forfeit"
-    """A finish never costs more than a forfeit."""
-    FLOOR = "floor"
-    """No rating falls below the floor."""
-    WINNER = "winner"
-    """The winner never loses."""
-    LAST = "last"
-    """In a race that everyone finished, the last never gains."""
-    UNFINISHED = "unfinished"
-    """A player who did not finish never gains."""
-
-
-class Unchanged(StrEnum):
-    """Why a change is ±0, if its parts do not show it."""
-
-    LAST = "last"
-    """In a race that everyone finished, the last gains nothing."""
-    FLOOR = "floor"
-    """The rating is already at its floor."""
-    SMALL = "small"
-    """The change is under one point."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opponent:
-    """An opponent whose result moved a rating.
-
-    Attributes:
-        player: the user id.
-        beaten: whether the player placed ahead of this opponent.
-        chance: the chance, before the race, that the player beats this opponent.
-    """
-
-    player: PlayerId
-    beaten: bool
-    chance: float
-
-    @property
-    def places(self) -> float:
-        """Places gained (above zero) or lost against this opponent, compared with the expected result."""
-        return self.beaten - self.chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +84,27 @@ class Explanation:
     def as_expected(self) -> bool:
         """Return whether the place was compared and was about as expected."""
         return self.compares and not self.pushed
+
+    def reasons(self) -> list[Reason]:
+        """Return the reasons for the change: its parts, then the opponents."""
+        if self.unchanged is not None:
+            return [Reason(ReasonKind.UNCHANGED, rule=self.unchanged)]
+        found = []
+        if not self.finished and self.finish_chance is not None:
+            found.append(Reason(ReasonKind.UNFINISHED, chance=self.finish_chance))
+        elif self.finish_points is not None:
+            found.append(Reason(ReasonKind.FINISH, points=self.finish_points))
+            if self.compares:
+                found.append(Reason(ReasonKind.PLACE, points=self.place_points))
+        if self.limit is not None:
+            found.append(Reason(ReasonKind.LIMIT, points=self.limit_points, rule=self.limit))
+        if self.as_expected:
+            found.append(Reason(ReasonKind.AS_EXPECTED))
+        for opponents in (self.pushed, () if self.opposed is None else (self.opposed,)):
+            if opponents:
+                kind = ReasonKind.GAINED if opponents[0].beaten else ReasonKind.COST
+                found.append(Reason(kind, opponents=opponents))
+        return found
 
 
 def explain_race(

@@ -10,14 +10,14 @@ from builders import CATEGORY, GOAL, entrant, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.ledger.rows import Leaderboard
+from racebot.queries.explain import Explanation, explain_race
+from racebot.queries.reasons import Limit, Unchanged, in_words
 from racebot.races.outcome import TeamPolicy, outcome_of
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.parameters import as_json
-from racebot.standings.explain import Explanation, Limit, Unchanged, explain_race
 from racebot.standings.rater import Rater
-from racebot.standings.reasons import in_words, reasons
 
 NAMES = ("ann", "bo", "cy", "di", "ed", "flo", "gus", "hal")
 HURDLES = ("thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle")
@@ -64,6 +64,10 @@ def invented_races(count: int, *, most: int = 8, seed: int = 1) -> list[RaceResu
 
 
 # The rules, for every model
+
+
+def words(why: Explanation, names: dict[str, str]) -> list[str]:
+    return [in_words(reason, names) for reason in why.reasons()]
 
 
 @pytest.mark.parametrize("model", sorted(registry.MODELS))
@@ -158,7 +162,7 @@ def test_no_opponent_is_named_for_a_result_as_expected() -> None:
     for why in explained(on, result("r", "ann bo")).values():
         assert why.as_expected
         assert why.pushed == ()
-        assert "about as expected" in in_words(reasons(why), {}) or why.unchanged is not None
+        assert "about as expected" in words(why, {}) or why.unchanged is not None
 
 
 def test_of_equal_terms_the_better_placed_opponent_is_named_first() -> None:
@@ -174,9 +178,7 @@ def test_the_last_of_a_race_that_everyone_finished_never_gains() -> None:
     why = explained(rater("thurstone-hurdle"), result("r", "ann bo"))["bo"]
     assert (why.change, why.limit, why.unchanged) == (0, Limit.LAST, Unchanged.LAST)
     assert why.limit_points < 0
-    assert in_words(reasons(why), {"id-ann": "Ann"}) == ["last place never gains"], (
-        "parts that cancel out would puzzle"
-    )
+    assert words(why, {"id-ann": "Ann"}) == ["last place never gains"], "parts that cancel out would puzzle"
 
 
 def test_a_finish_never_costs_more_than_a_forfeit() -> None:
@@ -197,7 +199,7 @@ def test_a_rating_at_the_floor_explains_that_nothing_changed(model: str) -> None
     on = with_ratings(model, {"ann": 0.0, "bo": 0.0}, floor=0.0)
     why = explained(on, result("r", "bo cy", dnf="ann"))["ann"]
     assert (why.change, why.unchanged) == (0, Unchanged.FLOOR)
-    assert in_words(reasons(why), {}) == ["ratings never go lower"]
+    assert words(why, {}) == ["ratings never go lower"]
 
 
 def test_a_change_under_one_point_says_so() -> None:
@@ -213,8 +215,8 @@ def test_only_a_certain_chance_is_shown_as_0_or_100_percent() -> None:
     on = with_ratings("pairwise-elo", {"ann": 9.0, "bo": 0.0}, dummy=None)
     whys = explained(on, result("r", "bo ann"))
     names = {"id-ann": "Ann", "id-bo": "Bo"}
-    assert in_words(reasons(whys["ann"]), names) == ["cost: Bo (>99% to beat)"]
-    assert in_words(reasons(whys["bo"]), names) == ["gained: Ann (<1% to beat)"]
+    assert words(whys["ann"], names) == ["cost: Bo (>99% to beat)"]
+    assert words(whys["bo"], names) == ["gained: Ann (<1% to beat)"]
 
 
 def test_change_is_explained_in_words() -> None:
@@ -222,13 +224,13 @@ def test_change_is_explained_in_words() -> None:
     whys = explained(on, result("r", "ann bo di", dq="cy"))
     names = {f"id-{name}": name.title() for name in NAMES}
     # σ(-1) = 27 % and σ(0) = 50 %; the third, Di, weighs 0.5, more than half of 0.73.
-    assert in_words(reasons(whys["ann"]), names) == ["gained: Bo (27% to beat), Cy (27%), Di (50%)"]
+    assert words(whys["ann"], names) == ["gained: Bo (27% to beat), Cy (27%), Di (50%)"]
     assert whys["cy"].status is EntrantStatus.DQ
 
 
 def test_words_for_a_dnf_give_the_chance_to_finish() -> None:
     why = explained(rater("thurstone-hurdle"), result("r", "ann bo", dnf="cy"))["cy"]
-    assert in_words(reasons(why), {}) == [f"{why.finish_chance:.0%} to finish"]
+    assert words(why, {}) == [f"{why.finish_chance:.0%} to finish"]
 
 
 # Size

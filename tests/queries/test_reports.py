@@ -11,17 +11,28 @@ from builders import CATEGORY, GOAL, NOON, entrant, result
 from rich.console import Console
 
 from racebot.cli import tables
-from racebot.errors import NoSuchEntryError
-from racebot.ledger.history import PlayedRace
+from racebot.errors import DamagedRaceError, NoSuchEntryError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import (
+    MOVERS_WINDOW,
+    LeaderboardReport,
+    ListedPlayers,
+    biggest_movers,
+    board_totals,
+    leaderboard_report,
+    listed_count,
+    listed_points,
+    new_places,
+    open_leaderboard,
+)
+from racebot.queries.listing import Listing
+from racebot.queries.player import PlayedRace, PlayerReport, played_races, player_report
+from racebot.queries.race import RatedEntrant, race_report
+from racebot.queries.reasons import Opponent, Reason, ReasonKind, Unchanged
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings import queries
-from racebot.standings.explain import Opponent, Unchanged
 from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.queries import LeaderboardReport, Listing, PlayerReport, RatedEntrant
-from racebot.standings.reasons import Reason, ReasonKind
 from racebot.standings.settle import Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -67,7 +78,7 @@ def shown(print_: Any, *args: Any, width: int = 120) -> str:
 
 
 def test_a_leaderboard_lists_players_by_place(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.leaderboard_report(ledger, board, Listing())
+    report = leaderboard_report(ledger, board, Listing())
     assert rows(report) == [
         (1, "Cy", 1200),
         (2, "Ann", 1190),
@@ -87,7 +98,7 @@ def test_a_leaderboard_lists_players_by_place(ledger: Ledger, board: Leaderboard
 def test_equal_ratings_share_a_place(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann bo"), result("b", "cy di"), result("c", "fay ed gus", after=1)])
     # Fay 1200, Ed 1000, Gus 800; Ann and Cy 1100; Bo and Di 900.
-    assert rows(queries.leaderboard_report(ledger, board, Listing())) == [
+    assert rows(leaderboard_report(ledger, board, Listing())) == [
         (1, "Fay", 1200),
         (2, "Ann", 1100),
         (2, "Cy", 1100),
@@ -99,22 +110,22 @@ def test_equal_ratings_share_a_place(ledger: Ledger) -> None:
 
 
 def test_players_with_few_finishes_are_not_listed(ledger: Ledger, board: Leaderboard) -> None:
-    assert rows(queries.leaderboard_report(ledger, board, Listing(minimum_finishes=2))) == [
+    assert rows(leaderboard_report(ledger, board, Listing(minimum_finishes=2))) == [
         (1, "Ann", 1190),
         (2, "Bo", 810),
     ]
-    named = [row[1] for row in rows(queries.leaderboard_report(ledger, board, Listing(minimum_finishes=1)))]
+    named = [row[1] for row in rows(leaderboard_report(ledger, board, Listing(minimum_finishes=1)))]
     assert "Ed" not in named
     assert len(named) == 4
 
 
 def test_inactive_players_are_not_listed(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann bo"), result("b", "cy di", after=24 * 10)])
-    assert [row[1] for row in rows(queries.leaderboard_report(ledger, board, Listing(inactive_days=9)))] == [
+    assert [row[1] for row in rows(leaderboard_report(ledger, board, Listing(inactive_days=9)))] == [
         "Cy",
         "Di",
     ]
-    assert len(rows(queries.leaderboard_report(ledger, board, Listing(inactive_days=10)))) == 4
+    assert len(rows(leaderboard_report(ledger, board, Listing(inactive_days=10)))) == 4
 
 
 def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Ledger) -> None:
@@ -128,14 +139,14 @@ def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Led
         assert settler.settle(race, lambda _: (), NOON)
     (board,) = ledger.leaderboards()
     active = Listing(inactive_days=1)
-    then = queries.leaderboard_report(ledger, board, active, at=NOON + timedelta(hours=100))
+    then = leaderboard_report(ledger, board, active, at=NOON + timedelta(hours=100))
     assert {each.id: each.last_race_at - NOON for each in then.players} == {
         "id-ann": timedelta(hours=48),
         "id-bo": timedelta(hours=48),
         "id-cy": timedelta(hours=60),
         "id-di": timedelta(hours=60),
     }
-    now = queries.leaderboard_report(ledger, board, active)
+    now = leaderboard_report(ledger, board, active)
     assert [each.moved.places for each in now.players if each.moved] == [0, 2]
 
 
@@ -143,17 +154,17 @@ def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Led
 def test_a_limited_leaderboard_equals_the_top_of_the_whole(
     ledger: Ledger, board: Leaderboard, listing: Listing
 ) -> None:
-    whole = queries.leaderboard_report(ledger, board, listing)
+    whole = leaderboard_report(ledger, board, listing)
     for limit in range(1, 7):
-        first = queries.leaderboard_report(ledger, board, listing, limit=limit)
+        first = leaderboard_report(ledger, board, listing, limit=limit)
         assert first == replace(whole, players=whole.players[:limit])
-    totals = queries.board_totals(ledger, board, listing)
+    totals = board_totals(ledger, board, listing)
     assert (totals.listed, totals.races, totals.last_race_at) == (
         len(whole.players), whole.races, whole.last_race_at
     )  # fmt: skip
-    since = listing.active_since(totals.last_race_at)
-    points = ledger.listed_points(board, finishes=listing.minimum_finishes, since=since)
-    assert sorted(points, reverse=True) == [player.points for player in whole.players]
+    assert sorted(listed_points(ledger, board, listing), reverse=True) == [
+        player.points for player in whole.players
+    ]
 
 
 def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
@@ -163,12 +174,12 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
     (rated,) = Settler(ledger, Plans(SIMPLE)).preview(race)
 
     def moves(within: int = 20, finishes: int = 0) -> dict[str, int]:
-        return queries.new_places(ledger, board, Listing(finishes), rated.changes, within=within)
+        return new_places(ledger, board, Listing(finishes), rated.changes, within=within)
 
     predicted, alone, ranked = moves(), moves(within=1), moves(finishes=2)
-    places = {p.id: p.place for p in queries.leaderboard_report(ledger, board, Listing()).players}
+    places = {p.id: p.place for p in leaderboard_report(ledger, board, Listing()).players}
     merge(ledger, [race])
-    new = {p.id: p.place for p in queries.leaderboard_report(ledger, board, Listing()).players}
+    new = {p.id: p.place for p in leaderboard_report(ledger, board, Listing()).players}
     assert (places["id-cy"], new["id-ann"]) == (1, 1)
     assert predicted["id-ann"] == 1
     assert {player: abs(place) for player, place in predicted.items()} == {
@@ -181,16 +192,16 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
 
 def test_an_empty_leaderboard_lists_nobody(ledger: Ledger) -> None:
     board = merge(ledger, [result("a", "ann")])
-    report = queries.leaderboard_report(ledger, board, Listing(5, 5))
+    report = leaderboard_report(ledger, board, Listing(5, 5))
     assert (report.players, report.races) == ([], 1)
     assert "1 race rated, no player listed" in shown(tables.print_leaderboard, report)
-    assert queries.biggest_movers(ledger, board) == []
+    assert biggest_movers(ledger, board) == []
 
 
 def test_a_table_shows_the_players_up_to_its_limit(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.leaderboard_report(ledger, board, Listing())
-    first = queries.leaderboard_report(ledger, board, Listing(), limit=2)
-    text = shown(tables.print_leaderboard, first, queries.listed_count(ledger, board, Listing()))
+    report = leaderboard_report(ledger, board, Listing())
+    first = leaderboard_report(ledger, board, Listing(), limit=2)
+    text = shown(tables.print_leaderboard, first, listed_count(ledger, board, Listing()))
     assert "Any Orb (pairwise-elo)" in text
     assert [word in text for word in ("Cy", "Ann", "Di")] == [True, True, False]
     assert "4 races rated, 5 players; the first 2 shown" in text
@@ -210,30 +221,30 @@ def test_movers_are_the_largest_recent_changes(ledger: Ledger) -> None:
             result("c", "ann bo", after=24 * 32),
         ],
     )
-    moved = [(m.name, m.before, m.after, m.change) for m in queries.biggest_movers(ledger, board)]
+    moved = [(m.name, m.before, m.after, m.change) for m in biggest_movers(ledger, board)]
     assert moved == [
         ("Cy", 1000, 1200, 200),
         ("Ed", 1000, 800, -200),
         ("Ann", 1000, 1190, 190),
         ("Bo", 1000, 810, -190),
     ]
-    assert [m.name for m in queries.biggest_movers(ledger, board, count=1)] == ["Cy"]
-    assert "+200" in shown(tables.print_movers, queries.biggest_movers(ledger, board), 28)
+    assert [m.name for m in biggest_movers(ledger, board, count=1)] == ["Cy"]
+    assert "+200" in shown(tables.print_movers, biggest_movers(ledger, board), 28)
 
 
 def test_the_window_of_the_movers_ends_with_the_last_race(ledger: Ledger) -> None:
-    window = queries.MOVERS_WINDOW / timedelta(hours=1)
+    window = MOVERS_WINDOW / timedelta(hours=1)
     races = [result("a", "ann bo"), result("b", "cy di", after=window)]
-    assert len(queries.biggest_movers(ledger, merge(ledger, races))) == 4
+    assert len(biggest_movers(ledger, merge(ledger, races))) == 4
     later = [result("c", "ed fay", after=window + 0.001)]
-    assert {m.name for m in queries.biggest_movers(ledger, merge(ledger, later))} == {"Cy", "Di", "Ed", "Fay"}
+    assert {m.name for m in biggest_movers(ledger, merge(ledger, later))} == {"Cy", "Di", "Ed", "Fay"}
 
 
 # Players
 
 
 def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player_report(ledger, "ANN", everybody)
+    report = player_report(ledger, "ANN", everybody)
     assert (report.id, report.name) == ("id-ann", "Ann")
     (on,) = report.leaderboards
     assert (on.leaderboard, on.place, on.listed, on.points) == (GOAL, 2, 5, 1190)
@@ -267,21 +278,28 @@ def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboar
             finish_time=3600.0,
         ),
     ]
-    assert len(queries.player_report(ledger, "ann", everybody, limit=1).leaderboards[0].history) == 1
+    assert len(player_report(ledger, "ann", everybody, limit=1).leaderboards[0].history) == 1
     text = shown(tables.print_player, report)
     assert "Any Orb: 1190 points, place 2 of 5, 2 races, 2 finished, 2 won" in text
     assert "2026-03-03" in text
     assert "1 of 2" in text
 
 
+@pytest.mark.parametrize("entry", ['{"user_id":"id-ann","status":"lost"}', '{"user_id":"id-ann"}', "{}", "["])
+def test_a_damaged_result_is_no_dnf(ledger: Ledger, board: Leaderboard, entry: str) -> None:
+    ledger.write("UPDATE races SET result = ? WHERE name = 'orb/a'", f'{{"entrants":[{entry}]}}')
+    with pytest.raises(DamagedRaceError, match="orb/a"):
+        played_races(ledger, board.key, "id-ann")
+
+
 def test_a_player_who_did_not_finish_has_no_place(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player_report(ledger, "id-ed", everybody)
+    report = player_report(ledger, "id-ed", everybody)
     assert report.leaderboards[0].history[0].place is None
     assert "DNF of 3" in shown(tables.print_player, report)
 
 
 def test_a_player_who_is_not_listed_has_points_but_no_place(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player_report(ledger, "Cy", lambda _: Listing(minimum_finishes=2))
+    report = player_report(ledger, "Cy", lambda _: Listing(minimum_finishes=2))
     (on,) = report.leaderboards
     assert (on.place, on.listed, on.points) == (None, 2, 1200)
     assert "1200 points, not listed" in shown(tables.print_player, report)
@@ -292,23 +310,23 @@ def test_a_player_who_is_not_listed_has_points_but_no_place(ledger: Ledger, boar
 def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes: int, days: int) -> None:
     board = merge(ledger, [*RACES, result("e", "gus hal", after=6), result("f", "ian joe", after=12)])
     listing = Listing(finishes, days)
-    report = queries.leaderboard_report(ledger, board, listing)
+    report = leaderboard_report(ledger, board, listing)
     places = {entry.id: entry.place for entry in report.players}
     assert len(set(places.values())) < len(places) or finishes == 2 or days
     for standing in ledger.standings(board):
-        (on,) = queries.player_report(ledger, standing.player, lambda _: listing).leaderboards
+        (on,) = player_report(ledger, standing.player, lambda _: listing).leaderboards
         assert (on.place, on.listed) == (places.get(standing.player), len(places))
 
 
 def test_a_player_whose_races_changed_nothing_has_no_standing(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.player_report(ledger, "Fay", everybody)
+    report = player_report(ledger, "Fay", everybody)
     assert report == PlayerReport("id-fay", "Fay", [])
     assert "none of this player's races has been rated yet" in shown(tables.print_player, report)
 
 
 def test_unknown_player_is_an_error(ledger: Ledger, board: Leaderboard) -> None:
     with pytest.raises(NoSuchEntryError):
-        queries.player_report(ledger, "Zed", everybody)
+        player_report(ledger, "Zed", everybody)
 
 
 # Races
@@ -321,12 +339,12 @@ def test_racers_who_did_not_finish_are_in_order_of_points_then_names(ledger: Led
         race, entrants=tuple(replace(e, name=names.get(str(e.user_id), "Ed")) for e in race.entrants)
     )
     merge(ledger, [result("first", "x3 ed"), race])
-    (on,) = queries.race_report(ledger, "second").leaderboards
+    (on,) = race_report(ledger, "second").leaderboards
     assert [entrant.name for entrant in on.entrants] == ["Ed", "Cy", "Ann", "Bo", "di"]
 
 
 def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.race_report(ledger, "b")
+    report = race_report(ledger, "b")
     assert (report.race, report.goal, report.source) == ("orb/b", GOAL, "import")
     assert report.ended_at == RACES[1].ended_at
     (on,) = report.leaderboards
@@ -369,7 +387,7 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
 
 
 def test_a_race_that_changed_nothing_says_why(ledger: Ledger, board: Leaderboard) -> None:
-    report = queries.race_report(ledger, "orb/d")
+    report = race_report(ledger, "orb/d")
     (on,) = report.leaderboards
     assert (on.note, on.entrants) == ("fewer than two rated entrants to compare", [])
     assert "no rating changed: fewer than two rated entrants" in shown(tables.print_race, report)
@@ -386,7 +404,7 @@ def test_a_race_of_teams_has_team_places(ledger: Ledger) -> None:
         ),
     )
     merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
-    (on,) = queries.race_report(ledger, "t").leaderboards
+    (on,) = race_report(ledger, "t").leaderboards
     assert [(e.name, e.standing, e.actual) for e in on.entrants] == [
         ("Bo", "1", 1.0),
         ("Ann", "2", 2.5),
@@ -405,7 +423,7 @@ def test_teams_are_named_and_a_finisher_of_an_unfinished_team_is_no_dnf(ledger: 
         ),
     )
     merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
-    report = queries.race_report(ledger, "t")
+    report = race_report(ledger, "t")
     (on,) = report.leaderboards
     assert {e.name: e.standing for e in on.entrants} == {"Ann": "team DNF", "Bo": "DNF", "Cy": "1"}
     assert {e.name: e.team for e in report.result} == {"Ann": "Reds", "Bo": "Reds", "Cy": "Blues"}
@@ -416,7 +434,7 @@ def test_a_players_races_tell_a_disqualification_from_a_dnf(ledger: Ledger) -> N
         ledger,
         [result("a", "bo", dq="ann"), result("b", "bo", dnf="ann", after=1), result("c", "ann bo", after=2)],
     )
-    report = queries.player_report(ledger, "ann", everybody)
+    report = player_report(ledger, "ann", everybody)
     assert [race.standing for race in report.leaderboards[0].history] == ["1", "DNF", "DQ"]
     assert "DQ of 2" in shown(tables.print_player, report)
 
@@ -424,7 +442,7 @@ def test_a_players_races_tell_a_disqualification_from_a_dnf(ledger: Ledger) -> N
 def test_the_result_of_a_race_that_is_not_rated_keeps_its_places(ledger: Ledger) -> None:
     teams = result("t", entrants=(entrant("ann", time=10, team="x"), entrant("bo", time=20, team="y")))
     merge(ledger, [teams])
-    assert [(e.name, e.standing) for e in queries.race_report(ledger, "t").result] == [
+    assert [(e.name, e.standing) for e in race_report(ledger, "t").result] == [
         ("Ann", "1"),
         ("Bo", "2"),
     ]
@@ -434,7 +452,7 @@ def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None
     wide = LeaderboardPlan("plackett-luce", name="Wide", goals=(GOAL,))
     narrow = LeaderboardPlan("trueskill", name="Narrow", goals=(GOAL,))
     Settler(ledger, Plans(SIMPLE, (wide, narrow))).merge([result("a", "ann bo")], "import")
-    found = queries.race_report(ledger, "a").leaderboards
+    found = race_report(ledger, "a").leaderboards
     assert [(on.leaderboard, on.model) for on in found] == [
         ("Narrow", "trueskill"),
         ("Wide", "plackett-luce"),
@@ -443,14 +461,14 @@ def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None
 
 def test_a_race_that_counts_nowhere_is_shown_as_such(ledger: Ledger) -> None:
     ledger.save_race(result("a", "ann bo"), counted_at=NOON, source="import")
-    report = queries.race_report(ledger, "a")
+    report = race_report(ledger, "a")
     assert report.leaderboards == []
     assert "counts on no leaderboard" in shown(tables.print_race, report)
 
 
 def test_unknown_race_is_an_error(ledger: Ledger, board: Leaderboard) -> None:
     with pytest.raises(NoSuchEntryError):
-        queries.race_report(ledger, "zed")
+        race_report(ledger, "zed")
 
 
 # What users wrote
@@ -467,10 +485,10 @@ def test_names_neither_color_nor_break_a_table(ledger: Ledger, name: str) -> Non
     )
     expected = name.replace("\x1b", "").replace("\n", " ")
     texts = [
-        shown(tables.print_leaderboard, queries.leaderboard_report(ledger, board, Listing())),
-        shown(tables.print_movers, queries.biggest_movers(ledger, board), 28),
-        shown(tables.print_player, queries.player_report(ledger, "id-ann", everybody)),
-        shown(tables.print_race, queries.race_report(ledger, "a"), width=200),
+        shown(tables.print_leaderboard, leaderboard_report(ledger, board, Listing())),
+        shown(tables.print_movers, biggest_movers(ledger, board), 28),
+        shown(tables.print_player, player_report(ledger, "id-ann", everybody)),
+        shown(tables.print_race, race_report(ledger, "a"), width=200),
     ]
     for text in texts:
         assert expected in text
@@ -486,8 +504,7 @@ def lost_to(player: str) -> Opponent:
 
 
 def test_players_read_together_equal_those_read_one_by_one(ledger: Ledger, board: Leaderboard) -> None:
-    players = queries.open_leaderboard(ledger, board, Listing()).players
-    assert isinstance(players, queries.ListedPlayers)
+    players = open_leaderboard(ledger, board, Listing()).players
+    assert isinstance(players, ListedPlayers)
     read = [players[index] for index in range(len(players))]
-    players.keep()
     assert [players[:], players[1:], [players[-1]]] == [read, read[1:], read[-1:]]

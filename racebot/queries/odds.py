@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -20,21 +18,28 @@ from racebot.standings.rater import current_states
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A forecast for one entrant of a race."""
+    """A forecast for one entrant of a race.
+
+    `finish_chance` is None if the model has none. `expected_place` is the mean place; unfinished entrants
+    share the rest.
+    """
 
     points: int
     win_chance: float
-    finish_chance: Annotated[float | None, Field(description="null if the model has none")]
-    expected_place: Annotated[float, Field(description="Mean place; unfinished entrants share the rest")]
+    finish_chance: float | None
+    expected_place: float
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerOdds(Forecast):
-    """A forecast for one player of a race that may never be held."""
+    """A forecast for one player of a race that may never be held.
+
+    `name` is None for an unknown player; `new` is True for a player without a race on this leaderboard.
+    """
 
     id: str
-    name: Annotated[str | None, Field(description="null for an unknown player")]
-    new: Annotated[bool, Field(description="True for a player without a race on this leaderboard")]
+    name: str | None
+    new: bool
 
 
 def forecasts(board: Leaderboard, states: Sequence[State]) -> list[Forecast]:
@@ -63,8 +68,8 @@ def finish_chance(board: Leaderboard, state: State) -> float | None:
 
 def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[PlayerOdds]:
     """Forecast a race of any players. An unknown player counts as a newcomer."""
-    states = [state for state, _ in current_states(ledger, board, players)]
-    found, known = forecasts(board, states), _known(ledger, board, players)
+    states = current_states(ledger, board, players)
+    known = {player: ledger.players.get(player) for player in players}
     return [
         PlayerOdds(
             points=forecast.points,
@@ -72,17 +77,10 @@ def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[Pla
             finish_chance=forecast.finish_chance,
             expected_place=forecast.expected_place,
             id=player,
-            name=known[player][0],
-            new=known[player][1],
+            name=None if (found := known[player]) is None else found.shown,
+            new=not raced,
         )
-        for player, forecast in zip(players, found, strict=True)
+        for player, forecast, (_, raced) in zip(
+            players, forecasts(board, [state for state, _ in states]), states, strict=True
+        )
     ]
-
-
-def _known(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> dict[str, tuple[str | None, bool]]:
-    """Return each player's name, and whether the player is new to the leaderboard."""
-    found = {}
-    for player in players:
-        known = ledger.players.get(player)
-        found[player] = (None if known is None else known.shown, ledger.standing(board, player) is None)
-    return found

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import numpy as np
-
-from racebot.ledger.rows import Standing, moment_of
-from racebot.races.outcome import BoolArray, IntArray
+from racebot.ledger.rows import Standing
 from racebot.text.format import exact_time
 
 
@@ -35,6 +31,11 @@ class Listing:
         """
         return latest - timedelta(days=self.inactive_days) if self.inactive_days and latest else None
 
+    def earliest(self, latest: datetime | None) -> str:
+        """Return `active_since` as `exact_time` formats it; an empty text, before all, without a limit."""
+        since = self.active_since(latest)
+        return exact_time(since) if since else ""
+
     def includes(self, standing: Standing, latest: datetime | None) -> bool:
         """Return True if a leaderboard whose last race ended at `latest` lists a player."""
         since = self.active_since(latest)
@@ -43,18 +44,3 @@ class Listing:
             and standing.finishes >= self.minimum_finishes
             and (since is None or standing.last_race_at >= since)
         )
-
-    def lists(self, finishes: Sequence[int] | IntArray, last_race_at: Sequence[str]) -> BoolArray:
-        """Return for each player of a leaderboard whether it lists the player, if not hidden.
-
-        Args:
-            finishes: numbers of finished races.
-            last_race_at: when each player's last race ended, as `exact_time` formats it.
-        """
-        listed = np.array(finishes, dtype=np.int64) >= self.minimum_finishes
-        latest = max(last_race_at, default="")
-        since = self.active_since(moment_of(latest)) if latest else None
-        if since is not None:
-            earliest = exact_time(since)
-            listed &= np.array([each >= earliest for each in last_race_at], dtype=np.bool_)
-        return listed

@@ -1,0 +1,229 @@
+"""Players: their standing on each leaderboard and their races."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from racebot.ledger.rows import Leaderboard, StoredRace, changes_of, damaged_race, moment_of, race_of
+from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import RatedPlayer, placing_of
+from racebot.queries.listing import Listing
+from racebot.queries.races import entrants_of, finish_time
+from racebot.races.change import Change
+from racebot.races.result import EntrantStatus, result_label
+from racebot.ratings import registry
+from racebot.standings.rater import current_states
+from racebot.text.format import with_fields
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlayer:
+    """A player's id and current name."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRace:
+    """One rated race of a player. `entrants` includes deleted accounts.
+
+    `place` is None if the player did not finish, `standing` is the place, DNF, DQ or team DNF, and
+    `finish_time` is in seconds.
+    """
+
+    race: str
+    sequence: int
+    ended_at: datetime
+    place: int | None
+    standing: str
+    entrants: int
+    before: int
+    after: int
+    races_before: int
+    change: int
+    goal: str
+    finish_time: float | None
+
+
+class Result(NamedTuple):
+    """One result of a player. `place` is None for a race that the player did not finish."""
+
+    place: int | None
+    change: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerStanding(RatedPlayer):
+    """A player's standing on one leaderboard. `listed` is the number of listed players."""
+
+    category: str
+    leaderboard: str
+    listed: int
+
+
+@dataclass(frozen=True, slots=True)
+class StandingWithHistory(PlayerStanding):
+    """A player's standing on one leaderboard with their last rated races, newest first."""
+
+    history: Sequence[PlayedRace]
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerReport:
+    """A player with their standing and last races on every leaderboard they have raced on."""
+
+    id: str
+    name: str
+    leaderboards: Sequence[StandingWithHistory]
+
+
+def rated_players(ledger: Ledger) -> list[NamedPlayer]:
+    """Return all players with a rating, by id."""
+    rows = ledger.rows(
+        "SELECT id, name FROM shown_players WHERE id IN ("
+        "  SELECT player FROM standings JOIN leaderboards ON leaderboards.id = leaderboard"
+        "  WHERE shadow_of IS NULL) ORDER BY id"
+    )
+    return [NamedPlayer(*row) for row in rows]
+
+
+def player_standing(
+    ledger: Ledger, board: Leaderboard, listing: Listing, player: str, *, provisional_races: int = 0
+) -> PlayerStanding | None:
+    """Return a player's standing on a leaderboard; None if they have not raced there.
+
+    Args:
+        provisional_races: a rating after fewer races is provisional.
+    """
+    standing = ledger.standing(board, player)
+    if standing is None:
+        return None
+    placing = placing_of(ledger, board, standing, listing)
+    return PlayerStanding(
+        place=placing.place,
+        id=standing.player,
+        name=standing.name,
+        points=standing.points,
+        rating=standing.rating,
+        state=standing.state,
+        races=standing.races,
+        finishes=standing.finishes,
+        wins=standing.wins,
+        last_race_at=standing.last_race_at,
+        provisional=standing.races < provisional_races,
+        category=board.category,
+        leaderboard=board.name,
+        listed=placing.listed,
+    )
+
+
+def player_report(
+    ledger: Ledger,
+    name: str,
+    listing: Callable[[Leaderboard], Listing],
+    *,
+    provisional_races: int = 0,
+    limit: int = 20,
+) -> PlayerReport:
+    """Read a player's standing and last races on every leaderboard.
+
+    Args:
+        name: the player's name, in any case, or id.
+        listing: which players a leaderboard lists.
+        provisional_races: ratings after fewer races are provisional.
+        limit: races of each leaderboard.
+
+    Raises:
+        NoSuchEntryError: no player, or more than one, has that name.
+    """
+    player = ledger.players.find(name)
+    found = []
+    for board in ledger.leaderboards():
+        standing = player_standing(
+            ledger, board, listing(board), player.id, provisional_races=provisional_races
+        )
+        if standing is not None:
+            history = played_races(ledger, board.key, player.id, limit)
+            found.append(with_fields(StandingWithHistory, standing, history=history))
+    return PlayerReport(player.id, player.shown, found)
+
+
+def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
+    """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
+    rows = ledger.stream(
+        "SELECT rated.race, sequence, ended_at, place, goal,"
+        " points_before, points_after, races_before, result"
+        " FROM changes AS mine INDEXED BY changes_by_player"
+        " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
+        " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3",
+        leaderboard,
+        player,
+        limit,
+    )
+    found = []
+    for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
+        entrants = entrants_of(race, result)
+        try:
+            entrant = next(each for each in entrants if each.get("user_id") == player)
+            standing = result_label(EntrantStatus(entrant["status"]), place)
+        except (StopIteration, KeyError, ValueError):
+            raise damaged_race(race, f"says nothing about {player}") from None
+        found.append(
+            PlayedRace(
+                race=race,
+                sequence=sequence,
+                ended_at=moment_of(ended_at),
+                place=place,
+                standing=standing,
+                entrants=len(entrants),
+                before=before,
+                after=after,
+                races_before=races_before,
+                change=after - before,
+                goal=goal,
+                finish_time=finish_time(entrant, place),
+            )
+        )
+    return found
+
+
+def last_race(ledger: Ledger, board: Leaderboard, player: str) -> tuple[StoredRace, Change] | None:
+    """Return the last race that changed a player's rating, with the change; None if there is none."""
+    rows = ledger.rows(
+        "SELECT changes.*, races.* FROM changes INDEXED BY changes_by_player"
+        " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
+        " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT 1",
+        board.id,
+        player,
+    )
+    return next(zip(map(race_of, rows), changes_of(rows), strict=True), None)
+
+
+def last_results(
+    ledger: Ledger, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
+) -> dict[str, list[Result]]:
+    """Return the last results of each player, oldest first, up to the race with the number `last`."""
+    rows = ledger.rows(
+        "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
+        "  SELECT place, points_after - points_before AS change FROM changes INDEXED BY changes_by_player"
+        "  WHERE leaderboard = ?1 AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"
+        "  ORDER BY sequence DESC LIMIT ?3)) FROM json_each(?2) AS wanted",
+        leaderboard,
+        json.dumps(list(players)),
+        count,
+        last,
+    )
+    return {player: [Result(*each) for each in reversed(json.loads(found))] for player, found in rows}
+
+
+def next_points(ledger: Ledger, board: Leaderboard, player: str) -> int:
+    """Return a player's points before the next race; those of a newcomer if they have not raced."""
+    ((state, _),) = current_states(ledger, board, [player])
+    return int(registry.create(board.model, board.parameters).points(np.array([state]))[0])

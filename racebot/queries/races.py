@@ -1,0 +1,276 @@
+"""Lists of a leaderboard's rated races, and all rating changes in order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from racebot.errors import DamagedRaceError, PayloadError
+from racebot.ledger.rows import START, as_text, damaged_race, moment_of, parts_of, race_of, states_of
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy, places
+from racebot.races.result import Entrant
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A winner of a race. `id` is None for a deleted account."""
+
+    id: str | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RaceRow:
+    """A race in a list.
+
+    `entrants` and `finishers` include deleted accounts. `note` says why no rating changed. `winners` is empty
+    if nobody finished, or if no rating changed.
+    """
+
+    race: str
+    sequence: int
+    ended_at: datetime
+    goal: str
+    note: str | None
+    entrants: int
+    finishers: int
+    winners: tuple[Winner, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RatingChange:
+    """One change of a rating, in the order of the leaderboard.
+
+    `place` is None if the player did not finish, `parts` has the points by cause, and `finish_time` is in
+    seconds.
+    """
+
+    sequence: int
+    race: str
+    ended_at: datetime
+    player: str
+    name: str
+    place: int | None
+    before: int
+    after: int
+    races_before: int
+    parts: Mapping[str, int]
+    change: int
+    finish_time: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RaceDigest:
+    """A hash of everything the ledger stores about a race on a leaderboard, and the race's players."""
+
+    race: str
+    sequence: int
+    players: tuple[str, ...]
+    value: int
+
+
+class EntryRow(NamedTuple):
+    """One rated entrant, with the model's state before the race."""
+
+    sequence: int
+    place: int | None
+    state: tuple[float, ...]
+    before: int
+    after: int
+    races_before: int
+
+
+def latest_races(ledger: Ledger, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
+    """Return rated races, newest first."""
+    return _races(ledger, leaderboard, "ORDER BY sequence DESC LIMIT ? OFFSET ?", limit, offset)
+
+
+def winners_of(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[Winner, ...]]:
+    """Return the winners of rated races, by their numbers in the sequence."""
+    chosen = "AND sequence IN (SELECT value FROM json_each(?))"
+    rows = _races(ledger, leaderboard, chosen, json.dumps(list(sequences)))
+    return {row.sequence: row.winners for row in rows}
+
+
+def updated_at(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
+    """Return when rated races were counted or last corrected, by their numbers in the sequence."""
+    rows = ledger.rows(
+        "SELECT sequence, coalesce(corrected_at, counted_at) FROM json_each(?2) AS wanted"
+        " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
+        " CROSS JOIN races ON races.name = rated.race",
+        leaderboard,
+        json.dumps(list(sequences)),
+    )
+    return {row[0]: moment_of(row[1]) for row in rows}
+
+
+def rating_changes(
+    ledger: Ledger, leaderboard: int, after: int = 0, limit: int = -1
+) -> Iterator[RatingChange]:
+    """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
+    after_and_limit = "WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
+    rows = ledger.stream(
+        "SELECT sequence, player, players.name, place,"  # noqa: S608 - constants
+        " points_before, points_after, races_before, parts"
+        f" FROM (SELECT leaderboard, sequence FROM rated {after_and_limit})"
+        " CROSS JOIN changes USING (leaderboard, sequence)"
+        " CROSS JOIN shown_players AS players ON players.id = player"
+        " ORDER BY sequence, place IS NULL, place, player",
+        leaderboard,
+        after,
+        limit,
+    )
+    races = ledger.stream(
+        "SELECT sequence, race, ended_at, result FROM rated"  # noqa: S608 - constants
+        f" JOIN races ON races.name = race {after_and_limit}",
+        leaderboard,
+        after,
+        limit,
+    )
+    of_race, race, ended_at = 0, "", START.counted_at
+    entrants: dict[str, Mapping[str, Any]] = {}
+    for sequence, player, name, place, points_before, points_after, races_before, parts in rows:
+        while of_race < sequence:  # each result is read once, since most are long
+            of_race, race, ended, result = next(races)
+            ended_at = moment_of(ended)
+            entrants = {each["user_id"]: each for each in entrants_of(race, result) if "user_id" in each}
+        if player not in entrants:
+            raise damaged_race(race, f"lacks {player}")
+        yield RatingChange(
+            sequence=sequence,
+            race=race,
+            ended_at=ended_at,
+            player=player,
+            name=name,
+            place=place,
+            before=points_before,
+            after=points_after,
+            races_before=races_before,
+            parts=dict(parts_of(parts)),
+            change=points_after - points_before,
+            finish_time=finish_time(entrants[player], place),
+        )
+
+
+def last_entries(ledger: Ledger, leaderboard: int, races: int) -> list[EntryRow]:
+    """Return the entrants of the last `races` races of the sequence, in order."""
+    rows = ledger.rows(
+        "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
+        " WHERE leaderboard = ?1 AND sequence > ("
+        "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
+        " ORDER BY sequence, player",
+        leaderboard,
+        races,
+    )
+    states = states_of([row[2] for row in rows])
+    return [EntryRow(row[0], row[1], state, *row[3:]) for row, state in zip(rows, states, strict=True)]
+
+
+def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, str]) -> list[RaceDigest]:
+    """Return a digest of every rated race, in order, over its result, changes and players' current names.
+
+    Args:
+        names: current names of the players.
+    """
+    rows = ledger.rows(
+        "SELECT rated.race, sequence, result, coalesce(corrected_at, counted_at) || coalesce(note, ''),"
+        " (SELECT group_concat(player, char(31)) FROM changes AS c"
+        "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
+        " (SELECT json_group_array(json_array(place, points_before, points_after, races_before,"
+        "   state_before, state_after, parts)) FROM changes AS c"
+        "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
+        " FROM rated CROSS JOIN races ON races.name = rated.race WHERE leaderboard = ? ORDER BY sequence",
+        leaderboard,
+    )
+    hidden = ledger.orders.hidden()
+
+    @cache
+    def shown(player: str) -> str:
+        return f"{player in hidden}{names.get(player, '')}"
+
+    digests = []
+    for race, sequence, result, note, joined, changed in rows:
+        players = tuple(joined.split("\x1f")) if joined else ()
+        # The page of a race without changes shows the entrants of its result.
+        shown_players = players or [each.get("user_id", "") for each in entrants_of(race, result)]
+        parts = (str(sequence), result, note, changed, *map(shown, shown_players))
+        digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
+        digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
+    return digests
+
+
+def entrants_of(race: str, result: str) -> list[dict[str, Any]]:
+    """Return the entrants of a stored result as JSON, several times faster than `race_of` reads them.
+
+    Raises:
+        DamagedRaceError: the result cannot be read.
+    """
+    try:
+        return list(json.loads(result)["entrants"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise damaged_race(race, "cannot be read") from None
+
+
+def finish_time(entrant: Mapping[str, Any], place: int | None) -> float | None:
+    """Return the finish time of an entrant from `entrants_of`, in seconds; None without a place."""
+    time = entrant.get("finish_time")
+    return None if place is None or time is None else time / 1_000_000
+
+
+def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[RaceRow]:
+    rows = ledger.rows(
+        "SELECT rated.race, sequence, ended_at, goal, note, result, ("  # noqa: S608 - constants
+        "  SELECT json_array(count(*), count(place), json_group_array(player) FILTER (WHERE place = 1))"
+        "  FROM changes AS c WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
+        f" FROM rated JOIN races ON races.name = rated.race WHERE leaderboard = ? {chosen}",
+        leaderboard,
+        *values,
+    )
+    counted = [json.loads(row[6]) for row in rows]
+    names = ledger.players.names({player for *_, first in counted for player in first})
+    found = []
+    for (race, sequence, ended_at, goal, note, result, _), (rated, finishers, first) in zip(
+        rows, counted, strict=True
+    ):
+        remark = note
+        try:
+            entrants = len(entrants_of(race, result))
+        except DamagedRaceError:
+            entrants, remark = rated, "its stored result is damaged"
+        placed = _placed(ledger, leaderboard, race) if rated < entrants else {}
+        deleted = [
+            Winner(None, each.name) for each, place in placed.items() if not each.user_id and place == 1
+        ]
+        found.append(
+            RaceRow(
+                race=race,
+                sequence=sequence,
+                ended_at=moment_of(ended_at),
+                goal=goal,
+                note=remark,
+                entrants=entrants,
+                finishers=sum(place is not None for place in placed.values()) if placed else finishers,
+                winners=() if remark else (*(Winner(player, names[player]) for player in first), *deleted),
+            )
+        )
+    return found
+
+
+def _placed(ledger: Ledger, leaderboard: int, race: str) -> dict[Entrant, int | None]:
+    """Return all entrants of a race with their places; none if its finishers cannot be compared."""
+    row = ledger.row(
+        "SELECT races.*, teams FROM races JOIN leaderboards ON leaderboards.id = ? WHERE races.name = ?",
+        leaderboard,
+        race,
+    )
+    assert row is not None  # noqa: S101 - the caller has just read it
+    try:
+        return dict(places(race_of(row).result, TeamPolicy(as_text(row["teams"]))))
+    except PayloadError:
+        return {}

@@ -1,0 +1,145 @@
+"""The reasons for a rating change, as codes and in English.
+
+Pages, the API and the terminal use these words. They are also the defaults of chat's texts, which an
+operator can change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from racebot.text.format import percentage, signed
+
+FINISHING = "finishing {points}"
+PLACE = "place {points}"
+LIMIT = "{limit} {points}"
+AS_EXPECTED = "about as expected"
+GAINED = "gained: {names}"
+COST = "cost: {names}"
+FIRST_OPPONENT = "{name} ({chance} to beat)"
+OPPONENT = "{name} ({chance})"
+RULES = {
+    "forfeit": "no worse than a forfeit",
+    "floor": "ratings never go lower",
+    "winner": "a winner never loses",
+    "last": "last place never gains",
+    "unfinished": "a DNF never gains",
+    "small": "under one point",
+}
+"""Words for each `Limit` and `Unchanged`."""
+
+
+class Limit(StrEnum):
+    """A limit that reduced a change."""
+
+    FORFEIT = "forfeit"
+    """A finish never costs more than a forfeit."""
+    FLOOR = "floor"
+    """No rating falls below the floor."""
+    WINNER = "winner"
+    """The winner never loses."""
+    LAST = "last"
+    """In a race that everyone finished, the last never gains."""
+    UNFINISHED = "unfinished"
+    """A player who did not finish never gains."""
+
+
+class Unchanged(StrEnum):
+    """Why a change is ±0, if its parts do not show it."""
+
+    LAST = "last"
+    """In a race that everyone finished, the last gains nothing."""
+    FLOOR = "floor"
+    """The rating is already at its floor."""
+    SMALL = "small"
+    """The change is under one point."""
+
+
+class ReasonKind(StrEnum):
+    """The kinds of reasons."""
+
+    UNCHANGED = "unchanged"
+    """The rating stayed the same; `rule` says why."""
+    UNFINISHED = "unfinished"
+    """The player did not finish, with this `chance` to finish before the race."""
+    FINISH = "finish"
+    """The points for finishing."""
+    PLACE = "place"
+    """The points for the place."""
+    LIMIT = "limit"
+    """The points that a `rule` added or subtracted."""
+    AS_EXPECTED = "as_expected"
+    """The place was about as expected."""
+    GAINED = "gained"
+    """Opponents that the player beat against expectation."""
+    COST = "cost"
+    """Opponents that the player lost to against expectation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opponent:
+    """An opponent whose result moved a rating.
+
+    Attributes:
+        player: the user id.
+        beaten: whether the player placed ahead of this opponent.
+        chance: the chance, before the race, that the player beats this opponent.
+    """
+
+    player: str
+    beaten: bool
+    chance: float
+
+    @property
+    def places(self) -> float:
+        """Places gained (above zero) or lost against this opponent, compared with the expected result."""
+        return self.beaten - self.chance
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason for a rating change.
+
+    `points` are the points that it accounts for, `chance` is the chance to finish before the race, and
+    `rule` is the rule behind `limit` and `unchanged`.
+    """
+
+    kind: ReasonKind
+    points: int | None = None
+    chance: float | None = None
+    rule: Limit | Unchanged | None = None
+    opponents: tuple[Opponent, ...] = ()
+
+
+def in_words(reason: Reason, names: Mapping[str, str]) -> str:
+    """Put a reason into a short English phrase.
+
+    Args:
+        reason: a reason for one entrant's change.
+        names: the names of the race's entrants, by user id.
+    """
+    points = "" if reason.points is None else signed(reason.points)
+    match reason.kind:
+        case ReasonKind.UNCHANGED:
+            return RULES[str(reason.rule)]
+        case ReasonKind.UNFINISHED:
+            return f"{percentage(reason.chance or 0)}% to finish"
+        case ReasonKind.FINISH:
+            return FINISHING.format(points=points)
+        case ReasonKind.PLACE:
+            return PLACE.format(points=points)
+        case ReasonKind.LIMIT:
+            return LIMIT.format(limit=RULES[str(reason.rule)], points=points)
+        case ReasonKind.AS_EXPECTED:
+            return AS_EXPECTED
+        case ReasonKind.GAINED | ReasonKind.COST:
+            phrases = [
+                (OPPONENT if number else FIRST_OPPONENT).format(
+                    name=names[each.player], chance=f"{percentage(each.chance)}%"
+                )
+                for number, each in enumerate(reason.opponents)
+            ]
+            template = GAINED if reason.kind is ReasonKind.GAINED else COST
+            return template.format(names=", ".join(phrases))
