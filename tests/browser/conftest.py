@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 import uvicorn
 from builders import NOON, SECOND, entrant, result
+
+pytest.importorskip("playwright", reason="browser tests need the extra racebot[dev]")
 from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_playwright
 from worker_support import PATIENCE
 
