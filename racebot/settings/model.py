@@ -10,19 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    field_validator,
-    model_validator,
-)
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    SettingsConfigDict,
-)
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
@@ -61,9 +50,9 @@ def _names(value: object) -> object:
     if not isinstance(value, str):
         return value
     text = value.strip()
-    return (
-        _decoded(text) if text.startswith("[") else [name.strip() for name in text.split(";") if name.strip()]
-    )
+    if text.startswith("["):
+        return _decoded(text)
+    return [name.strip() for name in text.split(";") if name.strip()]
 
 
 def _decoded(text: str) -> object:
@@ -126,10 +115,6 @@ class CarryOver(BaseModel):
     factor: float = Field(default=0.9, ge=0, le=1)
     most_races: float | None = Field(default=None, ge=0)
 
-    def carry(self) -> Carry:
-        """Return this carry-over as the ledger's `Carry`."""
-        return Carry(self.source, self.factor, self.most_races)
-
 
 class LeaderboardSettings(BaseModel):
     """A leaderboard of `racebot.toml`: its goals and how it is rated."""
@@ -182,10 +167,7 @@ class Settings(BaseSettings):
     announce: bool = Field(True, description="true or false")
     greet: bool = Field(False, description="true or false")
     pin: bool = Field(False, description="true or false")
-    info_block: InfoPolicy = Field(
-        InfoPolicy.APPEND,
-        description="when-empty, append or never",
-    )
+    info_block: InfoPolicy = Field(InfoPolicy.APPEND, description="when-empty, append or never")
     commands: bool = Field(True, description="true or false")
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"
@@ -213,7 +195,7 @@ class Settings(BaseSettings):
     keep_days: int = Field(
         90,
         ge=1,
-        le=36500,
+        le=LONGEST_SPAN,
         description="number of days to keep delivered messages and unfinished backfills",
     )
     provisional_races: int = Field(
@@ -290,24 +272,16 @@ class Settings(BaseSettings):
 
     def named_commands(self) -> CommandNames:
         """Return the names of the chat commands."""
-        return CommandNames(
-            self.command_prefix, {Command(key): name for key, name in self.command_names.items()}
-        )
+        names = {Command(key): name for key, name in self.command_names.items()}
+        return CommandNames(self.command_prefix, names)
 
     def listing(self, board: Leaderboard) -> Listing:
         """Return which players a leaderboard lists."""
-        own = next(
-            (
-                each
-                for each in self.leaderboards
-                if each.name == board.name and each.category in {"", board.category}
-            ),
-            None,
-        )
         finishes, days = self.minimum_finishes, self.inactive_days
-        if own is not None:
-            finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
-            days = days if own.inactive_days is None else own.inactive_days
+        for own in self.leaderboards:
+            if own.name == board.name and own.category in {"", board.category}:
+                finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
+                days = days if own.inactive_days is None else own.inactive_days
         return Listing(finishes, days)
 
     def slugs(self) -> list[str]:
@@ -329,23 +303,13 @@ class Settings(BaseSettings):
                 "no category is set up: run `racebot setup`, or set "
                 + ", ".join(PREFIX + name.upper() for name in needed)
             )
-        if missing:
-            fields = type(self).model_fields
+        if missing or not (self.category and self.client_id and self.client_secret):
+            abouts = {name: type(self).model_fields[name].description for name in missing}
             raise SettingsError(
-                *(
-                    f"{PREFIX}{name.upper()} is not set: set it to {fields[name].description}"
-                    for name in missing
-                )
+                *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())
             )
-        assert self.category and self.client_id and self.client_secret  # noqa: S101 - checked above
-        return [
-            CategorySettings(
-                slug=self.category,
-                client_id=self.client_id,
-                client_secret=self.client_secret,
-                goals=self.goals,
-            )
-        ]
+        slug, client_id, secret = self.category, self.client_id, self.client_secret
+        return [CategorySettings(slug=slug, client_id=client_id, client_secret=secret, goals=self.goals)]
 
     def plans(self) -> Plans:
         """Return which races count on which leaderboard, and how each is rated."""
@@ -362,7 +326,9 @@ class Settings(BaseSettings):
                 name=board.name,
                 category=board.category,
                 goals=tuple(board.goals),
-                carry=board.carry_over.carry() if board.carry_over else None,
+                carry=Carry(each.source, each.factor, each.most_races)
+                if (each := board.carry_over)
+                else None,
                 model_is_set=model_is_set or board.model is not None,
             )
             for board in self.leaderboards

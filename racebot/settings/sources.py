@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -11,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dotenv.parser import parse_stream
-from pydantic import (
-    BaseModel,
-    ValidationError,
-)
+from pydantic import BaseModel, ValidationError
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
@@ -35,6 +33,10 @@ from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
+LARGEST_FILE = 256 * 1024
+"""Bytes of a settings file. Both translations of the texts together have 10,000."""
+MOST_DOTS = 200
+"""Most dots on one line of racebot.toml. Python takes minutes for a key of some ten thousand parts."""
 
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:
@@ -53,13 +55,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     written = in_file | in_environment
     secrets, unreadable = _from_files(directory, in_environment, _credentials(), in_file)
     given = secrets | given
-    problems = [
-        *unreadable,
-        *(
-            f"{name} is not a setting of racebot{hint}: correct the name or unset it"
-            for name, hint in _unknown(written)
-        ),
-    ]
+    problems = [*unreadable, *_unknown(written)]
     chosen = written.get(f"{PREFIX}CONFIG")
     path = directory / (chosen or "racebot.toml")
     try:
@@ -67,10 +63,11 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
             problems.append(f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it")
         if path.is_dir():
             problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
+        elif path.exists():
+            check_bounds(path, MOST_DOTS)
     except OSError as error:
-        raise SettingsError(
-            *problems, f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"
-        ) from None
+        where = f"{path}: {error.strerror}"
+        raise SettingsError(*problems, f"{where}: correct {PREFIX}CONFIG or unset it") from None
     origins = _Origins(given, written, path, frozenset(secrets))
     try:
         settings = _sourced(directory / ".env", path)(**given)
@@ -79,9 +76,8 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     except UnreadableSource as error:
         field = re.search(r'field "(\w+)"', str(error))
         variable = f"{PREFIX}{field[1].upper()}" if field else str(error)
-        raise SettingsError(
-            *problems, f"{variable}: not JSON: write it as JSON, or use racebot.toml"
-        ) from None
+        remedy = "write it as JSON, or use racebot.toml"
+        raise SettingsError(*problems, f"{variable}: not JSON: {remedy}") from None
     except RecursionError:
         where = f"{path}, {PREFIX}CATEGORIES or {PREFIX}LEADERBOARDS"
         raise SettingsError(*problems, f"{where}: nested too deeply: correct it") from None
@@ -98,6 +94,26 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     if problems:
         raise SettingsError(*problems)
     return settings
+
+
+def check_bounds(path: Path, most_dots: float = math.inf) -> None:
+    """Refuse a settings file that would take long to read.
+
+    Args:
+        path: the file.
+        most_dots: most dots on a line that is not a comment.
+
+    Raises:
+        SettingsError: the file is too large, or has a key of very many parts.
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise SettingsError(f"{path}: more than {LARGEST_FILE // 1024} KiB: correct the file")
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.count(b".") > most_dots and not line.lstrip().startswith(b"#"):
+            raise SettingsError(f"{path}, line {number}: more than {most_dots} dots: correct it")
 
 
 def secret_files(directory: Path) -> list[Path]:
@@ -119,6 +135,7 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
         SettingsError: `.env` or a variable is not UTF-8, or a line of `.env` is not an assignment.
     """
     try:
+        check_bounds(env_file)
         with env_file.open(encoding="utf-8") as file:
             # pydantic-settings leaves out such lines without an error.
             unread = [binding.original.line for binding in parse_stream(file) if binding.error]
@@ -187,14 +204,15 @@ _INSTEAD = {"PAGES_ACCENT": ", since colors stand in theme.css beside the databa
 """Hints for names of earlier versions."""
 
 
-def _unknown(written: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield variables with our prefix that are not settings, each with a hint naming the nearest setting."""
+def _unknown(written: Iterable[str]) -> Iterator[str]:
+    """Yield a problem for each variable with our prefix that is not a setting, naming the nearest setting."""
     known = {name.upper() for name in Settings.model_fields}
     known |= {f"{name.upper()}_FILE" for name in KEPT_IN_FILES}
     for name in written:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
-            yield name, _INSTEAD.get(word) or did_you_mean(word, known, prefix=PREFIX)
+            hint = _INSTEAD.get(word) or did_you_mean(word, known, prefix=PREFIX)
+            yield f"{name} is not a setting of racebot{hint}: correct the name or unset it"
 
 
 def _sourced(env_file: Path, toml_file: Path) -> type[Settings]:
@@ -306,9 +324,8 @@ _TABLES: dict[str, type[BaseModel]] = {
 def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
     """Yield a problem for each unknown parameter, and for team races that the model cannot rate."""
     default = settings.plans().default
-    yield from _plan_problems(
-        default, origins.place("parameters"), f"{origins.place('team_races')}={default.teams.value!r}"
-    )
+    teams = f"{origins.place('team_races')}={default.teams.value!r}"
+    yield from _plan_problems(default, origins.place("parameters"), teams)
     for plan in settings.plans().named:
         where = f"{origins.path}: leaderboard {plan.name!r}"
         yield from _plan_problems(plan, where, f"{where}: team_races={plan.teams.value!r}")

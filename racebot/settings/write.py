@@ -21,6 +21,7 @@ from tomlkit.exceptions import TOMLKitError
 from racebot.errors import SettingsError
 from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.model import PREFIX
+from racebot.settings.sources import MOST_DOTS, check_bounds
 
 MODEL, PARAMETERS = f"{PREFIX}MODEL", f"{PREFIX}PARAMETERS"
 ENV_HEADING = """\
@@ -175,6 +176,7 @@ def _word(value: ParameterValue) -> str:
 
 def _read(toml: Path) -> tomlkit.TOMLDocument | None:
     try:
+        check_bounds(toml, MOST_DOTS)
         return tomlkit.parse(toml.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
