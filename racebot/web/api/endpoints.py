@@ -5,9 +5,8 @@ The server pages long lists. An export writes each list to one file.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Mapping, Set
+from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +18,7 @@ from racebot.queries.odds import finish_chance, odds
 from racebot.queries.pair import Meeting, compared
 from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
 from racebot.queries.races import RaceRow, latest_races, rating_changes
-from racebot.text.format import with_fields
+from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files
 from racebot.web.api.openapi import (
     MOST_IN_A_RACE,
@@ -179,15 +178,17 @@ def odds_of(request: PageRequest, board: Board) -> OddsAnswer:
     """Return the odds of a race between the query's `players`.
 
     Raises:
-        BadQueryError: there are too few or too many players, one of them twice, or one is hidden.
+        BadQueryError: there are too few or too many players, or one of them twice.
     """
     view = request.view
     players = [part.strip() for part in request.query.get("players", "").split(",")]
     if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
         raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
-    if hidden := view.hidden.intersection(players):
-        raise BadQueryError(f"players: hidden players have no odds: leave out {', '.join(sorted(hidden))}")
-    return OddsAnswer(board.address.stem, odds(view.ledger, board.stored, players))
+    # The answer must not tell a hidden player from an unknown one.
+    found = odds(view.ledger, board.stored, ["" if each in view.hidden else each for each in players])
+    return OddsAnswer(
+        board.address.stem, [replace(each, id=player) for each, player in zip(found, players, strict=True)]
+    )
 
 
 def head_to_head(request: PageRequest, board: Board) -> HeadToHead | None:
@@ -349,23 +350,34 @@ def _changes_sheet(request: PageRequest, board: Board) -> Content:
     return Streamed(lambda: csv_files.changes_sheet(request.view, board), CSV, tag)
 
 
-def _json(answer: Callable[..., object], *, in_exports: bool = True) -> Callable[..., Content]:
-    """Return the function of an address whose answer is JSON.
+def _json(
+    answer: Callable[..., object], *, in_exports: bool = True, masked: bool = True
+) -> Callable[..., Content]:
+    """Return the function of an address whose answer is JSON, without the ids of hidden players.
 
-    The ledger masks the names of hidden players, but queries need their ids.
+    Args:
+        masked: False if all ids in the answer come from the query.
     """
 
     def content(request: PageRequest, **fields: Any) -> Content:
         found = answer(request, **fields) if request.served or in_exports else None
         if found is None:
             return None
-        body = orjson.dumps(found)
-        if request.view.hidden:
-            ids = b"|".join(re.escape(orjson.dumps(player)) for player in request.view.hidden)
-            body = re.sub(rb'("(?:id|player)":)(?:' + ids + b")", rb"\1null", body)
-        return Document(body, JSON)
+        hidden = request.view.hidden if masked else frozenset()
+        return Document(orjson.dumps(_without_ids(found, hidden) if hidden else found), JSON)
 
     return content
+
+
+def _without_ids(value: Any, hidden: Set[str]) -> Any:
+    """Return a record with None in place of the ids of hidden players, in the records inside it as well."""
+    if isinstance(value, list | tuple):
+        return [_without_ids(each, hidden) for each in value]
+    if not is_dataclass(type(value)):
+        return value
+    names = field_names(type(value))
+    fields = {name: _without_ids(getattr(value, name), hidden) for name in names}
+    return fields | {name: None for name in ("id", "player") if fields.get(name) in hidden}
 
 
 DATA: Mapping[Route, Callable[..., Content]] = {
@@ -379,7 +391,7 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.PLAYER_ON_BOARD_DATA: _json(player_on_board),
     addresses.RACES_DATA: _json(races_of),
     addresses.CHANGES_DATA: _json(changes, in_exports=False),
-    addresses.ODDS_DATA: _json(odds_of, in_exports=False),
+    addresses.ODDS_DATA: _json(odds_of, in_exports=False, masked=False),
     addresses.HEAD_TO_HEAD_DATA: _json(head_to_head, in_exports=False),
     addresses.LIVE_DATA: _json(live_rooms, in_exports=False),
     addresses.CHANGES_SHEET: _changes_sheet,
