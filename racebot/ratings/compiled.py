@@ -85,18 +85,15 @@ register_jitable(fastmath={"reassoc", "contract", "nsz"})(order_quadrature.sums)
 
 @overload(order_statistics.posterior_moments)
 def _posterior_moments(means: Any, scales: Any, places: Any) -> Callable[..., Any]:
-    """Overload `posterior_moments`: use the linear-time quadrature, and leave ties to plain Python."""
+    """Overload `posterior_moments`: use the linear-time quadrature."""
     pair_moments, order_moments = order_statistics.pair_moments, order_quadrature.order_moments
 
     def moments(means: Any, scales: Any, places: Any) -> Any:
-        for i in range(len(places) - 1):
-            if places[i] == places[i + 1]:
-                return np.array(means), np.array(scales), False
         if len(means) == 2:
             one, two = pair_moments(means, scales)
             return np.array(one), np.array(two), True
         none: Any = np.empty(0)
-        first, second, _, sound = order_moments(means, scales, none, none)
+        first, second, _, sound = order_moments(means, scales, places, none, none)
         return first, second, sound
 
     return moments

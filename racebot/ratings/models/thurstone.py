@@ -51,9 +51,6 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, aft
     for i in range(size):
         after[0][i] = before[0][i]
     worst_first = race.worst_first
-    for k in range(1, len(worst_first)):
-        if race.group[worst_first[k]] == race.group[worst_first[k - 1]]:
-            return False
     # Without DNFs, the last finisher shares the last place with the dummy.
     dummy = not math.isnan(settings.dummy)
     together = dummy and race.last[worst_first[0]]
@@ -65,7 +62,9 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, aft
         ratings.append(settings.dummy)
         weights.append(1.0)
     scales = [1.0 for _ in ordered]
-    first, _, pulls, sound = order_moments([before[0][i] for i in ordered], scales, ratings, weights)
+    places = [race.group[i] for i in ordered]
+    means = [before[0][i] for i in ordered]
+    first, _, pulls, sound = order_moments(means, scales, places, ratings, weights)
     for k in range(len(ordered)):
         after[0][ordered[k]] += first[k] * learning_rate_at(before[0][ordered[k]], settings.bends)
     for k in range(len(last)):

@@ -1,8 +1,15 @@
 """Posterior moments of Gaussian performances, in time linear in the size of the grid. For compiled code.
 
-The recursion is that of `order_statistics`, in plain loops that Numba compiles. It also accepts entrants who
-share the last place in an unknown order. Its integrals are local and keep their relative accuracy in the
-tails, so that it needs no logarithms after an upset. Uncompiled, it is far slower than `order_statistics`.
+The recursion is that of `order_statistics`, in plain loops that Numba compiles. Its integrals are local and
+keep their relative accuracy in the tails, so that it needs no logarithms after an upset. Uncompiled, it is
+far slower than `order_statistics`.
+
+Shared places are exact. With A_S(x) the probability that all worse performances are in order and, together
+with those of a subset S of the group that shares a place, below x in any order,
+
+    A_S(x) = Σ_(k in S) ∫_(-∞)^x f_k(y) A_(S without k)(y) dy
+
+Every integrand is positive, so nothing cancels. A group of m needs 2^m - 1 integrals from either side.
 
 Integrals use the trapezoid rule with central difference corrections up to seventh order, which span nine
 points: -1/12 μδ + 11/720 μδ³ - 191/60480 μδ⁵ + 2497/3628800 μδ⁷. Source: E. T. Whittaker, G. Robinson, "The
@@ -32,6 +39,8 @@ in a random order whose ratings are many standard deviations apart.
 """
 MOST_POINTS = 6000
 """Largest grid."""
+MOST_TIED = 8
+"""Largest group that shares a place, except the last. Time and memory grow with its number of subsets."""
 TINY = 1e-250
 """Least probability of the order that is certain not to suffer from underflow."""
 _MARGIN = 4
@@ -41,55 +50,119 @@ _C1, _C2, _C3, _C4 = 252769 / 3628800, -68119 / 3628800, 1469 / 403200, -2497 / 
 
 
 def order_moments(
-    means: Sequence[float], scales: Sequence[float], last: Sequence[float], weights: Sequence[float]
+    means: Sequence[float],
+    scales: Sequence[float],
+    places: Sequence[int],
+    last: Sequence[float],
+    weights: Sequence[float],
 ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
     """Return the posterior moments of the standardized performances of one race.
 
     Args:
-        means: means of the n ≥ 1 performances whose order is known, worst first.
+        means: means of the n ≥ 1 performances whose places are known, worst first.
         scales: standard deviations of these performances, greater than zero.
+        places: places of these performances. The order within a shared place is unknown.
         last: means of the m ≥ 0 entrants who share the last place, behind all others. Their performances have
             variance 1.
         weights: exponent of each of these entrants' likelihood factors; 1 is exact, 0 leaves the entrant out.
 
     Returns:
         Means of shape [n], variances of shape [n], weighted means of the last entrants of shape [m], and
-        False if the result must not be used, because the grid would be too large or the order too unlikely.
+        False if the result must not be used, because the grid would be too large, the order too unlikely, or
+        a shared place too crowded.
     """
     n, m = len(means), len(last)
     first, second, pulls = np.zeros(n), np.zeros(n), np.zeros(m)
     low, step, points = grid(means, scales, last)
+    # Each group's first entrant, and its first row: one for each subset, by the bits of its members. The last
+    # row, for the whole group, is the next group's first.
+    starts, rows = [0], [0]
+    for i in range(1, n + 1):
+        if i == n or places[i] != places[i - 1]:
+            size = i - starts[-1]
+            starts.append(i)
+            if size > MOST_TIED:
+                return first, second, pulls, False
+            rows.append(rows[-1] + (1 << size) - 1)
     if points == 0:
         return first, second, pulls, False
-    # Rows: densities, functions from below, and functions from above with grid and entrants mirrored.
-    rows = np.empty((3 * n + m, points))
+    value = np.empty((n, points))
+    for i in range(n):
+        fill_density(value[i], (low - means[i]) / scales[i], step / scales[i])
+    hazard = np.empty((m, points))
     rise = np.zeros(points + 2 * _MARGIN)
-    other = np.empty(points)
-    for i in range(n):
-        fill_density(rows[i], (low - means[i]) / scales[i], step / scales[i])
-    rows[n] = 1.0
-    rows[2 * n] = 1.0
+    below, above = np.empty((rows[-1] + 1, points)), np.empty((rows[-1] + 1, points))
+    below[0] = 1.0
     for j in range(m):
-        pass_last(rows[n], rows[3 * n + j], low - last[j], step, weights[j])
-    for i in range(n - 1):
-        if not integrate(rows[i], rows[n + i], rows[n + i + 1], rise):
+        pass_last(below[0], hazard[j], low - last[j], step, weights[j])
+    groups = len(starts) - 1
+    for g in range(groups):
+        alone = g == groups - 1 and starts[g + 1] - starts[g] == 1
+        if not alone and not pass_group(
+            value[starts[g] : starts[g + 1]], below[rows[g] : rows[g + 1] + 1], rise
+        ):
             return first, second, pulls, False
-        mirror(rows[n - 1 - i], other)
-        if not integrate(other, rows[2 * n + i], rows[2 * n + i + 1], rise):
+    # From above, grid and groups are mirrored.
+    mirrored = value[:, ::-1].copy()
+    row = 0
+    tops = [0 for _ in range(groups)]
+    above[0] = 1.0
+    for g in range(groups - 1, -1, -1):
+        tops[g] = row
+        stop = row + rows[g + 1] - rows[g]
+        alone = g == 0 and starts[1] == 1
+        if not alone and not pass_group(mirrored[starts[g] : starts[g + 1]], above[row : stop + 1], rise):
             return first, second, pulls, False
-    for i in range(n):
-        mirror(rows[3 * n - 1 - i], other)
-        total, linear, square = sums(rows[i], rows[n + i], other)
-        if not total > TINY:
-            return first, second, pulls, False
-        at, width = linear / total, step / scales[i]
-        first[i] = (low - means[i]) / scales[i] + width * at
-        second[i] = width * width * (square / total - at * at)
-        if i == 0:
-            for j in range(m):
-                pulled, _, _ = sums(rows[0] * rows[3 * n + j], rows[n], other)
-                pulls[j] = -weights[j] * pulled / total
+        row = stop
+    other, pulled = np.empty(points), np.zeros(m)
+    order = 0.0
+    for g in range(groups):
+        everyone = (1 << (starts[g + 1] - starts[g])) - 1
+        for i in range(starts[g], starts[g + 1]):
+            rest = everyone ^ (1 << (i - starts[g]))
+            total = linear = square = 0.0
+            for members in range(rest + 1):
+                if members & rest != members:
+                    continue
+                mirror(above[tops[g] + (rest ^ members)], other)
+                a, b, c = sums(value[i], below[rows[g] + members], other)
+                total, linear, square = total + a, linear + b, square + c
+                if g == 0 and members == 0:
+                    order += a
+                    for j in range(m):
+                        pulled[j] += sums(value[i] * hazard[j], below[0], other)[0]
+            if not total > TINY:
+                return first, second, pulls, False
+            at, width = linear / total, step / scales[i]
+            first[i] = (low - means[i]) / scales[i] + width * at
+            second[i] = width * width * (square / total - at * at)
+    for j in range(m):
+        pulls[j] = -weights[j] * pulled[j] / order
     return first, second, pulls, True
+
+
+def pass_group(value: FloatArray, level: FloatArray, rise: FloatArray) -> bool:
+    """Fill the rows of all subsets of a group, given that of the empty one. Return False if one vanishes.
+
+    Args:
+        value: densities of the m members, shape [m, points].
+        level: A_S of each subset S, by the bits of its members, shape [2^m, points].
+        rise: workspace, shape [points + 8], with zeros at its first and last four entries.
+    """
+    for members in range(1, len(level)):
+        rise[_MARGIN:-_MARGIN] = 0.0
+        for k in range(len(value)):
+            if members >> k & 1:
+                add_product(value[k], level[members ^ (1 << k)], rise)
+        # Rescale the whole group only, since sums compare its subsets.
+        if not integrate(rise, level[members], members == len(level) - 1):
+            return False
+    return True
+
+
+def add_product(value: FloatArray, level: FloatArray, rise: FloatArray) -> None:
+    for k in range(len(value)):
+        rise[k + _MARGIN] += value[k] * level[k]
 
 
 def grid(means: Sequence[float], scales: Sequence[float], last: Sequence[float]) -> tuple[float, float, int]:
@@ -154,18 +227,15 @@ def pass_last(level: FloatArray, hazard: FloatArray, start: float, step: float, 
         hazard[k] = 0.3989422804014327 * math.exp(-0.5 * z * z) / below
 
 
-def integrate(value: FloatArray, level: FloatArray, after: FloatArray, rise: FloatArray) -> bool:
-    """Fill `after` with the running integral of value·level, relative to its end. Return False if that is 0.
+def integrate(rise: FloatArray, after: FloatArray, rescaled: bool) -> bool:
+    """Fill `after` with the running integral of `rise`. Return False if its end is 0.
 
     Args:
-        value: shape [points].
-        level: shape [points].
+        rise: shape [points + 8], with zeros at its first and last four entries.
         after: output, shape [points].
-        rise: workspace, shape [points + 8], with zeros at its first and last four entries.
+        rescaled: True to divide by its end.
     """
-    points = len(value)
-    for k in range(points):
-        rise[k + _MARGIN] = value[k] * level[k]
+    points = len(after)
     total = 0.0
     for k in range(0, points, 4):
         a, b, c, d = rise[k + 4], rise[k + 5], rise[k + 6], rise[k + 7]
@@ -178,7 +248,7 @@ def integrate(value: FloatArray, level: FloatArray, after: FloatArray, rise: Flo
         total += three + d
     if not total > TINY:
         return False
-    share = 1.0 / total
+    share = 1.0 / total if rescaled else 1.0
     # Separate views let the compiler use vector instructions.
     before1, after1, before2, after2 = rise[3:], rise[5:], rise[2:], rise[6:]
     before3, after3, after4 = rise[1:], rise[7:], rise[8:]
