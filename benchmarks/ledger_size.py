@@ -42,8 +42,8 @@ from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import DEFAULT_MODEL
-from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.reconcile import apply_plans
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
 
 ENTRANTS = 20

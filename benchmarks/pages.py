@@ -32,7 +32,7 @@ from support import CATEGORY, GOAL, people, race
 from racebot.ledger.store import Ledger
 from racebot.queries.races import latest_races
 from racebot.races.result import RaceResult
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application

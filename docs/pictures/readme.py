@@ -172,7 +172,7 @@ async def rate_season(database: Path) -> None:
         async with Site(address, interval=0.0) as client:
             category = await client.category(CATEGORY)
         with Ledger.open(database) as ledger:
-            ledger.profiles.see_category(CATEGORY, CategoryProfile(category.name, category.image))
+            ledger.profiles.save_category(CATEGORY, CategoryProfile(category.name, category.image))
             await fetch_pictures(address, ledger)
 
 

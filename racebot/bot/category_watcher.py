@@ -24,7 +24,7 @@ from racebot.racetime.payload import Category, Race
 from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
-from racebot.standings.reconcile import follow_renames
+from racebot.standings.follow_settings import follow_renames
 from racebot.telemetry import metrics
 from racebot.telemetry.logs import about
 from racebot.telemetry.troubles import Troubles
@@ -141,7 +141,7 @@ class CategoryWorker:
         """Store the category's name and picture for the pages, if they are new."""
         profile = CategoryProfile(category.name, category.image)
         if profile != self._profile:
-            await self._call(self._ledger.profiles.see_category, self.slug, profile)
+            await self._call(self._ledger.profiles.save_category, self.slug, profile)
             self._profile = profile
 
     async def pending(self) -> None:

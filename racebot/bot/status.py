@@ -14,7 +14,7 @@ from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.proposals import proposals
 
 

@@ -31,7 +31,7 @@ from racebot.ledger.thread import LedgerThread
 from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.reconcile import apply_checked_plans
+from racebot.standings.follow_settings import apply_checked_plans
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 from racebot.telemetry.metrics import monitor

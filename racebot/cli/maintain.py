@@ -31,8 +31,8 @@ from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
+from racebot.standings.follow_settings import apply_checked_plans
 from racebot.standings.prepare import Preparer
-from racebot.standings.reconcile import apply_checked_plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted

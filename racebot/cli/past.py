@@ -26,7 +26,7 @@ from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past
 from racebot.standings.carry_over import require_sources, unknown_sources
-from racebot.standings.reconcile import apply_checked_plans, apply_plans
+from racebot.standings.follow_settings import apply_checked_plans, apply_plans
 from racebot.standings.settle import MergeReport, Settler
 from racebot.text.format import counted
 

@@ -27,8 +27,8 @@ from racebot.ratings.parameters import defaults
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.proposals import Proposal, effect_of, proposals
-from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores
 from racebot.study.fit import ODDS_FROM, Fit, fit as fit_to

@@ -25,7 +25,7 @@ class Backfills:
         )
         return 1 if page is None else page
 
-    def keep(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
+    def save_page(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
         """Store a page's races, replacing earlier copies. Page 1 starts a new backfill."""
         if page == 1:
             self.clear(category)

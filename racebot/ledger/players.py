@@ -152,7 +152,7 @@ class Players:
         hint = f". Did you mean {_choices(called)}? Give the id shown" if called else self._hint(text)
         raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
-    def see(self, result: RaceResult, *, current: bool) -> None:
+    def save(self, result: RaceResult, *, current: bool) -> None:
         """Store the players of a race with their names.
 
         Args:
@@ -183,7 +183,7 @@ class Players:
                 if e.user_id is not None
             ],
         )
-        Profiles(self._connection).see(result.entrants, current=current)
+        Profiles(self._connection).save(result.entrants, current=current)
 
     def _named(self, name: str) -> list[Player]:
         """Return the players with a name, except forgotten ones."""

@@ -23,7 +23,7 @@ class Profiles:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def see(self, entrants: Iterable[Entrant], *, current: bool) -> None:
+    def save(self, entrants: Iterable[Entrant], *, current: bool) -> None:
         """Store the profiles of entrants, except of forgotten players.
 
         Args:
@@ -69,7 +69,7 @@ class Profiles:
         """Delete a player's profile."""
         self._connection.write("DELETE FROM profiles WHERE player = ?", player)
 
-    def see_category(self, slug: str, profile: CategoryProfile) -> None:
+    def save_category(self, slug: str, profile: CategoryProfile) -> None:
         """Store a category's name and picture."""
         self._connection.write(
             "INSERT INTO categories (slug, name, image) VALUES (?, ?, ?) ON CONFLICT (slug) DO UPDATE"

@@ -184,7 +184,7 @@ class Races(Connection):
                 result.fingerprint(),
                 None if now is None else exact_time(now),
             )
-            Players(self).see(result, current=source != "import")
+            Players(self).save(result, current=source != "import")
 
     def remove_race(self, name: str) -> None:
         """Delete a race. In the same transaction, the caller must rerate the leaderboards that hold it."""

@@ -21,7 +21,7 @@ from racebot.ledger.rows import Carry, Leaderboard
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"

@@ -28,7 +28,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
 from racebot.standings.carry_over import carry_problems
-from racebot.standings.plans import LeaderboardPlan
+from racebot.standings.counting import LeaderboardPlan
 from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret")

@@ -72,9 +72,9 @@ async def backfill(
     async for page, listed in site.past_race_pages(category, first=first):
         results = [race.result for race in listed.races if race.result is not None]
         with ledger.transaction():
-            ledger.backfills.keep(category, page, results, clock())
+            ledger.backfills.save_page(category, page, results, clock())
             for result in results:
-                ledger.profiles.see(result.entrants, current=True)
+                ledger.profiles.save(result.entrants, current=True)
         progress(page, listed.pages, ledger.backfills.count(category))
         oldest = min((result.ended_at for result in results), default=None)
         if selection.since and oldest and oldest < selection.since:

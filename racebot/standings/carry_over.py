@@ -18,7 +18,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import State
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.text.parse import did_you_mean
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.ratings.parameters import ParameterValue
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.rater import replay
 
 

@@ -18,7 +18,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.prepare import ATTEMPTS, Preparer, sweep
 from racebot.standings.rater import Rater, current_rater
 from racebot.standings.rerating import Progress, RatingsDeferred
@@ -189,7 +189,7 @@ class Settler:
                     result, is_known = self._compared(result)
                 if is_known:
                     # The name may be new, and older ledgers lack the discriminators.
-                    self.ledger.players.see(result, current=source != "import")
+                    self.ledger.players.save(result, current=source != "import")
                     known += 1
                     continue
                 touched = self._boards(result)

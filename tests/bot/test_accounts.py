@@ -21,7 +21,7 @@ from racebot.racetime.payload import RacePage
 from racebot.sandbox.room import FakeRoom
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.telemetry.troubles import Troubles
 

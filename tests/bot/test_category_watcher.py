@@ -31,7 +31,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race, parse_race
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.telemetry.troubles import Troubles
 

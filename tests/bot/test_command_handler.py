@@ -19,7 +19,7 @@ from racebot.races.result import EntrantStatus
 from racebot.racetime.frames import ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 FINISHED = seen(result("r", "ann bo", recorded=False))

@@ -18,7 +18,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
 from racebot.races.result import RaceResult
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.prepare import AT_ONCE, Preparer
 from racebot.standings.rerating import RerateTask
 from racebot.standings.settle import RatedRace, Settler

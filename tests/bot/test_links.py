@@ -6,7 +6,7 @@ from builders import result
 from racebot.bot.links import rating_buttons
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 PAGES = "https://example.org"

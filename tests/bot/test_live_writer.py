@@ -21,7 +21,7 @@ from racebot.ledger.thread import P, T
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.telemetry.troubles import Troubles
 

@@ -19,7 +19,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.frames import RaceUpdate, parse_event
 from racebot.racetime.payload import parse_race
 from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 QUIET = 10.0

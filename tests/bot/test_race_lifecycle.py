@@ -17,7 +17,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})

@@ -49,7 +49,7 @@ from racebot.racetime.client import Credentials, Site
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.payload import parse_race
 from racebot.racetime.tokens import TokenSource
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.telemetry.troubles import Troubles
 

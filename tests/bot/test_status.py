@@ -13,7 +13,7 @@ from racebot.bot.status import LeaderboardState, Status, UnfinishedBackfill, Wor
 from racebot.cli import tables
 from racebot.ledger import backup, lock
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 
@@ -40,7 +40,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     lifecycle.result_stands(result("b", "bo ann", recorded=False, after=1))
     with ledger.transaction():
         ledger.pending.join(f"{CATEGORY}/c", CATEGORY)
-        ledger.backfills.keep(CATEGORY, 1, [], clock())
+        ledger.backfills.save_page(CATEGORY, 1, [], clock())
     backup.back_up(ledger, backup.folder_of(ledger.path), keep=2, now=clock())
     heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20))
     with lock.locked(ledger.path):

@@ -25,7 +25,7 @@ from worker_support import PATIENCE
 from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus, RaceResult
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application

@@ -27,8 +27,8 @@ from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
-from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.reconcile import apply_plans
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
 
 ANN, BO, CY, DI = (Person(f"id-{name}", name.title()) for name in ("ann", "bo", "cy", "di"))

@@ -13,7 +13,7 @@ from racebot.ledger.players import Player
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME
 from racebot.standings import orders
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 from .conftest import Racebot

@@ -21,7 +21,7 @@ from racebot.queries.leaderboard import Mover, leaderboard_report
 from racebot.queries.listing import Listing
 from racebot.queries.player import PlayerReport, player_report
 from racebot.queries.race import RaceReport, race_report
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 pytestmark = pytest.mark.usefixtures("restored_logging")

@@ -18,8 +18,8 @@ from worker_support import PATIENCE, Bench, finish
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.reconcile import apply_plans
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
 
 from .harness import Plan, Run

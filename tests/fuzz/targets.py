@@ -55,7 +55,7 @@ from racebot.racetime import client, frames, payload
 from racebot.racetime.room import Recorded, ResultStands, Room
 from racebot.settings import model as settings, sources
 from racebot.standings import backfill
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.text import safe
 from racebot.text.format import to_json

@@ -13,7 +13,7 @@ from racebot.errors import LedgerUnavailable
 from racebot.ledger.backup import back_up, backups, folder_of, overdue
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 

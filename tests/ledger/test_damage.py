@@ -20,7 +20,7 @@ from racebot.ledger.outbox import ChatBody, Message
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 pytestmark = pytest.mark.usefixtures("restored_logging")

@@ -127,7 +127,7 @@ def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
     with pytest.raises(LedgerError), ledger.transaction():  # noqa: PT012
         ledger.pending.save(pending("r"))
         ledger.outbox.put(message("g"), NOON)
-        ledger.backfills.keep(CATEGORY, 1, [result("a", "ann")], NOON)
+        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
         raise LedgerError("halt")
     assert ledger.pending.all(CATEGORY) == []
     assert ledger.outbox.of("orb/r") == []

@@ -10,7 +10,7 @@ from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
 from racebot.standings import orders
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 OLD = Profile("/media/old.png", "they/them", "ann_runs")
@@ -61,13 +61,13 @@ def test_forgotten_player_has_no_profile_again(ledger: Ledger) -> None:
     orders.forget(settling, player, "", NOON)
     assert ledger.profiles.get("id-ann") == Profile()
     settling.merge([race("a", NEW), race("b", NEW, after=1)], "backfill")
-    ledger.profiles.see(race("c", NEW).entrants, current=True)
+    ledger.profiles.save(race("c", NEW).entrants, current=True)
     assert ledger.profiles.get("id-ann") == Profile()
 
 
 def test_category_profile_is_the_newest(ledger: Ledger) -> None:
     assert ledger.profiles.category("orb") is None
-    ledger.profiles.see_category("orb", CategoryProfile("Orbs"))
-    ledger.profiles.see_category("orb", CategoryProfile("Orb Racing", "/media/orb.png"))
+    ledger.profiles.save_category("orb", CategoryProfile("Orbs"))
+    ledger.profiles.save_category("orb", CategoryProfile("Orb Racing", "/media/orb.png"))
     assert ledger.profiles.category("orb") == CategoryProfile("Orb Racing", "/media/orb.png")
     assert ledger.profiles.pictures() == ["/media/orb.png"]

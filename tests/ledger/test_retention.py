@@ -9,7 +9,7 @@ from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.retention import Cleared, clear_away
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -52,8 +52,8 @@ def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
 
 def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) -> None:
     with ledger.transaction():
-        ledger.backfills.keep("orb", 1, [result("a", "ann bo")], NOON)
-        ledger.backfills.keep("other", 1, [result("b", "ann bo")], LATER)
+        ledger.backfills.save_page("orb", 1, [result("a", "ann bo")], NOON)
+        ledger.backfills.save_page("other", 1, [result("b", "ann bo")], LATER)
     assert clear_away(ledger, keep=KEEP, now=LATER) == Cleared(0, 1)
     assert (ledger.backfills.count("orb"), ledger.backfills.count("other")) == (0, 1)
     assert ledger.backfills.next_page("orb", not_before=NOON) == 1

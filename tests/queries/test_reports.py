@@ -32,7 +32,7 @@ from racebot.queries.race import RatedEntrant, race_report
 from racebot.queries.reasons import Opponent, Reason, ReasonKind, Unchanged
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})

@@ -13,7 +13,7 @@ from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.races import latest_races
 from racebot.races.result import Entrant
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 from racebot.web.api import endpoints

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import RatedRace, Settler
 
 NOW = NOON + timedelta(days=30)

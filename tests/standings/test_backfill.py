@@ -25,7 +25,7 @@ from racebot.errors import PayloadError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.standings.backfill import Selection, backfill, read_races
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import MergeReport, Settler
 from racebot.standings.verify import verify
 

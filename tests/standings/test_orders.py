@@ -33,7 +33,7 @@ from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.standings import orders
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 

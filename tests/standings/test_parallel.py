@@ -9,8 +9,8 @@ from builders import CATEGORY, GOAL, result
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings import verify as verification
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.parallel import replay_agrees
-from racebot.standings.plans import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
 NAMES = ["ann bo cy", "bo ann", "di cy ann", "ed bo", "cy ed di bo"]

@@ -19,9 +19,9 @@ from racebot.ledger.shadows import Pause
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings import orders, prepare
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.prepare import Preparer, no_pause
-from racebot.standings.reconcile import apply_plans
 from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify

@@ -7,9 +7,9 @@ import pytest
 from builders import GOAL, result
 
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.proposals import Proposal, effect_of, proposals
-from racebot.standings.reconcile import apply_plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 

@@ -19,9 +19,9 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
-from racebot.standings.reconcile import apply_plans, follow_renames
 from racebot.standings.settle import MergeReport, RatedRace, Settler
 from racebot.standings.verify import verify
 

@@ -18,8 +18,8 @@ from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.reconcile import apply_plans
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 

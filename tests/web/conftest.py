@@ -20,7 +20,7 @@ from PIL import Image
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import Pages

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from racebot.standings.plans import LeaderboardPlan
+from racebot.standings.counting import LeaderboardPlan
 from racebot.web.api.csv_files import cell
 from racebot.web.api.openapi import description
 from racebot.web.manifest import groups

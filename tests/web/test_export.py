@@ -21,7 +21,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import Profile
 from racebot.standings import orders
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web import export as export_module, manifest, processes
 from racebot.web.export import LOCK, Exported, export

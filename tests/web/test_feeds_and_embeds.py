@@ -11,7 +11,7 @@ from builders import NOON, result
 from hypothesis import given, strategies as st
 
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.http.server import application
 from racebot.web.pictures.badges import badge_svg

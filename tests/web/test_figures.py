@@ -7,7 +7,7 @@ from builders import result
 from racebot.queries.races import last_entries
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
-from racebot.standings.plans import LeaderboardPlan
+from racebot.standings.counting import LeaderboardPlan
 from racebot.web.html import explained as module
 from racebot.web.html.explained import BoardFigures, ChangeSizes, RaceFigures, board_figures
 from racebot.web.html.model_texts import WORDS

@@ -15,8 +15,8 @@ from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult
 from racebot.standings import orders
-from racebot.standings.plans import LeaderboardPlan, Plans
-from racebot.standings.reconcile import apply_plans, follow_renames
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Rendered
 from racebot.web.site.ledger_view import Publication

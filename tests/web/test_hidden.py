@@ -15,7 +15,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME
 from racebot.settings.model import Settings
 from racebot.standings import orders
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.api.openapi import description
 from racebot.web.manifest import groups

@@ -17,7 +17,7 @@ from PIL import Image
 
 from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard, player as player_pages
 from racebot.web.routes import Pages

@@ -30,7 +30,7 @@ from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, li
 from racebot.ledger.store import Ledger
 from racebot.races.result import EntrantStatus
 from racebot.standings import orders
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.api.openapi import description
 from racebot.web.http import events

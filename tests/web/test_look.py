@@ -99,7 +99,7 @@ def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: in
 
 def test_page_shows_the_name_of_its_category(merge: Merge) -> None:
     view = merge()
-    view.ledger.profiles.see_category("orb", CategoryProfile("Orb Racing"))
+    view.ledger.profiles.save_category("orb", CategoryProfile("Orb Racing"))
     assert "Orb Racing" in body(merge([]), "leaderboards/orb/any-orb.html")
 
 

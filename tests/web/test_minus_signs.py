@@ -10,7 +10,7 @@ from html import unescape
 import pytest
 from builders import result
 
-from racebot.standings.plans import LeaderboardPlan
+from racebot.standings.counting import LeaderboardPlan
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
 from racebot.web.site.request import Document

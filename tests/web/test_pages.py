@@ -15,7 +15,7 @@ from racebot.ledger.rows import Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
-from racebot.standings.plans import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.html import explained
 from racebot.web.html.race import story

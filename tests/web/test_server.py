@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
-from racebot.standings.plans import Plans
+from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.api import csv_files
 from racebot.web.http import protocol, server as server_module

@@ -21,7 +21,7 @@ from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_model
 from racebot.standings.backfill import Selection
-from racebot.standings.reconcile import apply_plans
+from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Evaluation, Report, evaluate

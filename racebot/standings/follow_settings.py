@@ -15,7 +15,7 @@ from racebot.standings.carry_over import (
     sources_first,
     states_to_carry_now,
 )
-from racebot.standings.plans import LeaderboardPlan
+from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.proposals import proposals
 from racebot.standings.settle import Settler
 
