@@ -135,9 +135,9 @@ def test_documented_api_addresses_match_openapi() -> None:
 
 
 def test_documented_costs_of_a_forfeit_are_those_of_the_default_model() -> None:
-    page = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-ratings-work.md").read_text(encoding="utf-8")
     found = re.search(
-        r"In a first race it costs (\d+)\s+points.*it costs (\d+) after twenty races and (\d+) after a",
+        r"In a\s+first race a forfeit costs (\d+)\s+points.*it costs (\d+) after\s+twenty races and (\d+) after a",
         page,
         re.DOTALL,
     )
