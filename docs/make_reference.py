@@ -1,25 +1,30 @@
-"""Write docs/commands.md and docs/settings.md from the command line, the settings and .env.example.
+"""Write docs/commands.md, docs/settings.md and examples/texts.en.toml from the program and .env.example.
 
-python docs/make_reference.py          # write the pages
-python docs/make_reference.py --check  # fail if a page differs from what the code says today
+python docs/make_reference.py          # write the files
+python docs/make_reference.py --check  # fail if a file differs from what the code says today
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import typer
 from annotated_types import Ge, Le
 
+from racebot.chat.wording import Texts, fields_of
 from racebot.cli.commands import COMMANDS, load_command
 from racebot.settings.model import PREFIX, Settings
 
-FOLDER = Path(__file__).parent
-EXAMPLE = FOLDER.parent / ".env.example"
+ROOT = Path(__file__).parents[1]
+EXAMPLE = ROOT / ".env.example"
+SAID_ONCE = ("-h", "--help", "--database", "--json")
+"""Options that the introduction explains for all commands."""
 LINE_WIDTH = 90
 """Columns of a help text, so that its defaults do not depend on the terminal."""
 
@@ -27,6 +32,9 @@ COMMANDS_INTRO = """\
 # Commands
 
 `racebot COMMAND --help` prints the same. The [operator's guide](operating.md) shows the commands at work.
+
+Every command that opens the database takes `--database FILE`, which overrides `RACEBOT_DATABASE`. With
+`--json`, these print JSON: JSON_COMMANDS.
 
 The exit code is 0 for success, 2 if something you gave needs fixing (a setting, a name, a file, the
 database), and 1 for other failures.
@@ -52,7 +60,11 @@ def commands_page() -> str:
     """Return docs/commands.md."""
     rows = "\n".join(f"| [`{name}`](#{name}) | {entry.summary}. |" for name, entry in COMMANDS.items())
     sections = "\n".join(_command(name) for name in COMMANDS)
-    return f"{COMMANDS_INTRO}\n| Command | What it does |\n|---|---|\n{rows}\n\n{sections}"
+    with_json = ", ".join(
+        f"`{name}`" for name in COMMANDS if any("--json" in each.opts for each in load_command(name).params)
+    )
+    intro = COMMANDS_INTRO.replace("JSON_COMMANDS", with_json)
+    return f"{intro}\n| Command | What it does |\n|---|---|\n{rows}\n\n{sections}"
 
 
 def _command(name: str) -> str:
@@ -64,7 +76,10 @@ def _command(name: str) -> str:
     examples = [part.removeprefix("Example: ") for part in paragraphs if part.startswith("Example: ")]
     text = "\n\n".join(part for part in paragraphs if not part.startswith("Example: "))
     records = [
-        record for part in command.records(context).values() for record in part if "--help" not in record[0]
+        record
+        for part in command.records(context).values()
+        for record in part
+        if not record[0].startswith(SAID_ONCE)
     ]
     lines = [f"## {name}", "", text, "", "```sh", *examples, "```", ""]
     if records:
@@ -114,21 +129,44 @@ def _default(name: str) -> str:
     return (f"`{default}`" if default else "empty") + bounds
 
 
-PAGES = {"commands.md": commands_page, "settings.md": settings_page}
+def texts() -> str:
+    """Return examples/texts.en.toml."""
+    lines = [
+        "# The texts of chat. Copy what you want to change into racebot.toml, below a line [texts].",
+        "",
+    ]
+    lines.append("[texts]")
+    for name, field in Texts.model_fields.items():
+        fields = " ".join(f"{{{each}}}" for each in fields_of(name))
+        lines.append(f"# {field.description}{f'; fields: {fields}' if fields else ''}")
+        text = json.dumps(field.default, ensure_ascii=False).replace("\N{NO-BREAK SPACE}", r"\u00a0")
+        lines.append(f"{name} = {text}")
+    return "\n".join(lines) + "\n"
+
+
+FILES = {
+    "docs/commands.md": commands_page,
+    "docs/settings.md": settings_page,
+    "examples/texts.en.toml": texts,
+}
 
 
 def main() -> None:
-    """Write the pages, or compare them."""
-    parser = argparse.ArgumentParser(description="Write docs/commands.md and docs/settings.md.")
-    parser.add_argument("--check", action="store_true", help="fail if a page is not current")
+    """Write the files, or compare them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="fail if a file is not current")
     check = parser.parse_args().check
-    for name, page in PAGES.items():
-        path = FOLDER / name
-        text = page()
+    for name, content in FILES.items():
+        path = ROOT / name
+        text = content()
         if not check:
             path.write_text(text, encoding="utf-8")
-        elif text != path.read_text(encoding="utf-8"):
-            sys.exit(f"{path} is not current: run python docs/make_reference.py")
+        elif not path.exists() or text != path.read_text(encoding="utf-8"):
+            sys.exit(f"{name} is not current: run python docs/make_reference.py")
+    for path in sorted((ROOT / "examples").glob("texts.*.toml")):
+        translated = tomllib.loads(path.read_text(encoding="utf-8"))["texts"]
+        if missing := [name for name in Texts.model_fields if name not in translated]:
+            print(f"{path.name} leaves these texts in English: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

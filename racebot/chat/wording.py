@@ -25,7 +25,7 @@ def _text(default: str, about: str, fields: str = "") -> Any:
 
 
 class Texts(BaseModel):
-    """The templates. Each description says when it is used; docs/chat.md lists them with their fields."""
+    """The templates. Each description says when it is used; examples/texts.en.toml lists them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -16,7 +16,7 @@ from racebot.races.change import Change
 from racebot.settings.sources import load
 from racebot.standings.settle import RatedRace
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("texts.*.toml"))
+EXAMPLES = [Path(__file__).parents[2] / "examples" / name for name in ("texts.de.toml", "texts.fr.toml")]
 LANGUAGE_NEUTRAL = {
     "player",
     "team_player",
@@ -53,14 +53,11 @@ def fields_in(text: str) -> set[str]:
     return {"place" if field == "ordinal" else field for field in re.findall(r"\{(\w+)\}", text)}
 
 
-def test_german_and_french_texts_ship() -> None:
-    assert [path.name for path in EXAMPLES] == ["texts.de.toml", "texts.fr.toml"]
-
-
 @in_each_language
-def test_every_text_is_translated(path: Path) -> None:
+def test_every_translated_text_exists_and_differs(path: Path) -> None:
+    """A text that is not translated yet stays English; `docs/make_reference.py` lists such texts."""
     translated = table(path)
-    assert list(translated) == list(Texts.model_fields), "all of them, in the order of the documentation"
+    assert set(translated) <= set(Texts.model_fields)
     same = {name for name, text in translated.items() if text == Texts.model_fields[name].default}
     assert same <= LANGUAGE_NEUTRAL
 
@@ -75,7 +72,7 @@ def test_no_translation_loses_a_field(path: Path) -> None:
 @in_each_language
 def test_texts_take_effect_in_racebot_toml(path: Path, tmp_path: Path) -> None:
     (tmp_path / "racebot.toml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
-    assert load(tmp_path).texts.model_dump() == table(path)
+    assert load(tmp_path).texts.model_dump() == Texts().model_dump() | table(path)
 
 
 @in_each_language

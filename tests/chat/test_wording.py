@@ -8,14 +8,13 @@ from racebot.chat.wording import Texts, fields_of
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
 
-CHAT = (Path(__file__).parents[2] / "docs" / "chat.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+CHAT = (ROOT / "docs" / "chat.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", Texts.model_fields)
-def test_each_text_is_documented_with_its_fields_and_default(name: str) -> None:
-    field = Texts.model_fields[name]
-    fields = " ".join(f"`{{{each}}}`" for each in fields_of(name))
-    assert f"| `{name}` | {field.description} | {fields} | `{field.default}` |\n" in CHAT
+def test_the_list_of_all_texts_loads_and_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "racebot.toml").write_text((ROOT / "examples" / "texts.en.toml").read_text(encoding="utf-8"))
+    assert load(tmp_path).texts == Texts()
 
 
 @pytest.mark.parametrize("name", Texts.model_fields)
