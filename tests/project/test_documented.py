@@ -137,7 +137,7 @@ def test_documented_api_addresses_match_openapi() -> None:
 def test_documented_costs_of_a_forfeit_are_those_of_the_default_model() -> None:
     page = (ROOT / "docs" / "how-ratings-work.md").read_text(encoding="utf-8")
     found = re.search(
-        r"In a\s+first race a forfeit costs (\d+)\s+points.*it costs (\d+) after\s+twenty races and (\d+) after a",
+        r"In a\s+first race a forfeit costs (\d+)\s+points.* (\d+) after\s+twenty races and (\d+) after a",
         page,
         re.DOTALL,
     )
