@@ -1,20 +1,17 @@
-"""Command that exports the pages as files.
-
-It imports the program only after it has started the processes that will help.
-"""
+"""Command that exports the pages as files."""
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from racebot.cli.commands import app
+from racebot.cli.common import console, load_settings
 from racebot.cli.options import Database, need_web
-from racebot.telemetry.collector import uncollected
-from racebot.web.processes import started_early
+from racebot.cli.web import publication_of
+from racebot.ledger.store import Ledger
 
 
 @app.command("export-site")
@@ -30,16 +27,11 @@ def export_site(
     Example: racebot export-site public
     """
     need_web()
-    with uncollected(), started_early(folder, everything=everything) as pool:
-        from racebot.cli.common import console, load_settings  # noqa: PLC0415 - slow to import
-        from racebot.cli.web import publication_of  # noqa: PLC0415
-        from racebot.ledger.store import Ledger  # noqa: PLC0415
-        from racebot.web.export import export  # noqa: PLC0415
+    from racebot.web.export import export  # noqa: PLC0415 - an extra of the package
 
-        settings = load_settings(database=database)
-        with Ledger.open_to_read(settings.database) as ledger:
-            done = export(ledger, publication_of(settings), folder, everything=everything, pool=pool)
-        gc.freeze()  # Python would look for cycles among all objects before it ends, for a tenth of a second.
+    settings = load_settings(database=database)
+    with Ledger.open_to_read(settings.database) as ledger:
+        done = export(ledger, publication_of(settings), folder, everything=everything)
     console.print(
         f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
         markup=False,

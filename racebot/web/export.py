@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from filelock import FileLock
+
 from racebot.errors import ExportError
-from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
-from racebot.telemetry.collector import uncollected
 from racebot.web.api import csv_files
 from racebot.web.manifest import Group, groups
-from racebot.web.processes import MANIFEST, started
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document
 
+MANIFEST = ".racebot-pages"
+"""Manifest of the last export: one line per group of files, with their paths and token."""
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
 FEW = 800
 """Up to this many files, one process is faster than the time it takes to start several."""
-AT_ONCE = 16
-"""Number of files handed to a process at a time: few, so that all processes finish at about the same time."""
 
 
 class Listed(NamedTuple):
@@ -74,7 +71,6 @@ def export(
     folder: Path,
     *,
     everything: bool = False,
-    pool: ProcessPoolExecutor | None = None,
 ) -> Exported:
     """Write all pages to a folder.
 
@@ -83,7 +79,6 @@ def export(
         publication: the operator's settings for pages.
         folder: created if it does not exist.
         everything: render every file, not only those whose data changed.
-        pool: processes that help with a large export; by default, it starts one for each other core.
 
     Raises:
         ExportError: the folder cannot be written, or holds the ledger.
@@ -95,26 +90,15 @@ def export(
         )
     try:
         _make(folder)
-        with _alone(folder), uncollected():
-            return _export(ledger, publication, folder, everything, pool)
+        with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
+            return _export(ledger, publication, folder, everything)
     except OSError as error:
         raise ExportError(
             f"cannot write the pages into {folder}: {error.strerror or error}: check the folder and its disk"
         ) from None
 
 
-@contextmanager
-def _alone(folder: Path) -> Generator[None]:
-    """Hold the lock of the folder, so that only one export writes to it at a time."""
-    from filelock import FileLock  # noqa: PLC0415 - the other processes need no lock
-
-    with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
-        yield
-
-
-def _export(
-    ledger: Ledger, publication: Publication, folder: Path, everything: bool, pool: ProcessPoolExecutor | None
-) -> Exported:
+def _export(ledger: Ledger, publication: Publication, folder: Path, everything: bool) -> Exported:
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
         view = LedgerView(published, publication)
@@ -131,9 +115,8 @@ def _export(
         # List old and new names, but no tokens for files about to change. If this export is interrupted, the
         # next one still knows every file and renders these again.
         _write_manifest(folder, same | _to_render(old | new))
-        others = (os.cpu_count() or 1) - 1
-        if len(new) > FEW and (pool or others):
-            done = _render_in_processes(view, folder, changed, pool or started(others))
+        if len(new) > FEW:
+            done = _render_in_processes(view, folder, [path for _, paths in changed for path in paths])
         else:
             done = _render(view, folder, changed, before)
     missing = {each.path for each in done if not each.exists}
@@ -184,76 +167,49 @@ def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
     return _Done(path, written=_write(folder / path, body), exists=True)
 
 
-def _render_in_processes(
-    view: LedgerView, folder: Path, changed: Sequence[tuple[Group, Sequence[str]]], pool: ProcessPoolExecutor
-) -> list[_Done]:
-    """Render files in this process and in others, each with its own connection.
+def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -> list[_Done]:
+    """Render files in one process for each core.
 
     A race settled during the export may appear on some pages and not on others. Its token has changed, so the
     next export renders those pages again.
     """
-    # Start with the largest documents, one per task, so that all processes finish at about the same time.
-    large = [path for group, paths in changed if group.log is not None for path in paths]
-    others = [path for group, paths in changed if group.log is None for path in paths]
-    parts = [[path] for path in large] + [others[i : i + AT_ONCE] for i in range(0, len(others), AT_ONCE)]
-    listings = _Listings({board.key: board.listing for board in view.boards})
-    job = _Job(view.ledger.path, replace(view.publication, listing=listings), folder, view.picture_names)
-    pages = Pages(view, served=False)
-    done: list[_Done] = []
+    from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import, and only large exports need it
+
+    listings = {board.key: board.listing for board in view.boards}
+    # A leaderboard that is created during the export is on none of its pages.
+    publication = replace(view.publication, listing=lambda board: listings.get(board.key, Listing()))
+    count = os.cpu_count() or 1
+    tasks = (
+        delayed(render_files)(view.ledger.path, publication, folder, paths[number::count], view.picture_names)
+        for number in range(count)
+    )
     try:
-        tasks = [pool.submit(_render_part, job, part) for part in parts]
-        # While the other processes start and work from the front, this one works from the back.
-        for task, part in zip(reversed(tasks), reversed(parts), strict=True):
-            if task.cancel():
-                done += [_render_one(pages, folder, path) for path in part]
-        return done + [each for task in tasks if not task.cancelled() for each in task.result()]
+        return [done for part in Parallel(count)(tasks) for done in part]
     except BrokenProcessPool:
         raise ExportError(
             "a rendering process was killed, perhaps for lack of memory: free some or use fewer processes"
         ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Listings:
-    """The listings of all leaderboards by key, as a callable that can be sent to another process."""
+def render_files(
+    database: Path,
+    publication: Publication,
+    folder: Path,
+    paths: Iterable[str],
+    picture_names: frozenset[str],
+) -> list[_Done]:
+    """Render files from one snapshot of a ledger.
 
-    by_key: Mapping[int, Listing]
-
-    def __call__(self, board: Leaderboard) -> Listing:
-        # A leaderboard that is newer than this export is in no file of it.
-        return self.by_key.get(board.key, Listing())
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What a rendering process reads, and the folder to which it writes.
-
-    `picture_names` are the pictures that this export writes. The bot may fetch more while it runs.
+    Args:
+        database: path of the ledger.
+        publication: the operator's settings for pages.
+        folder: the folder of the export.
+        paths: the files to render.
+        picture_names: the pictures that the export writes. The bot may fetch more while it runs.
     """
-
-    database: Path
-    publication: Publication
-    folder: Path
-    picture_names: frozenset[str]
-
-
-class _Worker:
-    """The state of a rendering process, which works for a single export."""
-
-    pages: Pages | None = None
-    snapshot = ExitStack()
-    """Holds what the process reads as it was at its first task."""
-
-
-def _render_part(job: _Job, paths: Sequence[str]) -> list[_Done]:
-    if _Worker.pages is None:
-        ledger = Ledger.open_to_publish(job.database)
-        _Worker.snapshot.enter_context(ledger.snapshot())
-        view = LedgerView(ledger, job.publication, picture_names=job.picture_names)
-        _Worker.pages = Pages(view, served=False)
-    return [_render_one(_Worker.pages, job.folder, path) for path in paths]
+    with Ledger.open_to_publish(database) as ledger, ledger.snapshot():
+        pages = Pages(LedgerView(ledger, publication, picture_names=picture_names), served=False)
+        return [_render_one(pages, folder, path) for path in paths]
 
 
 def _write(path: Path, body: bytes) -> bool:

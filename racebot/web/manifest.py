@@ -133,7 +133,7 @@ def groups(view: LedgerView) -> Iterator[Group]:
         addresses.TOUCH_ICON,
     )
     theme = (templating.THEME,) if publication.look.theme else ()
-    others = (*(route.path() for route in fixed), addresses.NO_JEKYLL, *assets, *theme)
+    others = (*(route.path() for route in fixed), addresses.NO_JEKYLL.path(), *assets, *theme)
     yield Group(addresses.NOT_FOUND.path(), program, lambda: others)
     boards = repr([(board.name, board.address) for board in view.boards])
     yield Group(addresses.COMPARE.path(), _token(program, boards))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from racebot.web.api.endpoints import DATA
@@ -26,6 +28,19 @@ NO_RACE = "A race's page appears once the race is recorded and rated."
 """Shown for a race without a page. Buttons in chat link the page before it exists."""
 
 
+@dataclass(frozen=True)
+class Match:
+    """An address of the pages: its route, and the values of the route's fields."""
+
+    route: Route
+    fields: Mapping[str, Any]
+
+    @cached_property
+    def path(self) -> str:
+        """The address in its usual spelling, so that links and ids are the same for all spellings."""
+        return self.route.path(**self.fields)
+
+
 class Pages:
     """Renders all pages and data from one snapshot of the ledger.
 
@@ -45,25 +60,32 @@ class Pages:
         Raises:
             BadQueryError: the query string is invalid.
         """
-        if path in templating.ASSETS:
-            return Document(templating.asset(path), templating.ASSETS[path])
-        if path == templating.THEME:
-            theme = self.view.publication.look.theme
-            return Document(theme, CSS) if theme else None
-        if path == addresses.NO_JEKYLL:
-            return None if self.served else Document(b"")
-        found = route_of(path)
-        if found is None:
-            return None
-        route, fields = found
-        path = route.path(**fields)  # an address has several spellings, and links and ids must be the same
+        match = match_of(path)
+        return None if match is None else self.content(match, query)
+
+    def content(self, match: Match, query: Mapping[str, str]) -> Content:
+        """Return the content at an address, as `document` does."""
+        fields = dict(match.fields)
         if "board" in fields:
             fields["board"] = self.view.board(fields["board"])
             if fields["board"] is None:
                 return None
-        known = route.known(query) if self.served else {}
-        content: Content = _CONTENT[route](PageRequest(self.view, path, known, self.served), **fields)
+        known = match.route.known(query) if self.served else {}
+        request = PageRequest(self.view, match.path, known, self.served)
+        content: Content = _CONTENT[match.route](request, **fields)
         return content
+
+
+def _asset(request: PageRequest, file: str) -> Content:
+    path = addresses.ASSET.path(file=file)
+    if path == templating.THEME:
+        theme = request.view.publication.look.theme
+        return Document(theme, CSS) if theme else None
+    return Document(templating.asset(path), templating.ASSETS[path]) if path in templating.ASSETS else None
+
+
+def _no_jekyll(request: PageRequest) -> Content:
+    return None if request.served else Document(b"")
 
 
 def _not_found(request: PageRequest) -> Content:
@@ -91,8 +113,8 @@ def _touch_icon(request: PageRequest) -> Content:
     return Document(icon(180, "PNG"), PNG)
 
 
-def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
-    """Return the route that matches a path, and the values of its fields.
+def match_of(path: str) -> Match | None:
+    """Return the route that matches a path, with its fields.
 
     An empty path means the front page. `.html` may be left out, and `.json` below `api/`.
     """
@@ -101,7 +123,7 @@ def route_of(path: str) -> tuple[Route, dict[str, Any]] | None:
     for each in (path, path + ending):
         for route in _CONTENT:
             if (fields := route.match(each)) is not None:
-                return route, fields
+                return Match(route, fields)
     return None
 
 
@@ -119,6 +141,8 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.PICTURE: _picture,
     addresses.SEARCH: search.search,
     addresses.SEARCH_INDEX: search.index,
+    addresses.ASSET: _asset,
+    addresses.NO_JEKYLL: _no_jekyll,
     addresses.COMPARE: compare_by_query,
     addresses.COMPARED: compare,
     addresses.RACE: race_page,

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from racebot.web.html import leaderboard, player
 from racebot.web.html.live import STREAMED
-from racebot.web.routes import route_of
+from racebot.web.routes import match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.ledger_view import Look
@@ -252,5 +252,5 @@ def test_every_kind_of_page_is_checked() -> None:
     assert {kind for kind in kinds if kind.pattern.endswith(".html")} == set(checked)
     for kind in checked.keys() - {addresses.NOT_FOUND}:
         for path in checked[kind]:
-            found = route_of(path.partition("?")[0])
-            assert (found is not None and found[0] is kind) or kind is addresses.API, path
+            found = match_of(path.partition("?")[0])
+            assert (found is not None and found.route is kind) or kind is addresses.API, path

@@ -23,7 +23,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
-from racebot.web.routes import Pages
+from racebot.web.routes import Match, Pages, match_of
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -91,3 +91,10 @@ def board(view: LedgerView) -> Board:
 def pages(view: LedgerView) -> Pages:
     """The pages as a server has them."""
     return Pages(view, served=True)
+
+
+def at(path: str) -> Match:
+    """Return the address at a path."""
+    match = match_of(path)
+    assert match is not None, path
+    return match

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,14 +17,12 @@ from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
 from racebot.races.result import Profile
 from racebot.standings import orders
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
-from racebot.web import export as export_module, manifest, processes
-from racebot.web.export import LOCK, Exported, export
-from racebot.web.processes import MANIFEST
+from racebot.web import export as export_module, manifest
+from racebot.web.export import LOCK, MANIFEST, Exported, export, render_files
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import Content
@@ -349,30 +346,10 @@ def test_several_processes_write_the_same_files(
     publication = Publication(commands=CommandNames("?", {Command.ODDS: "chances"}))  # as the CLI makes it
     export(filled, publication, folder)
     monkeypatch.setattr(export_module, "FEW", 0)
-    monkeypatch.setattr(export_module, "AT_ONCE", 5)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     done = export(filled, publication, tmp_path / "other")
     assert done.written == len(contents(folder))
     assert contents(tmp_path / "other") == contents(folder)
-
-
-def test_processes_start_early_only_if_every_page_is_rendered(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(processes, "started", nullcontext)
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
-
-    def count(*, everything: bool = False) -> object:
-        with processes.started_early(folder, everything=everything) as pool:
-            return pool
-
-    assert count() == 3
-    folder.mkdir()
-    (folder / MANIFEST).touch()
-    assert count() is None
-    assert count(everything=True) == 3
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    assert count(everything=True) is None
 
 
 class Links(HTMLParser):
@@ -384,26 +361,23 @@ class Links(HTMLParser):
         self.found += [value or "" for name, value in attrs if name in {"href", "src", "action"}]
 
 
-def test_changes_during_an_export_do_not_disturb_its_processes(
-    filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(export_module._Worker, "pages", None)
+def test_files_rendered_together_show_the_same_state(filled: Ledger, folder: Path) -> None:
     player = "players/id-ann/orb/any-orb"
-    (board,) = filled.leaderboards()
-    listings = export_module._Listings({board.key: Listing()})
-    job = export_module._Job(filled.path, Publication(listings), folder, frozenset())
-    with export_module._Worker.snapshot:
-        export_module._render_part(job, [f"{player}.html"])
+
+    def paths() -> Iterator[str]:
+        yield f"{player}.html"
         settler = Settler(filled, Plans(SIMPLE))
         settler.merge([replace(result("new", "ann bo"), goal="New Orb")], "import")
         settler.withdraw("orb/c")
-        export_module._render_part(job, [f"{player}/feed.xml"])
+        yield f"{player}/feed.xml"
+
+    folder.mkdir()
+    render_files(filled.path, Publication(), folder, paths(), frozenset())
     assert (folder / f"{player}/feed.xml").read_bytes().count(b"<entry>") == 2
-    assert listings(filled.leaderboards()[-1]) == Listing()
 
 
 def test_pictures_fetched_during_an_export_are_on_none_of_its_pages(
-    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    filled: Ledger, folder: Path, tmp_path: Path
 ) -> None:
     avatar = "/media/ann.png"
     ann = replace(entrant("ann", time=1), profile=Profile(avatar))
@@ -412,10 +386,7 @@ def test_pictures_fetched_during_an_export_are_on_none_of_its_pages(
     pictures.store(avatar, b"a picture")
     page = "players/id-ann/orb/any-orb.html"
     for known, shown in ((frozenset[str](), False), (pictures.names(), True)):
-        monkeypatch.setattr(export_module._Worker, "pages", None)
-        job = export_module._Job(filled.path, Publication(pictures=tmp_path / "pictures"), folder, known)
-        with export_module._Worker.snapshot:
-            export_module._render_part(job, [page])
+        render_files(filled.path, Publication(pictures=tmp_path / "pictures"), folder, [page], known)
         assert (f"avatars/{name_of(avatar)}.webp" in (folder / page).read_text(encoding="utf-8")) == shown
 
 

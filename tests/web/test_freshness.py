@@ -18,11 +18,11 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.follow_settings import apply_plans, follow_renames
 from racebot.standings.settle import Settler
-from racebot.web.http.cache import CachedPages, Rendered
+from racebot.web.http.cache import CachedPages, Key, Rendered
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import Streamed
 
-from .conftest import RACES, SIMPLE
+from .conftest import RACES, SIMPLE, at
 
 BOARD = "leaderboards/orb/any-orb.html"
 DOCUMENTS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -105,7 +105,7 @@ def library(settler: Settler) -> Iterator[CachedPages]:
 
 
 def documents(library: CachedPages) -> list[bytes | None]:
-    found = (library.document(path, query) for path, query in DOCUMENTS)
+    found = (library.document(at(path), query) for path, query in DOCUMENTS)
     return [each.document.body if isinstance(each, Rendered) else None for each in found]
 
 
@@ -127,9 +127,9 @@ def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Cache
 
     def state(library: CachedPages) -> tuple[str, bytes]:
         path = "api/leaderboards/orb/any-orb/changes.csv"
-        found = library.document(path, {})
+        found = library.document(at(path), {})
         assert isinstance(found, Streamed)
-        return found.tag, b"".join(library.pieces(path))
+        return found.tag, b"".join(library.pieces(at(path)))
 
     slower = replace(RACES[2].entrants[1], finish_time=(RACES[2].entrants[1].finish_time or 0) + 1)
     seen = dict([state(library)])
@@ -152,7 +152,7 @@ def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Cache
 
 def test_pages_say_when_ratings_were_last_written(settler: Settler, library: CachedPages) -> None:
     def shown(path: str, query: dict[str, str] | None = None) -> str | None:
-        found = library.document(path, query or {})
+        found = library.document(at(path), query or {})
         assert isinstance(found, Rendered)
         moment = re.search(r'Updated <time datetime="([^"]+)"', found.document.body.decode())
         return moment and moment[1]
@@ -176,10 +176,12 @@ def test_pages_say_when_ratings_were_last_written(settler: Settler, library: Cac
 def test_a_change_right_before_rendering_shows_in_full(
     settler: Settler, library: CachedPages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library.document("players/id-ann/orb/any-orb.html", {})
-    generation = library._current_generation()
-    monkeypatch.setattr(library, "_current_generation", lambda: generation)
-    settler.withdraw(f"{CATEGORY}/c")
-    feed = library.document("players/id-ann/orb/any-orb/feed.xml", {})
+    library.document(at("players/id-ann/orb/any-orb.html"), {})
+
+    def changing(key: Key) -> None:
+        settler.withdraw(f"{CATEGORY}/c")
+
+    monkeypatch.setattr(library.cache, "get", changing)
+    feed = library.document(at("players/id-ann/orb/any-orb/feed.xml"), {})
     assert isinstance(feed, Rendered)
     assert feed.document.body.count(b"<entry>") == 1

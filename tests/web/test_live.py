@@ -36,6 +36,7 @@ from racebot.web.api.openapi import description
 from racebot.web.http import events
 from racebot.web.http.cache import Rendered
 from racebot.web.http.server import application, configuration
+from racebot.web.routes import Match
 from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.live_rooms import LiveReader
@@ -555,7 +556,7 @@ async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
 async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
     states = ["before", "after"]
 
-    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
         shown = states[0]
         states[:] = states[-1:]  # changes as soon as it is read
         return Rendered(Document(shown.encode()), None, shown)
@@ -579,7 +580,7 @@ def stream_request() -> Request:
 async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "STREAMS", 2)
 
-    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
         await asyncio.sleep(0)
         return Rendered(Document(b""), None, "")
 
@@ -594,7 +595,7 @@ async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.Monkey
 
 
 async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:
-    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
         return Rendered(Document(b""), None, "")
 
     async def stamp() -> str:
@@ -616,7 +617,7 @@ async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> 
 
 
 async def test_failed_requests_for_streams_take_no_place() -> None:
-    async def find(path: str, query: Mapping[str, str], stamp: str) -> None:
+    async def find(match: Match, query: Mapping[str, str], stamp: str) -> None:
         if query:
             raise BadQueryError("rows: is wrong")
 
@@ -637,7 +638,7 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
 ) -> None:
     looks = 0
 
-    async def find(path: str, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
         return Rendered(Document(b""), None, "")
 
     async def stamp() -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, is_dataclass, replace
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import orjson
 
@@ -158,7 +158,7 @@ def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
         pronouns=profile.pronouns,
         twitch=profile.twitch,
         avatar=picture and page_of(view, picture),
-        profile=f"{view.publication.site}/user/{addresses.quoted(player)}",
+        profile=f"{view.publication.site}/user/{quote(player)}",
         page=page_of(view, addresses.PLAYER.path(player=player)),
         leaderboards=on_boards,
     )
@@ -280,12 +280,12 @@ def _with_addresses(
 def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
     """Return the addresses of a race's room and page."""
     page = page_of(view, addresses.RACE.path(race=race))
-    return {"room": f"{view.publication.site}/{addresses.quoted(race)}", "page": page}
+    return {"room": f"{view.publication.site}/{quote(race)}", "page": page}
 
 
 def page_of(view: LedgerView, path: str) -> str:
     """Return the address of a page, relative to the front page if the pages' address is unknown."""
-    return "/".join(filter(None, [view.publication.url, addresses.quoted(path)]))
+    return "/".join(filter(None, [view.publication.url, quote(path)]))
 
 
 def _part(request: PageRequest, total: int) -> ListPage:

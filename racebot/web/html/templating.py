@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from typing import Any, Protocol
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -98,7 +98,7 @@ class LinkPreview:
         return f"{card}?{urlencode({'on': board.address.stem})}"
 
     def _absolute(self, path: str) -> str:
-        return f"{self.url}/{addresses.quoted(path)}"
+        return f"{self.url}/{quote(path)}"
 
 
 def page(request: PageRequest, template: str, *, root: str | None = None, **context: Any) -> Document:
@@ -238,7 +238,7 @@ def _fingerprint(content: bytes) -> str:
 
 
 def _absolute(root: str, target: str) -> str:
-    return f"{root}/{addresses.quoted(target)}"
+    return f"{root}/{quote(target)}"
 
 
 def _asset_link(href: Any, path: str) -> str:

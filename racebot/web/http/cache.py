@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from racebot.ledger.store import Ledger
-from racebot.web.html import templating
 from racebot.web.html.live import LIVE
-from racebot.web.routes import Pages, route_of
+from racebot.web.routes import Match, Pages
 from racebot.web.site import addresses
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
@@ -111,43 +110,43 @@ class CachedPages:
         self._live = LiveReader(database)
         self.cache = Cache()
 
-    def document(self, path: str, query: Mapping[str, str]) -> Rendered | Streamed | None:
-        """Return the content at a path, from the cache if the ledger has not changed."""
+    def document(self, match: Match, query: Mapping[str, str]) -> Rendered | Streamed | None:
+        """Return the content at an address, from the cache if the ledger has not changed."""
         generation = self._current_generation()
-        key = self._cache_key(path, query)
-        known = self.cache.get(key) if key is not None else None
+        key = cache_key(match, query)
+        if match.route in _ON_LIVE_FILE:
+            key = key[0], (*key[1], ("live", self._live.stamp()))
+        known = self.cache.get(key)
         if known is not None:
             return known
         reader = self._take()
         try:
-            content = reader.document(path, query)
+            content = reader.document(match, query)
         finally:
             self._give_back(reader)
         if content is None or isinstance(content, Streamed):
             return content
         rendered = _rendered(content)
-        if key is not None:
-            self.cache.put(key, rendered, generation)
+        self.cache.put(key, rendered, generation)
         return rendered
 
     def stamp(self) -> str:
         """Return a text that changes whenever a document may have changed."""
         return f"{self._current_generation()} {self._live.stamp()}"
 
-    def live_address(self, path: str) -> str | None:
-        """Return the address of a race on the live page, None if `path` is not of a race in an open room."""
-        found = route_of(path)
-        if found is None or found[0] is not addresses.RACE:
+    def live_address(self, match: Match) -> str | None:
+        """Return the address of a race on the live page, None if `match` is not a race in an open room."""
+        if match.route is not addresses.RACE:
             return None
-        race = found[1]["race"]
+        race = match.fields["race"]
         if all(room.race != race for room in self._live.rooms().rooms):
             return None
-        return f"{addresses.link(path, addresses.LIVE.path())}#room-{race}"
+        return f"{addresses.link(match.path, addresses.LIVE.path())}#room-{race}"
 
-    def pieces(self, path: str) -> Iterator[bytes]:
+    def pieces(self, match: Match) -> Iterator[bytes]:
         """Yield the pieces of a streamed document. Each call uses its own connection."""
         with closing(_Reader(self._database, self._publication, self._live)) as reader:
-            content = reader.content(path)
+            content = reader.content(match)
             if isinstance(content, Streamed):
                 yield from content.pieces()
 
@@ -156,13 +155,6 @@ class CachedPages:
         for each in (*self._readers, self._watch):
             if each is not None:
                 each.close()
-
-    def _cache_key(self, path: str, query: Mapping[str, str]) -> Key | None:
-        """Return the cache key of a request. Pages with live rooms include the live file's stamp."""
-        key, found = cache_key(path, query), route_of(path)
-        if key is None or found is None or found[0] not in _ON_LIVE_FILE:
-            return key
-        return key[0], (*key[1], ("live", self._live.stamp()))
 
     def _current_generation(self) -> int:
         """Return a number that increases whenever the database has been written to or replaced."""
@@ -213,16 +205,16 @@ class _Reader:
         self._pages: Pages | None = None
         self._version = 0
 
-    def document(self, path: str, query: Mapping[str, str]) -> Content:
+    def document(self, match: Match, query: Mapping[str, str]) -> Content:
         with self._ledger.snapshot():
             # Compare inside the snapshot, so that what the pages remember is from the same one.
             version = self._ledger.data_version()
             if self._pages is None or version != self._version:
                 self._pages, self._version = self._new_pages(), version
-            return self._pages.document(path, query)
+            return self._pages.content(match, query)
 
-    def content(self, path: str) -> Content:
-        return self._new_pages().document(path, {})
+    def content(self, match: Match) -> Content:
+        return self._new_pages().content(match, {})
 
     def close(self) -> None:
         self._ledger.close()
@@ -231,16 +223,13 @@ class _Reader:
         return Pages(LedgerView(self._ledger, self._publication, self._live), served=True)
 
 
-def cache_key(path: str, query: Mapping[str, str]) -> Key | None:
-    """Return the cache key of a request: its route and the query parameters that the page accepts.
+def cache_key(match: Match, query: Mapping[str, str]) -> Key:
+    """Return the cache key of a request: its address, and the query parameters that the page accepts.
 
-    Return None for documents that are not rendered from the ledger.
+    Raises:
+        BadQueryError: one of the parameters is too long.
     """
-    found = None if path in templating.ASSETS else route_of(path)
-    if found is None:
-        return None
-    route, fields = found
-    return route.path(**fields), tuple(route.known(query).items())
+    return match.path, tuple(match.route.known(query).items())
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:

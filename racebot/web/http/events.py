@@ -17,7 +17,7 @@ from starlette.types import Receive, Scope, Send
 from racebot.errors import LedgerError
 from racebot.web.html.live import STREAMED
 from racebot.web.http.cache import Rendered
-from racebot.web.routes import route_of
+from racebot.web.routes import Match, match_of
 from racebot.web.site.addresses import BadQueryError
 
 log = logging.getLogger(__name__)
@@ -32,14 +32,14 @@ RETRY = 5000
 """Milliseconds after which a browser connects again."""
 _MEDIA_TYPE = "text/event-stream"
 
-Find = Callable[[str, Mapping[str, str], str], Awaitable[object]]
+Find = Callable[[Match, Mapping[str, str], str], Awaitable[object]]
 
 
 class Events:
     """Streams documents to readers.
 
     Args:
-        find: returns the document at a path with a query, as it is since the change that a stamp names.
+        find: returns the document at an address with a query, as it is since the change that a stamp names.
         stamp: returns a text that changes whenever any document may have changed.
         headers: of every response.
         stopping: returns True when the server is about to stop.
@@ -69,36 +69,35 @@ class Events:
             LedgerError: the ledger cannot be read.
             BadQueryError: the query string is invalid.
         """
-        path, query = request.path_params["path"], dict(request.query_params)
-        found = route_of(path)
-        if found is None or found[0] not in STREAMED:
+        match, query = match_of(request.path_params["path"]), dict(request.query_params)
+        if match is None or match.route not in STREAMED:
             return None
         if self.open >= STREAMS:
             return Response("Too many readers.", 503, {**self._headers, "Retry-After": "30"}, "text/plain")
         self.open += 1  # before the first await, so that no other request takes the same place
         answer = None
         try:
-            answer = await self._opened(request.method, path, query)
+            answer = await self._opened(request.method, match, query)
             return answer
         finally:
             if not isinstance(answer, _Stream):
                 self._close()
 
-    async def _opened(self, method: str, path: str, query: Mapping[str, str]) -> Response | None:
+    async def _opened(self, method: str, match: Match, query: Mapping[str, str]) -> Response | None:
         stamp = await self._current_stamp()  # before the document, so that no change falls between the two
-        first = await self._find(path, query, stamp)
+        first = await self._find(match, query, stamp)
         if not isinstance(first, Rendered):
             return None
         headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         if method == "HEAD":
             return Response(media_type=_MEDIA_TYPE, headers=headers)
-        return _Stream(self._pieces(path, query, first, stamp), headers, self._close)
+        return _Stream(self._pieces(match, query, first, stamp), headers, self._close)
 
     def _close(self) -> None:
         self.open -= 1
 
     async def _pieces(
-        self, path: str, query: Mapping[str, str], first: Rendered, stamp: str
+        self, match: Match, query: Mapping[str, str], first: Rendered, stamp: str
     ) -> AsyncGenerator[bytes]:
         sent = first.tag
         yield b"retry: %d\n\n" % RETRY + event(first.document.body)
@@ -107,7 +106,7 @@ class Events:
             await asyncio.sleep(LOOK_EVERY)
             if (current := await self._current_stamp()) != stamp:
                 stamp = current
-                found = await self._again(path, query, stamp)
+                found = await self._again(match, query, stamp)
                 if found is not None and found.tag != sent:
                     sent = found.tag
                     yield event(found.document.body)
@@ -116,11 +115,11 @@ class Events:
                 yield b":\n\n"
                 quiet_since = time.monotonic()
 
-    async def _again(self, path: str, query: Mapping[str, str], stamp: str) -> Rendered | None:
+    async def _again(self, match: Match, query: Mapping[str, str], stamp: str) -> Rendered | None:
         try:
-            found = await self._find(path, query, stamp)
+            found = await self._find(match, query, stamp)
         except (LedgerError, BadQueryError) as error:
-            log.warning("%s: %s", path, error)
+            log.warning("%s: %s", match.path, error)
             return None
         return found if isinstance(found, Rendered) else None
 

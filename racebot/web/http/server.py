@@ -29,7 +29,7 @@ from racebot.web.html import templating
 from racebot.web.http.cache import CachedPages, Key, Rendered, cache_key, compressed
 from racebot.web.http.events import Events
 from racebot.web.http.protocol import ImpatientProtocol
-from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, route_of
+from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Look, Publication
@@ -86,11 +86,11 @@ class Renderer:
         self._card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
         self._under_way: dict[tuple[Key, str], asyncio.Future[Found]] = {}
 
-    async def document(self, path: str, query: Mapping[str, str], stamp: str = "") -> Found:
-        """Return the content at a path.
+    async def document(self, match: Match, query: Mapping[str, str], stamp: str = "") -> Found:
+        """Return the content at an address.
 
         Args:
-            path: the path.
+            match: the address.
             query: the query string's parameters.
             stamp: the change that the content must show. A rendering is shared by those who ask for the
                 same one, since a rendering for another stamp may have begun before the change.
@@ -99,15 +99,13 @@ class Renderer:
             LedgerError: the ledger cannot be read.
             BadQueryError: the query string is invalid.
         """
-        known = cache_key(path, query)
-        key = None if known is None else (known, stamp)
+        key = (cache_key(match, query), stamp)
         if key in self._under_way:
             return await asyncio.shield(self._under_way[key])
-        threads = self._card_thread if path.startswith(CARDS) else self._threads
-        work = asyncio.get_running_loop().run_in_executor(threads, self._library.document, path, query)
-        if key is not None:
-            self._under_way[key] = work
-            work.add_done_callback(lambda _: self._under_way.pop(key))
+        threads = self._card_thread if match.path.startswith(CARDS) else self._threads
+        work = asyncio.get_running_loop().run_in_executor(threads, self._library.document, match, query)
+        self._under_way[key] = work
+        work.add_done_callback(lambda _: self._under_way.pop(key))
         return await asyncio.shield(work)
 
     async def stamp(self) -> str:
@@ -118,10 +116,10 @@ class Renderer:
         """
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._library.stamp)
 
-    async def live_address(self, path: str) -> str | None:
-        """Return the address of a race on the live page, None if `path` is not of a race in an open room."""
+    async def live_address(self, match: Match) -> str | None:
+        """Return the address of a race on the live page, None if `match` is not a race in an open room."""
         find = self._library.live_address
-        return await asyncio.get_running_loop().run_in_executor(self._threads, find, path)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, find, match)
 
     async def close(self) -> None:
         for threads in (self._threads, self._card_thread):
@@ -163,25 +161,28 @@ def application(
             if path == "api":
                 return RedirectResponse("api/", headers=HEADERS | {"Vary": "Accept"})
             path = addresses.API.path()
-        elif path.endswith("/") and route_of(path) is None and route_of(path[:-1]) is not None:
-            rest = f"?{request.url.query}" if request.url.query else ""
-            return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}{rest}", 308, headers=HEADERS)
+        match = match_of(path)
+        if match is None:
+            if path.endswith("/") and match_of(path[:-1]) is not None:
+                rest = f"?{request.url.query}" if request.url.query else ""
+                return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}{rest}", 308, headers=HEADERS)
+            return problem(path, 404, NOT_FOUND, _missing(path))
         try:
-            found = await renderer.document(path, query)
+            found = await renderer.document(match, query)
         except LedgerError as error:
             log.error("%s", error)
             return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
         except BadQueryError as error:
             return problem(path, 400, "Invalid query.", str(error))
         if found is None:
-            live = await renderer.live_address(path)
+            live = await renderer.live_address(match)
             if live is not None:
                 return RedirectResponse(live, headers=HEADERS | {"Cache-Control": "no-store"})
-            return problem(path, 404, NOT_FOUND, _missing(path))
+            return problem(path, 404, NOT_FOUND, _missing(path, match))
         if isinstance(found, Streamed):
-            return _streaming_response(request, library, path, found)
-        headers = framed if path.startswith("embed/") else HEADERS
-        return _response(request, found, headers | {"Cache-Control": _cache_control(path, query)})
+            return _streaming_response(request, library, match, found)
+        headers = framed if match.route is addresses.EMBED else HEADERS
+        return _response(request, found, headers | {"Cache-Control": _cache_control(match, query)})
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncGenerator[None]:
@@ -258,16 +259,16 @@ def _response(request: Request, found: Rendered, always: Mapping[str, str]) -> R
     return Response(body, media_type=found.document.media_type, headers=headers)
 
 
-def _streaming_response(request: Request, library: CachedPages, path: str, found: Streamed) -> Response:
+def _streaming_response(request: Request, library: CachedPages, match: Match, found: Streamed) -> Response:
     headers = {
         **HEADERS,
         "ETag": found.tag,
         "Vary": "Accept-Encoding",
-        "Cache-Control": _cache_control(path, {}),
+        "Cache-Control": _cache_control(match, {}),
     }
     if _known(request.headers.get("if-none-match", ""), found.tag):
         return Response(status_code=304, headers=headers)
-    pieces = library.pieces(path) if request.method != "HEAD" else iter(())
+    pieces = library.pieces(match) if request.method != "HEAD" else iter(())
     if _takes_gzip(request):
         pieces, headers["Content-Encoding"] = compressed(pieces), "gzip"
     return StreamingResponse(pieces, media_type=found.media_type, headers=headers)
@@ -288,22 +289,20 @@ def prefers_html(accept: str) -> bool:
     return html > ranks.get("application/json", ranks.get("application/*", rest))
 
 
-def _cache_control(path: str, query: Mapping[str, str]) -> str:
+def _cache_control(match: Match, query: Mapping[str, str]) -> str:
     """Return how long browsers and proxies may keep the content at an address without asking again."""
-    is_asset = path in templating.ASSETS or path == templating.THEME
-    if (is_asset and "v" in query) or addresses.PICTURE.match(path) is not None:
+    if (match.route is addresses.ASSET and "v" in query) or match.route is addresses.PICTURE:
         return "public, max-age=31536000, immutable"
-    if path.startswith(CARDS):
+    if match.path.startswith(CARDS):
         return f"public, max-age={CARD_MAX_AGE}"
     return "public, max-age=0, must-revalidate"
 
 
-def _missing(path: str) -> str:
+def _missing(path: str, match: Match | None = None) -> str:
     """Return a hint for the reader of an address without content."""
-    found = route_of(path)
     if _is_api(path):
-        return _unknown(found and found[0])
-    return NO_RACE if found is not None and found[0] is addresses.RACE else NO_PAGE
+        return _unknown(None if match is None else match.route)
+    return NO_RACE if match is not None and match.route is addresses.RACE else NO_PAGE
 
 
 def _unknown(route: addresses.Route | None) -> str:
