@@ -6,14 +6,16 @@ import asyncio
 import io
 import ipaddress
 import logging
+import socket
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from urllib.parse import urljoin, urlsplit
 
 import httpx
 
+from racebot.errors import SiteError
 from racebot.ledger.pictures import MOST, Pictures
-from racebot.racetime.client import USER_AGENT
+from racebot.racetime.client import USER_AGENT, read_body
 from racebot.racetime.gate import Gate
 
 log = logging.getLogger(__name__)
@@ -24,7 +26,10 @@ QUALITY = 72
 """Of WebP. Pages draw most pictures at a quarter of their size, where more would not be seen."""
 MOST_BYTES = 4 * 2**20
 """Larger files are refused."""
-MOST_PIXELS = 4096 * 4096
+LONGEST_SIDE = 4096
+"""Most pixels in the width or height of a picture to decode."""
+MOST_PIXELS = 2048 * 2048
+"""Most pixels of a picture to decode, at 4 bytes each in some copies."""
 AT_ONCE = 200
 """Most pictures to fetch in one run."""
 TIMEOUT = 10.0
@@ -35,8 +40,21 @@ PAUSE = 0.2
 _TYPES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP"}
 
 
+Resolve = Callable[[str], Awaitable[list[str]]]
+
+
 class UnusablePictureError(Exception):
     """A picture cannot be fetched or read."""
+
+
+_FAILURES = (
+    UnusablePictureError,
+    SiteError,
+    httpx.HTTPError,
+    httpx.InvalidURL,
+    TimeoutError,
+    ValueError,  # an address that cannot be parsed
+)
 
 
 def available() -> bool:
@@ -53,6 +71,7 @@ class PictureFetcher:
         wanted: returns the addresses of all pictures in use, most wanted first.
         gate: holds the TLS context.
         transport: replaces the network in tests.
+        resolve: returns the IP addresses of a host.
         pause: seconds between two requests.
     """
 
@@ -64,6 +83,7 @@ class PictureFetcher:
         gate: Gate,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
+        resolve: Resolve | None = None,
         pause: float = PAUSE,
     ) -> None:
         self._site = site
@@ -71,6 +91,7 @@ class PictureFetcher:
         self._wanted = wanted
         self._gate = gate
         self._transport = transport
+        self._resolve = resolve or _resolved
         self._pause = pause
 
     async def fetch(self) -> None:
@@ -82,7 +103,7 @@ class PictureFetcher:
             return
         fetched = 0
         async with httpx.AsyncClient(
-            headers={"User-Agent": USER_AGENT, "Accept": ", ".join(_TYPES)},
+            headers={"User-Agent": USER_AGENT, "Accept": ", ".join(_TYPES), "Accept-Encoding": "gzip"},
             timeout=TIMEOUT,
             follow_redirects=False,
             verify=self._gate.tls if self._transport is None else True,
@@ -92,7 +113,7 @@ class PictureFetcher:
                 try:
                     async with asyncio.timeout(2 * TIMEOUT):
                         picture = await self._picture(client, address)
-                except (UnusablePictureError, httpx.HTTPError, httpx.InvalidURL, TimeoutError) as error:
+                except _FAILURES as error:
                     log.debug("picture %s: %s", address, error)
                     await asyncio.to_thread(self._pictures.note_failure, address)
                 else:
@@ -103,22 +124,55 @@ class PictureFetcher:
 
     async def _picture(self, client: httpx.AsyncClient, address: str) -> bytes:
         url = urljoin(self._site + "/", address)
-        if not _is_allowed(url, self._site):
-            raise UnusablePictureError("not an https address of a public host")
-        async with client.stream("GET", url) as answer:
+        request = client.build_request("GET", url)
+        if urlsplit(url)[:2] != urlsplit(self._site)[:2]:
+            await self._pin(request)
+        answer = await client.send(request, stream=True)
+        try:
             kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             if answer.status_code != httpx.codes.OK or kind not in _TYPES:
                 raise UnusablePictureError(f"status {answer.status_code}, type {kind}")
-            body = bytearray()
-            async for piece in answer.aiter_bytes():
-                body += piece
-                if len(body) > MOST_BYTES:
-                    raise UnusablePictureError(f"more than {MOST_BYTES} bytes")
-        return await asyncio.to_thread(resized, bytes(body), _TYPES[kind])
+            body = await read_body(answer, url, MOST_BYTES)
+        finally:
+            await answer.aclose()
+        # Noted first, so that a picture whose decoding kills the bot is not fetched again at once.
+        await asyncio.to_thread(self._pictures.note_failure, address)
+        return await asyncio.to_thread(resized, body, _TYPES[kind])
+
+    async def _pin(self, request: httpx.Request) -> None:
+        """Send a request to a public address of its host, which no later look-up can change.
+
+        Raises:
+            UnusablePictureError: the address is not https on a public host.
+        """
+        host = request.url.host
+        if request.url.scheme != "https" or request.url.port not in {None, 443}:
+            raise UnusablePictureError("not an https address")
+        addresses = await self._resolve(host)
+        if not addresses or not all(map(_is_public, addresses)):
+            raise UnusablePictureError("not an address of a public host")
+        request.extensions["sni_hostname"] = host  # the name that the certificate must have
+        request.url = request.url.copy_with(host=addresses[0])
+
+
+async def _resolved(host: str) -> list[str]:
+    """Return the IP addresses of a host."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise UnusablePictureError(f"unknown host ({error})") from None
+    return [str(address[0]) for *_, address in found]
+
+
+def _is_public(address: str) -> bool:
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    return parsed.is_global and not parsed.is_multicast
 
 
 def resized(content: bytes, kind: str) -> bytes:
     """Return a picture as a square WebP of at most `SIZE` pixels, cropped around its center.
+
+    Of an animation, only the first frame is decoded.
 
     Args:
         content: the file.
@@ -132,7 +186,7 @@ def resized(content: bytes, kind: str) -> bytes:
 
     try:
         with Image.open(io.BytesIO(content), formats=[kind]) as picture:
-            if picture.width * picture.height > MOST_PIXELS:
+            if max(picture.size) > LONGEST_SIDE or picture.width * picture.height > MOST_PIXELS:
                 raise UnusablePictureError(f"{picture.width} x {picture.height} pixels are too many")
             side = min(SIZE, *picture.size)
             square = ImageOps.fit(picture.convert("RGBA"), (side, side))
@@ -141,16 +195,3 @@ def resized(content: bytes, kind: str) -> bytes:
             return file.getvalue()
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
         raise UnusablePictureError(str(error)) from None
-
-
-def _is_allowed(url: str, site: str) -> bool:
-    """Return True for addresses on the site, and on public hosts by https."""
-    parts = urlsplit(url)
-    if (parts.scheme, parts.netloc) == urlsplit(site)[:2]:
-        return True
-    host = parts.hostname or ""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return parts.scheme == "https" and parts.port in {None, 443} and "." in host.strip(".")
-    return False

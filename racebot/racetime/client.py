@@ -221,7 +221,8 @@ class Site:
                     asyncio.timeout(ANSWER_WITHIN),
                     self._client.stream(method, path, **kwargs) as answer,
                 ):
-                    body = await _body(answer, where) if answer.status_code == 200 else b""
+                    good = answer.status_code == 200
+                    body = await read_body(answer, where, LARGEST_ANSWER) if good else b""
         except httpx.RequestError as error:
             if (distrust := certificate_problem(error)) is not None:
                 raise SiteError(f"{self.url} is not trusted: {distrust}") from error
@@ -249,10 +250,13 @@ class Site:
             raise Transient(f"{where} answered something other than JSON") from error
 
 
-async def _body(answer: httpx.Response, where: str) -> bytes:
-    """Read and decode a response body, never holding more than `LARGEST_ANSWER` bytes of it.
+async def read_body(answer: httpx.Response, where: str, most: int) -> bytes:
+    """Read and decode a streamed response body, never holding more than `most` bytes of it.
 
     httpx would undo any number of nested encodings, each without a limit on its output.
+
+    Raises:
+        SiteError: the body is larger, damaged, or in an encoding other than gzip.
     """
     encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in {"identity", "gzip"}:
@@ -261,9 +265,9 @@ async def _body(answer: httpx.Response, where: str) -> bytes:
     body = bytearray()
     try:
         async for part in answer.aiter_raw():
-            body += part if decoder is None else decoder.decompress(part, LARGEST_ANSWER + 1 - len(body))
-            if len(body) > LARGEST_ANSWER:
-                raise SiteError(f"{where} answered more than {LARGEST_ANSWER // 1024**2} MiB")
+            body += part if decoder is None else decoder.decompress(part, most + 1 - len(body))
+            if len(body) > most:
+                raise SiteError(f"{where} answered more than {most // 1024**2} MiB")
     except zlib.error as error:
         raise Transient(f"{where} answered with damaged gzip data") from error
     if decoder is not None and not decoder.eof:

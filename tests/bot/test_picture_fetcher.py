@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import ssl
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from builders import Streamed
 from PIL import Image
 
-from racebot.bot.picture_fetcher import MOST_BYTES, SIZE, PictureFetcher
+from racebot.bot import picture_fetcher
+from racebot.bot.picture_fetcher import LONGEST_SIDE, MOST_BYTES, SIZE, PictureFetcher
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.pictures import RETRY_AFTER, Pictures, name_of
 from racebot.racetime.gate import Gate
@@ -21,30 +24,46 @@ SITE = "https://site.example"
 AVATAR = "https://cdn.example.org/ann.png"
 
 
-def picture(width: int = 300, height: int = 200, kind: str = "PNG") -> bytes:
+PUBLIC, PRIVATE = "93.184.216.34", "10.0.0.7"
+
+
+def picture(width: int = 300, height: int = 200, kind: str = "PNG", frames: int = 1) -> bytes:
+    """A picture, or an animation whose first frame is teal."""
     file = io.BytesIO()
-    Image.new("RGB", (width, height), "teal").save(file, kind)
+    first, *others = [Image.new("RGB", (width, height), (0, 128, 128 + 20 * n)) for n in range(frames)]
+    first.save(file, kind, **({"save_all": True, "append_images": others} if others else {}))
     return file.getvalue()
 
 
 class Host:
-    """Answers requests for pictures, and remembers them."""
+    """Answers requests for pictures, still encoded, and remembers them."""
 
-    def __init__(self, content: bytes, kind: str = "image/png", status: int = 200) -> None:
-        self.content, self.kind, self.status = content, kind, status
+    def __init__(
+        self, content: bytes, kind: str = "image/png", status: int = 200, encoding: str | None = None
+    ) -> None:
+        self.content, self.status = content, status
+        self.headers = {"Content-Type": kind, **({"Content-Encoding": encoding} if encoding else {})}
         self.asked: list[str] = []
+        self.connected: set[str] = set()
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        self.asked.append(str(request.url))
-        return httpx.Response(self.status, content=self.content, headers={"Content-Type": self.kind})
+        self.asked.append(f"{request.url.scheme}://{request.headers['Host']}{request.url.path}")
+        self.connected.add(request.url.host)
+        return httpx.Response(self.status, stream=httpx.ByteStream(self.content), headers=self.headers)
 
 
-async def fetched(host: Host, pictures: Pictures, *addresses: str) -> None:
+async def fetched(host: Host, pictures: Pictures, *addresses: str, ips: tuple[str, ...] = (PUBLIC,)) -> None:
+    """Fetch pictures from hosts with these IP addresses; if there are none, this machine resolves names."""
+
     async def wanted() -> list[str]:
         return list(addresses)
 
-    transport = httpx.MockTransport(host)
-    await PictureFetcher(SITE, pictures, wanted, Gate(), transport=transport, pause=0).fetch()
+    async def resolve(host: str) -> list[str]:
+        return list(ips)
+
+    transport, resolver = Streamed(host), resolve if ips else None
+    fetcher = PictureFetcher(SITE, pictures, wanted, Gate(), transport=transport, resolve=resolver, pause=0)
+    await fetcher.fetch()
 
 
 @pytest.fixture
@@ -83,13 +102,62 @@ async def test_picture_is_fetched_once_and_made_square_but_not_larger(
         "https://localhost/a.png",
         "https://cdn.example.org:8443/a.png",
         "//10.0.0.7/a.png",
+        "https://127.1/a.png",
+        "https://0x7f.1/a.png",
+        "https://0177.0.0.1/a.png",
+        "https://2130706433/a.png",
+        "https://127.0.0.1./a.png",
+        "https://a..b/a.png",
     ],
 )
 async def test_no_request_to_a_private_or_plain_host(pictures: Pictures, address: str) -> None:
     host = Host(picture())
-    await fetched(host, pictures, address)
+    await fetched(host, pictures, address, ips=())
     assert host.asked == []
     assert pictures.names() == frozenset()
+
+
+@pytest.mark.parametrize("ips", [(PRIVATE,), ("::ffff:10.0.0.7",), (PUBLIC, PRIVATE), ("224.0.0.1",)])
+async def test_no_request_to_a_name_of_a_private_address(pictures: Pictures, ips: tuple[str, ...]) -> None:
+    host = Host(picture())
+    await fetched(host, pictures, AVATAR, ips=ips)
+    assert host.asked == []
+
+
+async def test_request_goes_to_the_address_that_was_checked(pictures: Pictures) -> None:
+    host = Host(picture())
+    await fetched(host, pictures, AVATAR, ips=(PUBLIC, "2606:4700::1"))
+    assert (host.asked, host.connected) == ([AVATAR], {PUBLIC})
+
+
+async def test_malformed_addresses_do_not_stop_the_others(pictures: Pictures) -> None:
+    malformed = ["https://a.b:99999/x", "https://a.b:x/y", "https://[/x", "https://a\x00b/x"]
+    await fetched(Host(picture()), pictures, *malformed, AVATAR)
+    assert pictures.names() == {name_of(AVATAR)}
+
+
+async def test_only_the_first_frame_of_an_animation_is_kept(pictures: Pictures) -> None:
+    await fetched(Host(picture(90, 90, "WEBP", frames=5), "image/webp"), pictures, AVATAR)
+    with Image.open(io.BytesIO(pictures.read(name_of(AVATAR)) or b"")) as small:
+        assert not getattr(small, "is_animated", False)
+        color = small.convert("RGB").tobytes()[:3]
+    assert all(abs(one - wanted) < 8 for one, wanted in zip(color, (0, 128, 128), strict=True))
+
+
+async def test_failure_is_noted_before_a_picture_is_decoded(
+    pictures: Pictures, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a bot that a picture kills would fetch it again after each restart."""
+    noted: list[bool] = []
+
+    def decode(content: bytes, kind: str) -> bytes:
+        noted.append(Pictures(tmp_path / "avatars").missing([AVATAR]) == [])
+        return content
+
+    monkeypatch.setattr(picture_fetcher, "resized", decode)
+    await fetched(Host(picture()), pictures, AVATAR)
+    assert noted == [True]
+    assert [path.suffix for path in (tmp_path / "avatars").iterdir()] == [".webp"], "it went well"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +170,11 @@ async def test_no_request_to_a_private_or_plain_host(pictures: Pictures, address
         Host(picture(), status=404),
         Host(picture(), status=302),
         Host(b"\x89PNG" + bytes(MOST_BYTES)),
+        Host(gzip.compress(picture() + bytes(MOST_BYTES)), encoding="gzip"),
+        Host(gzip.compress(gzip.compress(picture())), encoding="gzip, gzip"),
+        Host(picture(1, LONGEST_SIDE + 1)),
+        Host(picture(2100, 2100)),
+        Host(picture(2100, 2100, "WEBP", frames=2), "image/webp"),
     ],
 )
 async def test_unusable_picture_is_left_alone_for_a_day(
