@@ -58,7 +58,7 @@ After a change, check the settings with `racebot doctor`, and restart the bot.
 
 def commands_page() -> str:
     """Return docs/commands.md."""
-    rows = "\n".join(f"| [`{name}`](#{name}) | {entry.summary}. |" for name, entry in COMMANDS.items())
+    rows = "\n".join(f"| [`{name}`](#{name}) | {line}. |" for name, line in COMMANDS.items())
     sections = "\n".join(_command(name) for name in COMMANDS)
     with_json = ", ".join(
         f"`{name}`" for name in COMMANDS if any("--json" in each.opts for each in load_command(name).params)
@@ -77,9 +77,8 @@ def _command(name: str) -> str:
     text = "\n\n".join(part for part in paragraphs if not part.startswith("Example: "))
     records = [
         record
-        for part in command.records(context).values()
-        for record in part
-        if not record[0].startswith(SAID_ONCE)
+        for parameter in command.get_params(context)
+        if (record := parameter.get_help_record(context)) and not record[0].startswith(SAID_ONCE)
     ]
     lines = [f"## {name}", "", text, "", "```sh", *examples, "```", ""]
     if records:

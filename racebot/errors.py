@@ -42,11 +42,10 @@ class SettingsError(RacebotError):
 
 
 class MissingExtraError(RacebotError):
-    """A command needs an extra of the package. The command line adds how to install it."""
+    """A command needs an extra of the package. The message says how to install it."""
 
     def __init__(self, extra: str, text: str) -> None:
-        self.extra = extra
-        super().__init__(text)
+        super().__init__(f"{text}: {install_hint(extra)}")
 
 
 class ModelError(RacebotError):
@@ -99,6 +98,14 @@ class NoSuchEntryError(RacebotError):
 
 class OrderError(RacebotError):
     """An operator's order cannot be carried out. The ledger is unchanged."""
+
+
+def install_hint(extra: str) -> str:
+    """Return how to install an extra.
+
+    The package index may hold a stranger's package of the same name, so it comes from racebot's own folder.
+    """
+    return f"in racebot's folder, run `pip install '.[{extra}]'`"
 
 
 def _line(text: str) -> str:

@@ -16,7 +16,7 @@ def test_nothing_in_an_error_moves_a_terminal(kind: type[RacebotError], text: st
     told = str(MissingExtraError("web", message) if kind is MissingExtraError else kind(message))
     assert told.isprintable()
     assert told.startswith("race ")
-    assert told.endswith(": unreadable")
+    assert ": unreadable" in told
 
 
 def test_other_texts_stay_as_they_are() -> None:

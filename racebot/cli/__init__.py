@@ -17,11 +17,11 @@ import typer
 from racebot.cli.commands import app
 from racebot.errors import (
     CredentialsError,
-    MissingExtraError,
     NotFoundError,
     RacebotError,
     SettingsError,
     SiteError,
+    install_hint,
 )
 from racebot.telemetry import logs
 from racebot.text.safe import printable
@@ -42,7 +42,7 @@ def main() -> None:
     try:
         app(prog_name="racebot")
     except RacebotError as error:
-        for line in _lines(error):
+        for line in error.problems if isinstance(error, SettingsError) else (str(error),):
             if logs.for_programs():
                 log.critical("%s", line)  # keep the JSON log complete for programs that parse it
             else:
@@ -53,7 +53,7 @@ def main() -> None:
         if error.name is None or error.name.startswith("racebot"):
             raise
         # Usually the code was updated without its packages.
-        typer.echo(f"racebot: the package {error.name} is missing: {_install('web')}", err=True)
+        typer.echo(f"racebot: the package {error.name} is missing: {install_hint('web')}", err=True)
         sys.exit(2)
     except OSError as error:
         if error.errno != errno.ENOSPC:
@@ -63,17 +63,3 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)
-
-
-def _lines(error: RacebotError) -> tuple[str, ...]:
-    if isinstance(error, SettingsError):
-        return error.problems
-    if isinstance(error, MissingExtraError):
-        return (f"{error}: {_install(error.extra)}",)
-    return (str(error),)
-
-
-def _install(extra: str) -> str:
-    from racebot.telemetry.installation import install_command  # noqa: PLC0415 - only needed here
-
-    return f"install it with: {install_command(extra)}"

@@ -1,4 +1,4 @@
-"""Consoles, options, settings and output that the commands share."""
+"""What commands share: options, settings, printing and progress bars."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from racebot.bot.heartbeat import utc_now
 from racebot.errors import NoSuchEntryError, SettingsError
+from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.settings import sources
@@ -22,10 +25,16 @@ from racebot.settings.model import Settings
 from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.safe import printable
+from racebot.web import missing
 
 console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
 
+Database = Annotated[
+    Path | None,
+    typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE.", show_default=False),
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -60,11 +69,38 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
     return chosen
 
 
+def need_web() -> None:
+    """Check that the extra `web` is installed.
+
+    Raises:
+        SettingsError: it is not; says how to install it.
+    """
+    problem = missing()
+    if problem is not None:
+        raise SettingsError(problem)
+
+
 def cannot_listen(port: int, error: OSError) -> SettingsError:
     """Return an error that says why a server cannot use a port."""
     taken = error.errno == errno.EADDRINUSE
     reason = "another program uses it" if taken else error.strerror
     return SettingsError(f"port {port}: {reason}: choose another with --port")
+
+
+def agreed(question: str, *, yes: bool) -> bool:
+    """Ask for confirmation in a terminal, unless the user gave `--yes`."""
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        tell("Nothing changed. Run this in a terminal, or add --yes.", to=notices)
+        return False
+    return typer.confirm(question)
+
+
+def back_up(settings: Settings, ledger: Ledger, folder: Path | None = None) -> Path:
+    """Copy the database into a folder, by default beside the database, and return the copy's path."""
+    folder = folder or backup.folder_of(settings.database)
+    return backup.back_up(ledger, folder, keep=max(settings.backups, 1), now=utc_now())
 
 
 def tell(text: str, *, to: Console | None = None) -> None:
@@ -83,3 +119,35 @@ def print_json(document: Any) -> None:
 def utc(moment: datetime | None) -> datetime | None:
     """Return a moment with UTC as its time zone, unless it has one."""
     return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)
+
+
+class Advance(Protocol):
+    """Updates a task's progress bar; the first call adds it. `detail` is a text to the right of the bar."""
+
+    def __call__(self, what: str, done: float, total: float | None, detail: str = "") -> None: ...
+
+
+@contextmanager
+def progress_bars(*, transient: bool = False) -> Generator[Advance]:
+    """Show progress bars while the block runs.
+
+    Args:
+        transient: whether the bars disappear at the end; they are then shown in a terminal only.
+    """
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[detail]}"),
+        TimeElapsedColumn(),
+    )
+    hidden = transient and not notices.is_terminal
+    with Progress(*columns, console=notices, transient=transient, disable=hidden) as progress:
+        tasks: dict[str, TaskID] = {}
+
+        def advance(what: str, done: float, total: float | None, detail: str = "") -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(printable(what), detail=detail)
+            progress.update(tasks[what], completed=done, total=total, detail=detail)
+
+        yield advance

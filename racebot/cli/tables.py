@@ -201,7 +201,7 @@ def print_race(console: Console, report: RaceReport) -> None:
 
 def _print_entrants(console: Console, board: RaceOnBoard) -> None:
     """Print what a race did to each entrant, with the reasons beside the figures or below them."""
-    from racebot.queries.race import RatedEntrant  # noqa: PLC0415 - loaded with the report
+    from racebot.queries.race import RatedEntrant
 
     beside = console.width >= REASONS_BESIDE
     headings = (">", "Player", ">Points", ">Change", ">Expected", ">Actual")

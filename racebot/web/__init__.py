@@ -10,6 +10,8 @@ Invariant: pages read the ledger and the live file, and write neither.
 
 from importlib.util import find_spec
 
+from racebot.errors import install_hint
+
 _NEEDED = ("fontpkg_inter", "jinja2", "orjson", "PIL", "starlette", "uvicorn")
 
 
@@ -17,6 +19,4 @@ def missing() -> str | None:
     """Return how to install the `web` extra, or None if it is installed."""
     if all(find_spec(name) for name in _NEEDED):
         return None
-    from racebot.telemetry.installation import install_command  # noqa: PLC0415 - slow to import, and only needed here
-
-    return f"the pages are not installed: install them with: {install_command('web')}"
+    return f"the pages are not installed: {install_hint('web')}"

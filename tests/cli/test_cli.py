@@ -20,8 +20,8 @@ from racebot import __version__
 from racebot.bot.heartbeat import utc_now, write_heartbeat
 from racebot.cli import main
 from racebot.cli.common import print_json, tell
+from racebot.errors import install_hint
 from racebot.telemetry import logs
-from racebot.telemetry.installation import install_command
 
 from .conftest import Racebot
 
@@ -109,9 +109,7 @@ def test_package_missing_after_an_update_is_one_line_with_the_command(
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert capsys.readouterr().err == (
-        f"racebot: the package orjson is missing: install it with: {install_command('web')}\n"
-    )
+    assert capsys.readouterr().err == (f"racebot: the package orjson is missing: {install_hint('web')}\n")
 
 
 # Importing and reading
@@ -346,11 +344,11 @@ def test_invalid_command_line_prints_the_usage(racebot: Racebot, words: tuple[st
     assert "Usage: racebot" in done.err
 
 
-@pytest.mark.parametrize(("command", "missing"), [("player", "NAME"), ("import", "FILE"), ("hide", "PLAYER")])
+@pytest.mark.parametrize(("command", "missing"), [("player", "name"), ("import", "file"), ("hide", "player")])
 def test_a_missing_argument_has_the_name_that_help_gives_it(
     racebot: Racebot, command: str, missing: str
 ) -> None:
-    assert f" {missing}" in racebot(command, "-h").out.splitlines()[0]
+    assert f" {{{missing}}}" in racebot(command, "-h").out.splitlines()[0]
     assert f"'{missing}'" in racebot(command).err
 
 
@@ -454,7 +452,7 @@ def test_missing_web_extra_is_reported(
     monkeypatch.setattr("racebot.web.find_spec", lambda name: None)
     done = racebot(*command)
     assert done.code == 2
-    assert install_command("web") in done.complaints[0]
+    assert install_hint("web") in done.complaints[0]
 
 
 @pytest.mark.parametrize(
@@ -471,7 +469,7 @@ def test_missing_extra_is_reported_with_its_command(
     monkeypatch.setitem(sys.modules, module, None)
     done = racebot(*command)
     assert done.code == 2
-    assert done.err.rstrip().endswith(install_command(extra))
+    assert done.err.rstrip().endswith(install_hint(extra))
 
 
 def test_a_port_in_use_is_reported(racebot: Racebot) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from racebot.cli.asciicast import Recorder
+from racebot.cli.demo import Recorder
 from racebot.ledger.outbox import ChatBody
 from racebot.ledger.store import Ledger
 

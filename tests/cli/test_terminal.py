@@ -142,28 +142,21 @@ def test_each_command_has_one_line_under_a_heading() -> None:
     assert headings == ["Options", *SECTIONS]
     listed = [line for line in text.partition(f"{first}:\n")[2].splitlines() if line.startswith("  ")]
     assert [line.split()[0] for line in listed] == list(COMMANDS)
-    assert all(line.endswith(COMMANDS[line.split()[0]].summary) for line in listed)
+    assert all(line.endswith(COMMANDS[line.split()[0]]) for line in listed)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_shows_no_internal_types(command: str) -> None:
+def test_each_command_has_help(command: str) -> None:
     done = CliRunner().invoke(app, [command, "-h"], terminal_width=80)
     assert done.exit_code == 0
-    assert "Usage:" in done.stdout
-    assert re.findall(r"<[a-z][^>|=]*>", done.stdout) == []
+    assert f"Usage: root {command}" in done.stdout
+    assert "list[" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ("leaderboard", {"--limit INTEGER", "--database FILE", "[NAME]"}),
-        ("evaluate", {"--goal TEXT", "--since DATE", "--carry NUMBER", "[FILE]"}),
-        ("hide", {"--reason TEXT", "[OPTIONS] PLAYER"}),
-    ],
-)
-def test_help_shows_types_in_capitals(command: str, expected: set[str]) -> None:
-    text = CliRunner().invoke(app, [command, "-h"], terminal_width=80).stdout
-    assert {each for each in expected if each not in text} == set()
+def test_misspelt_command_is_told_the_right_one() -> None:
+    done = CliRunner().invoke(app, ["stauts"])
+    assert done.exit_code == 2
+    assert "'status'" in done.stderr
 
 
 def test_shell_completes_commands_and_options(tmp_path: Path) -> None:

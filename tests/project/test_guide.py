@@ -53,7 +53,7 @@ PAGES_PORT, MONITOR_PORT = 8080, 9100
 MARKS = {"elsewhere", "keeps running", "fails", "chat", "info box"}
 PROGRAMS = {
     ".venv/bin/pip", "cd", "chmod", "chown", "cp", "docker", "git", "journalctl", "litestream", "python3",
-    "rsync", "systemctl", "useradd",
+    "rsync", "systemctl", "tee", "useradd",
 }  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def commands(block: str) -> Iterator[list[str]]:
     for line in re.sub(r"\\\n", " ", block).splitlines():
         words: list[str] = []
         for word in [*shlex.split(line, comments=True), "&&"]:
-            if word != "&&":
+            if word not in {"&&", "|"}:
                 words.append(word)
                 continue
             if words[:1] == ["sudo"]:
@@ -156,7 +156,9 @@ def check_command(program: str, rest: list[str]) -> None:
         units = [word for word in rest if word.startswith("racebot")]
         assert units, rest
         for unit in units:
-            assert (ROOT / "deploy" / f"{unit}.service").exists(), unit
+            assert any((ROOT / place / f"{unit}.service").exists() for place in ("deploy", "racebot/cli")), (
+                unit
+            )
     if program == ".venv/bin/pip":
         for extra in re.findall(r"\.\[(\w+)\]", " ".join(rest)):
             assert f"\n{extra} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8"), extra
@@ -263,8 +265,6 @@ class Operator:
         for words in commands(block):
             if words[0] == "systemctl" and words[-1] == "racebot":
                 await self.obey(words[1])
-            if words[1:2] == ["service"]:
-                await self.obey({"install": "enable", "uninstall": "disable"}[words[2]])
 
     async def obey(self, verb: str) -> None:
         """Start or stop the bot as systemd would. Skip a restart if no setting has changed."""

@@ -12,7 +12,7 @@ import pytest
 from worker_support import PATIENCE
 
 from racebot.bot import doctor
-from racebot.cli import operate
+from racebot.cli import run
 
 POSIX = ("curses", "fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty")
 """Modules that Python has on POSIX systems only: https://docs.python.org/3/py-modindex.html."""
@@ -57,7 +57,7 @@ async def test_ctrl_c_stops_the_worker_if_the_loop_supports_no_signal_handlers(
     stopped = asyncio.Event()
     monkeypatch.setattr(type(loop), "add_signal_handler", refuse)
     try:
-        operate._on_stop_signal(stopped.set)
+        run.on_stop_signal(stopped.set)
         signal.raise_signal(signal.SIGINT)
         async with asyncio.timeout(PATIENCE):
             await stopped.wait()

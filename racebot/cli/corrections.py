@@ -15,8 +15,7 @@ from rich.markup import escape
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, console, load_settings, open_ledger, print_json, tell
-from racebot.cli.options import Database
+from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json, tell
 from racebot.cli.tables import table
 from racebot.ledger.players import Player
 from racebot.ledger.rows import Leaderboard, StoredRace
@@ -25,8 +24,8 @@ from racebot.standings import orders
 from racebot.standings.settle import Settler
 from racebot.text.safe import printable
 
-Exactly = Annotated[str, typer.Argument(metavar="PLAYER", help="The player's id, or name#1234.")]
-Race = Annotated[str, typer.Argument(metavar="RACE", help="The race's name, as in its address.")]
+Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
+Race = Annotated[str, typer.Argument(help="The race's name, as in its address.")]
 Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
 
@@ -97,7 +96,7 @@ def merge(
     reason: Reason = "",
     database: Database = None,
 ) -> None:
-    """Merge two accounts of the same person: NEW gets all races of OLD. Only a backup can undo this.
+    """Merge two accounts of the same person: the new one gets the races of the old. Only a backup undoes it.
 
     Example: racebot merge "Ann#0007" "Annika#0420"
     """

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from racebot.cli import app, refit
+from racebot.cli import app, fitting
 from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
 from racebot.study.fit import Fit
@@ -95,7 +95,7 @@ def fitted(*, kept: bool) -> Fit:
 def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
     racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refit, "_search", lambda settler, board: fitted(kept=True))
+    monkeypatch.setattr(fitting, "_search", lambda settler, board: fitted(kept=True))
     shown = racebot("fit", "games")
     assert "79.1% of cases instead of 78.4%" in shown.stdout
     assert parameters(racebot)["newcomer_spread"] == 1.25, "without a terminal, nobody said yes"
@@ -110,6 +110,6 @@ def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
 def test_a_fit_that_gains_nothing_changes_nothing(
     racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refit, "_search", lambda settler, board: fitted(kept=False))
+    monkeypatch.setattr(fitting, "_search", lambda settler, board: fitted(kept=False))
     assert "stay" in racebot("fit", "--yes").stdout
     assert not (tmp_path / "racebot.toml").exists()

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 from archives import archive
+from builders import result
 from typer.testing import CliRunner
 
-from racebot.cli import app
+from racebot.cli import app, studies_tables
+from racebot.cli.common import print_json
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
+from racebot.study.evaluate import Entry, evaluate
+from racebot.study.history import History
 from racebot.study.presets import PRESETS
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
@@ -30,15 +34,15 @@ def season(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*arguments: object) -> str:
-    result = runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.stdout
+    done = runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def refuse(*arguments: object) -> BaseException:
-    result = runner.invoke(app, [str(argument) for argument in arguments])
-    assert result.exception is not None
-    return result.exception
+    done = runner.invoke(app, [str(argument) for argument in arguments])
+    assert done.exception is not None
+    return done.exception
 
 
 def test_evaluate_compares_two_models_in_one_table(season: Path) -> None:
@@ -353,3 +357,21 @@ def test_recommended_parameters_are_written(season: Path, tmp_path: Path) -> Non
     text = (tmp_path / ".env").read_text()
     assert text.startswith("# the bot\nRACEBOT_LOG_LEVEL=info\n")
     assert ("RACEBOT_PARAMETERS" in text) == recommended
+
+
+def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:
+    history = History.of([result("r", "ann bo", dnf="cy")])
+    report = evaluate(history, [Entry("elo", "pairwise-elo"), Entry("ts", "trueskill")])
+    print_json(studies_tables.evaluation_json(report, dict(zip(["elo"], PRESETS.values(), strict=False))))
+
+    def refuse(word: str) -> None:
+        raise AssertionError(f"{word} is not JSON")
+
+    elo, ts = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert elo["views"]["best"]["misordered"] is None
+    assert (elo["races"], elo["pairs"]) == (1, 3)
+    assert elo["parameters"]["unfinished"] == "unobserved"
+    assert {"published", "rerun"} <= elo.keys()
+    assert "published" not in ts
+    assert elo["comparisons"] == ts["comparisons"]
+    assert None in elo["reliability"]["predicted"]

@@ -36,7 +36,11 @@ BoardName = Annotated[
 Goal = Annotated[str | None, typer.Option(help="Only this goal's races, for a file with several goals.")]
 ParamOption = Annotated[
     list[str] | None,
-    typer.Option("--param", help="name=value, for every model that has it; or LABEL:name=value for one."),
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="name=value, for every model that has it; or LABEL:name=value for one.",
+    ),
 ]
 FieldSize = Annotated[
     str | None,

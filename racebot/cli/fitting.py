@@ -1,4 +1,4 @@
-"""`racebot refit` and `racebot fit`: change a leaderboard's parameters, after a preview."""
+"""Fit a leaderboard's model to its races, and use the fit if it predicts clearly better."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
-from racebot.cli.commands import app
-from racebot.cli.common import chosen_boards, console, notices, open_ledger, tell
-from racebot.cli.options import Database
-from racebot.cli.progress import progress_bars
+from racebot.cli.common import agreed, back_up, console, notices, progress_bars, tell
 from racebot.errors import ModelError
-from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
@@ -28,51 +21,11 @@ from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
 from racebot.standings.follow_settings import apply_plans
-from racebot.standings.proposals import Proposal, effect_of, proposals
+from racebot.standings.proposals import Proposal, effect_of
 from racebot.standings.settle import Settler
 from racebot.study.cores import cores
 from racebot.study.fit import ODDS_FROM, Fit, fit as fit_to
 from racebot.study.history import History
-from racebot.text.format import counted
-
-BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-
-
-@app.command()
-def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
-    """Rate a leaderboard with racebot's current defaults, after a preview, a confirmation and a backup.
-
-    Example: racebot refit "Map Rando S4"
-    """
-    with open_ledger(database) as (settings, ledger):
-        settler = Settler(ledger, settings.plans())
-        chosen = {board.key for board in chosen_boards(ledger, name)}
-        found = [p for p in proposals(settler.plans, ledger.leaderboards()) if p.stored.key in chosen]
-        if not found:
-            console.print("Every leaderboard is rated with the current defaults and settings.")
-        for proposal in found:
-            tables.print_proposal(console, proposal, effect_of(settler.ledger, proposal))
-            if _agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
-                _back_up(settings, ledger)
-                races = settler.run_prepared(partial(_rebuild, settler, proposal))
-                tell(f"{proposal.stored.name}: {counted(races, 'race')} rated again")
-
-
-@app.command()
-def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
-    """Fit a leaderboard's model to its races, and use the fit if it predicts clearly better.
-
-    The parameters are written to racebot.toml, after a preview, a confirmation and a backup.
-
-    Example: racebot fit "Map Rando S4"
-    """
-    with open_ledger(database) as (settings, ledger):
-        boards = chosen_boards(ledger, name)
-        if not boards:
-            console.print(tables.NO_BOARDS)
-        for board in boards:
-            fit_board(settings, ledger, board, yes=yes)
 
 
 def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
@@ -117,19 +70,14 @@ def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     differing = {name: value for name, value in found.parameters.items() if value != usual[name]}
     proposal = Proposal(board, replace(board, parameters=dict(found.parameters)))
     tables.print_proposal(console, proposal, effect_of(settler.ledger, proposal))
-    if not _agreed(f"Rate {board.name} in this way?", yes=yes):
+    if not agreed(f"Rate {board.name} in this way?", yes=yes):
         return
 
-    _back_up(settings, ledger)
+    tell(f"backup: {back_up(settings, ledger)}")
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
     fitted = Settler(ledger, load(database=settings.database).plans())
     fitted.run_prepared(partial(apply_plans, fitted))
     tell(f"{path}: parameters of {board.name} written; restart the bot if it is running")
-
-
-def _rebuild(settler: Settler, proposal: Proposal) -> int:
-    with settler.ledger.transaction():
-        return settler.rebuild(settler.ledger.save_leaderboard(proposal.proposed))
 
 
 def fit_in_words(name: str, found: Fit) -> str:
@@ -167,21 +115,6 @@ def _search(settler: Settler, board: Leaderboard) -> Fit:
             board.parameters,
             progress=lambda part, now: advance(f"{board.name}, {part}", now.generation, now.generations),
         )
-
-
-def _agreed(question: str, *, yes: bool) -> bool:
-    if yes:
-        return True
-    if not sys.stdin.isatty():
-        tell("Nothing changed. Run this in a terminal, or add --yes.", to=notices)
-        return False
-    return typer.confirm(question)
-
-
-def _back_up(settings: Settings, ledger: Ledger) -> None:
-    folder = backup.folder_of(settings.database)
-    made: Path = backup.back_up(ledger, folder, keep=max(settings.backups, 1), now=utc_now())
-    tell(f"backup: {made}")
 
 
 def _quoted(name: str) -> str:

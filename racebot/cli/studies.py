@@ -1,4 +1,4 @@
-"""`racebot evaluate` and `racebot iterate`: compare models on past races."""
+"""Commands that compare and tune models on past races."""
 
 from __future__ import annotations
 
@@ -10,12 +10,20 @@ from typing import Annotated
 
 import typer
 
-from racebot.cli import study_json, study_tables
+from racebot.cli import studies_tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, console, load_settings, notices, print_json, tell, utc
-from racebot.cli.options import Database
-from racebot.cli.progress import progress_bars
-from racebot.cli.study_input import (
+from racebot.cli.common import (
+    AsJson,
+    Database,
+    console,
+    load_settings,
+    notices,
+    print_json,
+    progress_bars,
+    tell,
+    utc,
+)
+from racebot.cli.studies_input import (
     BoardName,
     DaskAddress,
     FieldSize,
@@ -31,13 +39,18 @@ from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.races.csv_file import read_csv
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
+from racebot.ratings.parameters import Parameters, defaults
+from racebot.settings.write import write_model
 from racebot.study import plots
 from racebot.study.evaluate import Entry, Report, evaluate as judge
 from racebot.study.history import History
 from racebot.study.iterated import iterate as rate, model_of
+from racebot.study.objective import Objective
 from racebot.study.predictions import EntrantForecast, PairForecast, forecast_rows
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.replay import Earlier
+from racebot.study.search import Effort
+from racebot.study.tuning import Tuned, ranked, tune as search
 from racebot.text.parse import did_you_mean
 
 ALL_PRESETS = "published"
@@ -47,12 +60,15 @@ ALL_PRESETS = "published"
 def evaluate(
     file: File = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="A rating model's key, or LABEL=KEY. Repeatable.")
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="A rating model's key, or LABEL=KEY. Repeatable."),
     ] = None,
     param: ParamOption = None,
     preset: Annotated[
         list[str] | None,
-        typer.Option(help="A row of the published figures by name, or `published` for all of them."),
+        typer.Option(
+            metavar="NAME", help="A row of the published figures by name, or `published` for all of them."
+        ),
     ] = None,
     leaderboard: BoardName = None,
     goal: Goal = None,
@@ -125,15 +141,80 @@ def evaluate(
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier --since")
     if as_json:
-        print_json(study_json.evaluated(report, presets))
+        print_json(studies_tables.evaluation_json(report, presets))
     else:
-        study_tables.evaluation(console, report, presets)
+        studies_tables.evaluation(console, report, presets)
     if plot is not None:
         for path in _draw(history, report, season, plot):
             tell(f"written: {path}", to=notices)
     if predictions is not None:
         for path in _write_predictions(history, report, season, predictions):
             tell(f"written: {path}", to=notices)
+
+
+@app.command()
+def tune(
+    model: Annotated[str, typer.Argument(help="The rating model's key.")],
+    file: File = None,
+    param: ParamOption = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Search only this parameter. Repeatable.")
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="Also tune this model, and compare. Repeatable."),
+    ] = None,
+    objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
+    share: Annotated[
+        float,
+        typer.Option(min=0.1, max=0.9, help="Share of the races to search on. The rest judge the result."),
+    ] = 0.5,
+    candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
+    generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
+    seed: Annotated[int, typer.Option(help="The same seed finds the same parameters.")] = 1,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="Write recommended parameters into .env or racebot.toml."),
+    ] = False,
+    leaderboard: BoardName = None,
+    goal: Goal = None,
+    field: FieldSize = None,
+    jobs: Jobs = -1,
+    dask: DaskAddress = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search a model's parameters on earlier races, and judge them on later ones.
+
+    Example: racebot tune thurstone-hurdle season-1.json --compare trueskill
+    """
+    settings = load_settings(database=database)
+    if only and compare:
+        raise SettingsError(
+            "--only cannot be combined with --compare, since models have different parameters"
+        )
+    entries = entries_of(settings, [model, *(compare or [])], param or [])
+    history = history_of(settings, file, leaderboard, goal, size=field)
+    effort = Effort(candidates, generations, seed)
+    with workers(jobs, dask):
+        found = [_search(history, entry, only, objective, share, effort) for entry in entries]
+    order = ranked(found) if compare else []
+    if as_json:
+        documents = [studies_tables.tuned_json(each) for each in found]
+        print_json(
+            {"models": documents, "ranking": studies_tables.ranking_json(order)} if compare else documents[0]
+        )
+    else:
+        for each in found:
+            studies_tables.tuned(console, each, _differing(each))
+        if compare:
+            studies_tables.ranking(console, order)
+    best = order[0].tuned if compare else found[0]
+    if write and not best.recommended:
+        tell("Nothing written, since the search recommends no parameters.", to=notices)
+    elif write:
+        path = write_model(Path(), settings.config, best.model, _differing(best))
+        tell(f"{path}: {best.model} and its parameters written; restart the bot to use them", to=notices)
 
 
 @app.command()
@@ -161,7 +242,7 @@ def iterate(
     if as_json:
         print_json(found)
     else:
-        study_tables.iterated(console, found)
+        studies_tables.iterated(console, found)
 
 
 def _factors(file: Path | None) -> Mapping[tuple[str, str], str]:
@@ -245,3 +326,26 @@ def _draw(history: History, report: Report, earlier: Earlier | None, path: Path)
         written.append(path.with_name(f"{path.stem}-{name}{path.suffix or '.png'}"))
         figure.savefig(written[-1])
     return written
+
+
+def _search(
+    history: History, entry: Entry, only: list[str] | None, objective: Objective, share: float, effort: Effort
+) -> Tuned:
+    with progress_bars() as advance:
+        what = f"{entry.label}, generation"
+        advance(what, 0, effort.generations)
+        return search(
+            history,
+            entry.model,
+            entry.parameters,
+            search=only,
+            objective=objective,
+            share=share,
+            effort=effort,
+            progress=lambda now: advance(what, now.generation, effort.generations, f"best {now.best:.4f}"),
+        )
+
+
+def _differing(tuned: Tuned) -> Parameters:
+    usual = defaults(registry.MODELS[tuned.model])
+    return {name: value for name, value in tuned.parameters.items() if value != usual.get(name)}

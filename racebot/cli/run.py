@@ -1,15 +1,47 @@
-"""Commands that show the state of the running bot."""
+"""Commands that run the bot, and show what it is doing."""
 
 from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
 
 from racebot.bot.heartbeat import health_timeout, last_seen, utc_now
 from racebot.bot.status import status
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, console, load_settings, print_json
-from racebot.cli.options import Database
+from racebot.cli.common import AsJson, Database, console, load_settings, print_json
 from racebot.errors import SiteError
 from racebot.ledger.store import Ledger
+
+
+@app.command()
+def run(database: Database = None) -> None:
+    """Watch the category's race rooms and update the ratings, until stopped.
+
+    Example: racebot run
+    """
+    from racebot.bot.worker import Worker  # other commands need none of it
+
+    settings = load_settings(database=database)
+    settings.required_categories()
+
+    async def work() -> None:
+        worker = Worker(settings)
+        on_stop_signal(worker.stop)
+        await worker.run()
+
+    asyncio.run(work())
+
+
+def on_stop_signal(stop: Callable[[], object]) -> None:
+    """Call a function when the process receives a signal to stop."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            loop.add_signal_handler(number, stop)
+        except NotImplementedError:  # Windows
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
 
 
 @app.command("status")

@@ -1,4 +1,4 @@
-"""The `sandbox` and `demo` commands, which do not connect to racetime.gg."""
+"""Commands to try racebot with, which do not connect to racetime.gg."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ import typer
 from rich.console import Console
 
 from racebot.cli import tables
-from racebot.cli.asciicast import Recorder
 from racebot.cli.commands import app
-from racebot.cli.common import cannot_listen, console, tell
-from racebot.cli.options import need_web
+from racebot.cli.common import cannot_listen, console, need_web, tell
 from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
@@ -56,8 +54,8 @@ def sandbox(
     Example: racebot sandbox --port 8000 --races season-1.json
     """
     _need_sandbox()
-    from racebot.sandbox import server  # noqa: PLC0415 - an extra of the package
-    from racebot.sandbox.history import HistoryError  # noqa: PLC0415
+    from racebot.sandbox import server
+    from racebot.sandbox.history import HistoryError
 
     try:
         server.run(
@@ -104,6 +102,8 @@ def demo(
     if record is None:
         _show_demo(console, database, seed=seed, speed=speed, model=model)
     else:
+        from racebot.cli.demo import Recorder
+
         recorder = Recorder(sys.stdout, width=RECORDED_WIDTH, height=RECORDED_HEIGHT)
         recorded = Console(
             file=recorder, force_terminal=True, width=RECORDED_WIDTH, emoji=False, highlight=False
@@ -118,7 +118,7 @@ def demo(
 
 
 def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model: str) -> None:
-    from racebot.cli import demo as show  # noqa: PLC0415 - needs an extra of the package
+    from racebot.cli import demo as show
 
     asyncio.run(show.demo(database, seed=seed, speed=speed, console=where, model=model))
     where.print()
@@ -131,8 +131,8 @@ def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model
 
 
 def _open_pages(database: Path) -> None:
-    from racebot.web.http import server  # noqa: PLC0415 - an extra of the package
-    from racebot.web.site.ledger_view import Publication  # noqa: PLC0415
+    from racebot.web.http import server
+    from racebot.web.site.ledger_view import Publication
 
     settings = Settings(database=database)
 
@@ -148,7 +148,7 @@ def _open_pages(database: Path) -> None:
 
 def _need_sandbox() -> None:
     try:
-        import starlette  # noqa: F401, PLC0415 - an extra of the package
-        import uvicorn  # noqa: F401, PLC0415
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
     except ModuleNotFoundError:
         raise MissingExtraError("sandbox", "the sandbox is not installed") from None

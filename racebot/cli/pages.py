@@ -1,14 +1,14 @@
-"""Command that serves the pages."""
+"""Commands that serve and export the pages."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from racebot.cli.commands import app
-from racebot.cli.common import cannot_listen, load_settings, tell
-from racebot.cli.options import Database, need_web
+from racebot.cli.common import Database, cannot_listen, console, load_settings, need_web, tell
 from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
@@ -30,7 +30,7 @@ def web(
     Example: racebot web --port 8080
     """
     need_web()
-    from racebot.web.http import server  # noqa: PLC0415 - an extra of the package
+    from racebot.web.http import server
 
     settings = load_settings(database=database)
     Ledger.open_to_read(settings.database).close()
@@ -46,8 +46,34 @@ def web(
         raise cannot_listen(port, error) from None
 
 
+@app.command("export-site")
+def export_site(
+    folder: Annotated[Path, typer.Argument(help="Folder to write to; created if it does not exist.")],
+    everything: Annotated[
+        bool, typer.Option("--all", help="Render every page again, not only those whose data changed.")
+    ] = False,
+    database: Database = None,
+) -> None:
+    """Export the pages as files for a static host. Later runs render only what changed.
+
+    Example: racebot export-site public
+    """
+    need_web()
+    from racebot.web.export import export
+
+    settings = load_settings(database=database)
+    with Ledger.open_to_read(settings.database) as ledger:
+        done = export(ledger, publication_of(settings), folder, everything=everything)
+    console.print(
+        f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
 def publication_of(settings: Settings) -> Publication:
-    from racebot.web.site.ledger_view import (  # noqa: PLC0415 - an extra of the package
+    """Return what the pages show, as the settings say."""
+    from racebot.web.site.ledger_view import (
         Look,
         Publication,
         theme_beside,

@@ -1,4 +1,4 @@
-"""Commands that verify, rebuild and back up the database."""
+"""Commands that verify, rebuild and back up the database, and change a leaderboard's parameters."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Annotated
 
 import typer
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
 from racebot.cli.common import (
+    Database,
+    Yes,
+    agreed,
+    back_up,
     chosen_boards,
     console,
     notices,
     open_ledger,
+    progress_bars,
     tell,
 )
-from racebot.cli.options import Database
-from racebot.cli.progress import progress_bars
-from racebot.cli.tables import NO_BOARDS
-from racebot.ledger import backup
+from racebot.cli.tables import NO_BOARDS, print_proposal
 from racebot.ledger.rows import RESTORE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
@@ -33,9 +34,12 @@ from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
 from racebot.standings.follow_settings import apply_checked_plans
 from racebot.standings.prepare import Preparer
+from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
+
+BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
 
 
 @app.command()
@@ -66,10 +70,7 @@ def verify(database: Database = None) -> None:
 
 
 @app.command()
-def rebuild(
-    name: Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")] = None,
-    database: Database = None,
-) -> None:
+def rebuild(name: BoardName = None, database: Database = None) -> None:
     """Rate the stored results again, with the current model and settings.
 
     Example: racebot rebuild
@@ -89,7 +90,7 @@ def rebuild(
 
 
 @app.command("backup")
-def back_up(
+def make_backup(
     folder: Annotated[
         Path | None,
         typer.Option(
@@ -105,9 +106,50 @@ def back_up(
     Example: racebot backup
     """
     with open_ledger(database) as (settings, ledger):
-        where = folder or backup.folder_of(settings.database)
-        made = backup.back_up(ledger, where, keep=max(settings.backups, 1), now=utc_now())
-    tell(str(made))
+        tell(str(back_up(settings, ledger, folder)))
+
+
+@app.command()
+def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
+    """Rate a leaderboard with racebot's current defaults, after a preview, a confirmation and a backup.
+
+    Example: racebot refit "Map Rando S4"
+    """
+    with open_ledger(database) as (settings, ledger):
+        settler = Settler(ledger, settings.plans())
+        chosen = {board.key for board in chosen_boards(ledger, name)}
+        found = [p for p in proposals(settler.plans, ledger.leaderboards()) if p.stored.key in chosen]
+        if not found:
+            console.print("Every leaderboard is rated with the current defaults and settings.")
+        for proposal in found:
+            print_proposal(console, proposal, effect_of(settler.ledger, proposal))
+            if agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
+                tell(f"backup: {back_up(settings, ledger)}")
+                races = settler.run_prepared(partial(_rate_as_proposed, settler, proposal))
+                tell(f"{proposal.stored.name}: {counted(races, 'race')} rated again")
+
+
+@app.command()
+def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
+    """Fit a leaderboard's model to its races, and use the fit if it predicts clearly better.
+
+    The parameters are written to racebot.toml, after a preview, a confirmation and a backup.
+
+    Example: racebot fit "Map Rando S4"
+    """
+    from racebot.cli.fitting import fit_board
+
+    with open_ledger(database) as (settings, ledger):
+        boards = chosen_boards(ledger, name)
+        if not boards:
+            console.print(NO_BOARDS)
+        for board in boards:
+            fit_board(settings, ledger, board, yes=yes)
+
+
+def _rate_as_proposed(settler: Settler, proposal: Proposal) -> int:
+    with settler.ledger.transaction():
+        return settler.rebuild(settler.ledger.save_leaderboard(proposal.proposed))
 
 
 @contextmanager

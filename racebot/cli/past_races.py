@@ -1,0 +1,95 @@
+"""Rate past races, from the site or from a file, and show the leaderboards that they make."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from racebot.bot.heartbeat import utc_now
+from racebot.cli import tables
+from racebot.cli.common import console, progress_bars
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import MOVERS_WINDOW, biggest_movers, leaderboard_report, listed_count
+from racebot.races.result import RaceResult
+from racebot.racetime.client import Site
+from racebot.settings.model import Settings
+from racebot.standings import backfill
+from racebot.standings.backfill import Selection
+from racebot.standings.carry_over import require_sources, unknown_sources
+from racebot.standings.follow_settings import apply_checked_plans, apply_plans
+from racebot.standings.settle import MergeReport, Settler
+from racebot.text.format import counted
+
+
+def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: Selection) -> None:
+    """Fetch and rate past races with a progress bar, and show the leaderboards."""
+    settler = Settler(ledger, settings.plans())
+    if not unknown_sources(settler.plans, ledger.leaderboards()):
+        settler.run_prepared(partial(apply_plans, settler))
+    for slug in slugs:
+        # A later category may bring the leaderboard that another one carries over from.
+        check = apply_checked_plans if slug == slugs[-1] else None
+        _show_merge(asyncio.run(_backfill(settings, slug, settler, selection, check)))
+    for board in ledger.leaderboards():
+        show_best(ledger, board, settings)
+        tables.print_movers(console, biggest_movers(ledger, board), MOVERS_WINDOW.days)
+
+
+async def _backfill(
+    settings: Settings,
+    slug: str,
+    settler: Settler,
+    selection: Selection,
+    before_commit: Callable[[Settler], None] | None,
+) -> MergeReport:
+    async with Site(settings.site, interval=settings.request_interval, attempts=8) as site:
+        with progress_bars() as advance:
+            advance(slug, 0, None)
+            return await backfill.backfill(
+                site,
+                slug,
+                settler,
+                selection,
+                clock=utc_now,
+                progress=lambda page, pages, races: advance(
+                    slug, page, max(pages, page), f"pages, {races} races"
+                ),
+                before_commit=before_commit,
+            )
+
+
+def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:
+    """Rate the results of a file, show the leaderboards they count on, and return these."""
+    settler = Settler(ledger, settings.plans())
+
+    def rate() -> MergeReport:
+        with ledger.transaction():
+            apply_plans(settler)
+            report = settler.merge(results, "import")
+            require_sources(settler.plans, ledger.leaderboards())
+        return report
+
+    report = settler.run_prepared(rate)
+    _show_merge(report)
+    for board in report.leaderboards:
+        show_best(ledger, board, settings)
+    return report.leaderboards
+
+
+def _show_merge(report: MergeReport) -> None:
+    parts = (
+        counted(report.new, "new race"),
+        f"{report.changed} changed" if report.changed else "",
+        f"{report.known} unchanged" if report.known else "",
+        f"{report.skipped} not counted (not recorded, or goal not rated)" if report.skipped else "",
+    )
+    console.print(", ".join(part for part in parts if part))
+
+
+def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
+    """Print the first places of a leaderboard."""
+    listing = settings.listing(board)
+    best = leaderboard_report(ledger, board, listing, limit=count)
+    tables.print_leaderboard(console, best, listed_count(ledger, board, listing))

@@ -1,0 +1,165 @@
+"""Commands that rate past races, and show leaderboards, players and races."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from racebot.cli import tables
+from racebot.cli.commands import app
+from racebot.cli.common import (
+    AsJson,
+    Database,
+    chosen_boards,
+    console,
+    load_settings,
+    open_ledger,
+    print_json,
+    utc,
+)
+from racebot.errors import SettingsError
+from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import leaderboard_report, listed_count
+from racebot.queries.player import player_report
+from racebot.queries.race import race_report
+
+
+@app.command()
+def backfill(
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GOAL", help="Rate this goal only. Repeat the option for several goals."),
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(help="Rate races that ended on this day (UTC) or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(help="Rate races that ended before this day (UTC).")
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.", show_default=False)
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Fetch the category's past races and rate them. Safe to stop, resume and repeat.
+
+    Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
+    """
+    from racebot.cli.fitting import offer_fits
+    from racebot.cli.past_races import rate_from_site
+    from racebot.standings.backfill import Selection
+
+    settings = load_settings(database=database)
+    slugs = [category] if category else settings.slugs()
+    if not slugs:
+        raise SettingsError("RACEBOT_CATEGORY is not set: run `racebot setup`, or pass --category")
+    with Ledger.open(settings.database) as ledger:
+        rate_from_site(settings, ledger, slugs, Selection(goal or (), utc(since), utc(until)))
+        offer_fits(settings, ledger, ledger.leaderboards())
+
+
+@app.command("import")
+def import_file(
+    file: Annotated[Path, typer.Argument(help="An archive, JSON saved from the site, or a .csv file.")],
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            help="The goal of an archive's races (default: the file's name). For JSON saved from the site, "
+            "the one goal to import (default: all)."
+        ),
+    ] = None,
+    category: Annotated[
+        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.", show_default=False)
+    ] = None,
+    database: Database = None,
+) -> None:
+    """Rate the races of a file. Safe to repeat.
+
+    Example: racebot import season-1.json --goal "Season 1"
+    """
+    from racebot.cli.fitting import offer_fits
+    from racebot.cli.past_races import rate_results
+    from racebot.standings.backfill import read_races
+
+    settings = load_settings(database=database)
+    if category is None and len(settings.categories) > 1:
+        raise SettingsError(
+            f"the settings have several categories: pass one of them with --category: "
+            f"{', '.join(settings.slugs())}"
+        )
+    results = read_races(file, category=category or "".join(settings.slugs()), goal=goal)
+    with Ledger.open(settings.database) as ledger:
+        offer_fits(settings, ledger, rate_results(settings, ledger, results))
+
+
+@app.command("leaderboard")
+def show_leaderboards(
+    name: Annotated[str | None, typer.Argument(help="A leaderboard's name. Default: all.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the leaderboards.
+
+    Example: racebot leaderboard "Map Rando S4" --limit 20
+    """
+    with open_ledger(database) as (settings, ledger):
+        boards = [(board, settings.listing(board)) for board in chosen_boards(ledger, name)]
+        reports = [
+            leaderboard_report(
+                ledger, board, listing, provisional_races=settings.provisional_races, limit=limit
+            )
+            for board, listing in boards
+        ]
+        listed = [listed_count(ledger, board, listing) for board, listing in boards]
+    if as_json:
+        print_json(reports)
+        return
+    if not reports:
+        console.print(tables.NO_BOARDS)
+    for report, count in zip(reports, listed, strict=True):
+        tables.print_leaderboard(console, report, count)
+
+
+@app.command("player")
+def show_player(
+    name: Annotated[str, typer.Argument(help="A player's name, in any case, or id.")],
+    limit: Annotated[int, typer.Option(min=1, help="Number of races to show.")] = 20,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a player's standing and last races.
+
+    Example: racebot player Alice
+    """
+    with open_ledger(database) as (settings, ledger):
+        report = player_report(
+            ledger, name, settings.listing, provisional_races=settings.provisional_races, limit=limit
+        )
+    if as_json:
+        print_json(report)
+    else:
+        tables.print_player(console, report)
+
+
+@app.command("race")
+def show_race(
+    name: Annotated[
+        str, typer.Argument(help="A race's name, as in its address; the category may be left out.")
+    ],
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a race changed each rating, and why.
+
+    Example: racebot race smr/curious-midfast-0534
+    """
+    with open_ledger(database) as (_, ledger):
+        report = race_report(ledger, name)
+    if as_json:
+        print_json(report)
+    else:
+        tables.print_race(console, report)

@@ -1,0 +1,66 @@
+"""Fill in `racebot.service`, the systemd unit of the bot in the current folder."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from string import Template
+
+from racebot.settings.model import Settings
+from racebot.settings.sources import secret_files
+
+TEMPLATE = Path(__file__).with_name("racebot.service")
+SYSTEM_ONLY = (
+    *("User=", "Wants=", "After=", "# It needs", "ReadWritePaths=", "Protect", "Private"),
+    *("Capability", "Ambient", "ProcSubset=", "RemoveIPC="),
+)
+"""Beginnings of the lines that only a system service can have: a user's cannot mount or await the network."""
+
+
+def unit(settings: Settings, account: str | None) -> str:
+    """Return the unit's text.
+
+    Args:
+        settings: they say which folders the bot writes into.
+        account: the account of a system service, or None for a service of the user's own systemd.
+    """
+    folder, words = Path.cwd(), program()
+    secrets = secret_files(folder)
+    writable = [settings.database.parent, *([settings.pages_dir] if settings.pages_dir else [])]
+    homes = any(str(path).startswith(("/home/", "/root")) for path in (folder, Path(words[0]).resolve()))
+    lines = TEMPLATE.read_text(encoding="utf-8").splitlines(keepends=True)
+    left_out = (*(() if account else SYSTEM_ONLY), *(() if secrets else ("LoadCredential=",)))
+    return Template("".join(line for line in lines if not line.startswith(left_out))).substitute(
+        account=account,
+        folder=_escaped(str(folder)),
+        command=shlex.join(words),
+        program=" ".join(map(_word, words)),
+        secret=_escaped(str(secrets[0])) if secrets else "",
+        writable=" ".join(_word(str(folder / path)) for path in writable),
+        home="read-only" if homes else "yes",
+        target="multi-user.target" if account else "default.target",
+        options="" if account else " --user",
+        install="sudo tee /etc/systemd/system/racebot.service"
+        if account
+        else "install -D /dev/stdin ~/.config/systemd/user/racebot.service",
+        enable=f"{'sudo systemctl' if account else 'systemctl --user'} enable --now racebot",
+    )
+
+
+def program() -> tuple[str, ...]:
+    """Return the words that start racebot, with an absolute path."""
+    path = Path(shutil.which(sys.argv[0]) or sys.argv[0]).absolute()
+    return (sys.executable, "-m", "racebot") if path.suffix == ".py" else (str(path),)
+
+
+def _escaped(text: str) -> str:
+    """Escape systemd's specifiers. https://www.freedesktop.org/software/systemd/man/systemd.unit.html."""
+    return text.replace("%", "%%")
+
+
+def _word(text: str) -> str:
+    """Quote a word of a list, such as a command line."""
+    text = _escaped(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"' if any(sign in text for sign in " \t\"'\\$;") else text

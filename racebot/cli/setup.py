@@ -1,0 +1,506 @@
+"""Commands that set up a bot, check the setup, and keep the bot running."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from dotenv import dotenv_values
+from pydantic import SecretStr
+
+from racebot.bot import doctor as examination
+from racebot.bot.doctor import Finding
+from racebot.chat.info_box import InfoPolicy
+from racebot.cli.commands import app
+from racebot.cli.common import console, load_settings, print_json, progress_bars, tell
+from racebot.cli.service_unit import program, unit
+from racebot.cli.setup_questions import (
+    agree,
+    ask,
+    check_bot,
+    confirm,
+    find_category,
+    not_empty,
+    numbers,
+    say,
+)
+from racebot.cli.tables import table
+from racebot.errors import RacebotError, SettingsError
+from racebot.ledger.lock import running
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.racetime.payload import Category
+from racebot.ratings import registry
+from racebot.settings.model import DEFAULT_MODEL, PREFIX, Settings
+from racebot.settings.sources import KEPT_IN_FILES, load
+from racebot.settings.write import replace_file, write_env, write_model
+from racebot.standings.backfill import Selection
+from racebot.standings.follow_settings import apply_plans
+from racebot.standings.settle import Settler
+from racebot.telemetry import logs
+from racebot.text.format import counted
+
+if TYPE_CHECKING:
+    from racebot.study.evaluate import Report
+
+STEPS = 5
+COMPARED = (DEFAULT_MODEL, "plackett-luce", "trueskill")
+"""The models that are compared with the one in use."""
+ENOUGH_RACES = 100
+"""Fewest races of a leaderboard on which to compare models or fit one."""
+
+
+@app.command()
+def setup(
+    category: Annotated[
+        str | None, typer.Option(help="The category's slug or address.", show_default=False)
+    ] = None,
+    client_id: Annotated[str | None, typer.Option(help="The bot's client id.", show_default=False)] = None,
+    secret_file: Annotated[
+        Path | None,
+        typer.Option(help="File with the bot's client secret; - reads standard input.", show_default=False),
+    ] = None,
+    goal: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GOAL", help="Rate this goal only. Repeatable. Default: all goals."),
+    ] = None,
+    team_races: Annotated[
+        TeamPolicy | None, typer.Option(help="What a team race does.", show_default=False)
+    ] = None,
+    info_block: Annotated[
+        InfoPolicy | None, typer.Option(help="Whether to write into info boxes.", show_default=False)
+    ] = None,
+    model: Annotated[str | None, typer.Option(help="The rating model's key.", show_default=False)] = None,
+    fit: Annotated[bool, typer.Option("--fit", help="With --no-input: fit the model to the races.")] = False,
+    backfill: Annotated[bool, typer.Option(help="Fetch and rate the past races.")] = True,
+    no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing; for scripts.")] = False,
+    site: Annotated[
+        str | None,
+        typer.Option(help="The site's address; only a test site needs this.", show_default=False),
+    ] = None,
+) -> None:
+    """Set up a bot for a category, question by question. Run it again to change an answer.
+
+    Nothing is saved before it fetches past races. For scripts, --no-input takes every answer from options,
+    from the environment and from the settings so far.
+
+    Example: racebot setup
+    """
+    before = _settings_so_far(site)
+    interactive = not no_input
+    if interactive and not sys.stdin.isatty():
+        raise SettingsError("setup asks questions in a terminal: run it in one, or give --no-input")
+    if model is not None:
+        registry.create(model)
+    logs.to_stderr("error", before.log_format)
+    address = before.site if site is None else site.rstrip("/")
+    try:
+        if interactive:
+            _welcome(before)
+        found = _category(address, category, before, interactive=interactive)
+        secret = _read_secret(secret_file)
+        bot_id, secret = _bot(found, address, client_id, secret, before, interactive=interactive)
+        goals = _goals(found, goal, before, interactive=interactive)
+        teams, info = _policies(team_races, info_block, before, interactive=interactive)
+    except KeyboardInterrupt:
+        say()
+        say("Stopped. Nothing was saved.")
+        raise
+    answers = {
+        "site": address,
+        "category": found.slug,
+        "client_id": bot_id,
+        "client_secret": secret,
+        "goals": _goals_as_text(goals),
+        "team_races": teams.value,
+        "info_block": info.value,
+        "model": before.model if model is None else model,
+    }
+    settings = _save(before, answers)
+    say()
+    confirm(f"saved in {Path('.env').absolute()}, which only you can read")
+    if backfill:
+        if interactive:
+            _heading(5, "Past races")
+        try:
+            _rate_past_races(settings, interactive=interactive, fit=fit)
+        except (KeyboardInterrupt, typer.Abort):
+            say()
+            say("Stopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
+            raise KeyboardInterrupt from None
+    say()
+    if running(settings.database):
+        say("The bot is running. Restart it to use the new settings.", style="bold")
+        return
+    say("Everything is set up. Start the bot with", style="bold")
+    say()
+    say(f"    {' '.join(program())} run")
+    say()
+    say("It joins every race room of the category. Ctrl-C stops it. docs/operating.md has the rest.")
+    say(f"`{' '.join(program())} service` shows how to keep it running after you log out.")
+
+
+def _settings_so_far(site: str | None) -> Settings:
+    """Return the settings so far.
+
+    Raises:
+        SettingsError: they have a mistake, or several categories.
+    """
+    load(site=site)  # checks the option
+    before = load()
+    if before.categories:
+        raise SettingsError(
+            f"{before.config}: has [[categories]]: setup is for one category; edit the file, then run "
+            "`racebot doctor`"
+        )
+    return before
+
+
+def _heading(number: int, title: str) -> None:
+    say()
+    say(f"{number} of {STEPS}  {title}", style="bold")
+
+
+def _welcome(before: Settings) -> None:
+    say("Set up racebot", style="bold")
+    say(
+        "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
+        "Ctrl-C stops it; nothing is saved before step 5."
+    )
+    if before.category:
+        say("Press Enter to keep an answer in brackets.")
+
+
+def _category(address: str, given: str | None, before: Settings, *, interactive: bool) -> Category:
+    if interactive:
+        _heading(1, "Category")
+        if given is None and not before.category:
+            say(f"The category's short name is the end of its address: smr for {address}/smr.")
+    found = ask(
+        "Category",
+        lambda answer: find_category(address, answer),
+        option="--category",
+        given=given,
+        default=before.category or "",
+        interactive=interactive,
+    )
+    confirm(f"{found.name}, with {counted(len(found.goals), 'goal')}")
+    return found
+
+
+def _bot(
+    category: Category,
+    address: str,
+    given_id: str | None,
+    given_secret: str | None,
+    before: Settings,
+    *,
+    interactive: bool,
+) -> tuple[str, str]:
+    """Ask for id and secret until the site accepts both."""
+    if interactive:
+        _heading(2, "The bot's credentials")
+        if not before.client_secret and given_id is None:
+            say(
+                "An owner of the category creates the bot on the site: Manage, then Bots. Copy its client id "
+                "and client secret from there. The secret stays hidden while you type or paste it."
+            )
+    stored_id = before.client_id or ""
+    stored_secret = before.client_secret.get_secret_value() if before.client_secret else ""
+    while True:
+        client_id = ask(
+            "Client id",
+            not_empty,
+            option="--client-id",
+            default=stored_id,
+            given=given_id,
+            interactive=interactive,
+        )
+        keep = stored_secret if client_id == before.client_id else ""
+        secret = ask(
+            "Client secret",
+            not_empty,
+            option="--secret-file",
+            given=given_secret,
+            default=keep,
+            shown="the stored one" if keep else None,
+            hidden=True,
+            interactive=interactive,
+        )
+        try:
+            check_bot(address, category.slug, client_id, SecretStr(secret))
+        except RacebotError as error:
+            if not interactive:
+                raise
+            say(f"    {error}", style="red")
+            given_id = given_secret = None
+            if client_id == stored_id and secret == stored_secret:
+                stored_id = stored_secret = ""
+            continue
+        confirm(f"the site accepts them; the bot belongs to {category.slug}")
+        return client_id, secret
+
+
+def _goals(
+    category: Category, given: list[str] | None, before: Settings, *, interactive: bool
+) -> tuple[str, ...]:
+    """Ask which goals to rate. An empty answer rates all of them, including those of later seasons."""
+    stored = tuple(before.goals) if category.slug == before.category else ()
+    if given is not None:
+        return tuple(given)
+    if not interactive:
+        return stored
+    names = [*category.goals, *(goal for goal in stored if goal not in category.goals)]
+    _heading(3, "Goals")
+    for number, name in enumerate(names, start=1):
+        say(f"{number:>4}  {name}")
+    if stored:
+        say(f"Rated so far: {', '.join(stored)}.")
+        if agree("Keep these?", default=True):
+            return stored
+    say("Each goal gets its own leaderboard. If you choose all, new goals are rated, too.")
+    chosen = ask("Numbers of the goals to rate", lambda answer: numbers(answer, len(names)), shown="all")
+    return tuple(names[number - 1] for number in chosen)
+
+
+def _policies(
+    teams: TeamPolicy | None, info: InfoPolicy | None, before: Settings, *, interactive: bool
+) -> tuple[TeamPolicy, InfoPolicy]:
+    if interactive:
+        _heading(4, "Two choices")
+        if teams is None and before.team_races is not TeamPolicy.TEAM:
+            members = agree(
+                "Do team races count, each racer by their own time?",
+                default=before.team_races is TeamPolicy.INDIVIDUAL,
+            )
+            teams = TeamPolicy.INDIVIDUAL if members else TeamPolicy.IGNORE
+        if info is None and before.info_block is not InfoPolicy.NEVER:
+            say("All bots share the info box above a race's results. The final changes go there.")
+            below = agree(
+                "May they stand below another bot's lines in the info box?",
+                default=before.info_block is InfoPolicy.APPEND,
+            )
+            info = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
+    return teams or before.team_races, info or before.info_block
+
+
+def _read_secret(path: Path | None) -> str | None:
+    """Read the secret from a file or from standard input.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    if path is None:
+        return None
+    try:
+        return sys.stdin.readline() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"--secret-file {path}: {error.strerror}: correct the path") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"--secret-file {path}: not UTF-8 text: correct the path") from None
+
+
+def _save(before: Settings, answers: Mapping[str, str]) -> Settings:
+    """Write the answers that the settings do not have yet to `.env`, and return the settings that hold now.
+
+    Raises:
+        SettingsError: a file cannot be written, or the environment overrides an answer.
+    """
+    env = Path(".env")
+    values: dict[str, str | None] = {}
+    for name, text in answers.items():
+        variable, stored = PREFIX + name.upper(), getattr(before, name)
+        if isinstance(stored, SecretStr):
+            stored = stored.get_secret_value()
+        changed = text != (_goals_as_text(stored) if name == "goals" else str(stored or ""))
+        if changed and os.environ.get(variable):
+            raise SettingsError(
+                f"{variable} is set in the environment and overrides {env.absolute()}: unset it first"
+            )
+        if changed or os.environ.get(variable):
+            values[variable] = text
+    for name in KEPT_IN_FILES:
+        path = dotenv_values(env, encoding="utf-8").get(f"{PREFIX}{name.upper()}_FILE")
+        if path and (secret := values.pop(PREFIX + name.upper(), None)):
+            try:
+                replace_file(Path(path), f"{secret}\n")
+            except OSError as error:
+                raise SettingsError(f"{path}: {error.strerror}: make it and its folder writable") from None
+    # Without values, this still closes the file to others.
+    write_env(env, values)
+    return load()
+
+
+def _goals_as_text(goals: Sequence[str]) -> str:
+    """Return goals separated by semicolons, or as JSON if a name has one."""
+    awkward = any(";" in goal or goal.strip() != goal for goal in goals) or "".join(goals[:1]).startswith("[")
+    return json.dumps(list(goals), ensure_ascii=False) if awkward else "; ".join(goals)
+
+
+def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> None:
+    """Fetch and rate the past races, and choose model and parameters.
+
+    Args:
+        settings: the settings that setup saved.
+        interactive: whether to ask; otherwise the model in the settings stays.
+        fit: without questions, whether to fit the model.
+    """
+    from racebot.cli.fitting import fit_board, offer_fits
+    from racebot.cli.past_races import rate_from_site
+
+    if interactive:
+        say("Fetching takes about a second for each hundred races. The bot stays silent.")
+    with Ledger.open(settings.database) as ledger:
+        rate_from_site(settings, ledger, settings.slugs(), Selection())
+        boards = [board for board in ledger.leaderboards() if ledger.rated_count(board) >= ENOUGH_RACES]
+        if not boards:
+            say(
+                "There are too few past races to compare models, so the default stays. Ratings settle as "
+                "players race; `racebot evaluate` and `racebot fit` help later."
+            )
+            return
+        if interactive and not settings.leaderboards:
+            settings = _choose_model(settings, ledger, max(boards, key=ledger.rated_count))
+        if interactive:
+            say()
+            say(
+                "A fit adjusts the model to your own races, and changes all ratings. It is used only if it "
+                "predicts clearly better, and you see the changes first."
+            )
+            offer_fits(settings, ledger, boards)
+        elif fit:
+            for board in boards:
+                fit_board(settings, ledger, board, yes=True)
+
+
+def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Settings:
+    """Compare models on a leaderboard's races, and let the operator choose one."""
+    from racebot.cli.past_races import show_best
+
+    made = table(
+        "How well models predict these races", "Model", ">Pairs right", ">Odds off by", ">Unfair results"
+    )
+    for each in _compared(ledger, board).evaluations:
+        made.add_row(
+            each.label + (" (in use)" if each.model == board.model else ""),
+            f"{1 - each.figures.misordered:.1%}",
+            f"{each.figures.calibration_error:.1%}",
+            str(sum(asdict(each.complaints).values())),
+        )
+    console.print(made)
+    say(
+        "Pairs right: how often the higher rated of two racers was ahead. Odds off by: how far the odds were "
+        "from the results. Unfair results: changes to complain about, such as a winner who loses points."
+    )
+    say(
+        "Differences below one percent mean nothing. Press Enter unless another model is clearly better; "
+        "docs/models.md describes them."
+    )
+    chosen = ask("Model", _known_model, default=board.model)
+    if chosen == board.model:
+        return settings
+    write_model(Path(), settings.config, chosen, {})
+    settings = load()
+    apply_plans(Settler(ledger, settings.plans()))
+    for each_board in ledger.leaderboards():
+        show_best(ledger, each_board, settings)
+    return settings
+
+
+def _compared(ledger: Ledger, board: Leaderboard) -> Report:
+    from racebot.study.cores import cores
+    from racebot.study.evaluate import Entry, evaluate
+    from racebot.study.history import History
+
+    models = dict.fromkeys([board.model, *COMPARED])
+    entries = [Entry(model, model, board.parameters if model == board.model else {}) for model in models]
+    history = History.of((race.result for race in ledger.races_of(board)), TeamPolicy(board.teams))
+    with progress_bars(transient=True) as advance, cores():
+        return evaluate(
+            history, entries, progress=lambda model, done: advance(f"trying {model}", done, len(history))
+        )
+
+
+def _known_model(answer: str) -> str:
+    registry.create(answer)
+    return answer
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print versions and settings, too, as JSON to attach to an issue.")
+    ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="With --json: a file with the bot's log, to add its end; - reads standard input."),
+    ] = None,
+) -> None:
+    """Check settings, credentials, category, goals and database, and say how to fix any problem.
+
+    JSON has no secrets, account names or queries of addresses. Look through it before you attach it.
+
+    Example: racebot doctor
+    """
+    settings: Settings | None = None
+    findings: list[Finding] = []
+
+    async def examine(settings: Settings) -> None:
+        async for finding in examination.examine(settings):
+            findings.append(finding)
+            if not as_json:
+                mark = "[green]ok[/green]   " if finding.good else "[red]wrong[/red]"
+                console.print(mark, end=" ")
+                tell(finding.text)
+
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        if not as_json:
+            raise
+        findings += [Finding(False, problem) for problem in error.problems]
+    else:
+        asyncio.run(examine(settings))
+    if as_json:
+        from racebot.cli.support import document
+
+        print_json(document(settings, findings, log))
+    if not all(finding.good for finding in findings):
+        raise typer.Exit(2)
+
+
+@app.command()
+def service(
+    user: Annotated[bool, typer.Option("--user", help="Use your own account; needs no root rights.")] = False,
+    account: Annotated[
+        str | None,
+        typer.Option(
+            help="The account that a system service runs as. Default: the folder's owner; if that is root, "
+            "`racebot`.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Print a systemd unit that keeps the bot of this folder running, and the two commands that install it.
+
+    The unit may write into the bot's own folders only.
+
+    Example: racebot service
+    """
+    if sys.platform != "linux":
+        raise SettingsError("only Linux has systemd: use launchd on macOS, or Task Scheduler on Windows")
+    settings = load_settings()
+    settings.required_categories()
+    folder = Path.cwd()
+    if not (folder / ".env").exists() and not settings.config.exists():
+        raise SettingsError(f"{folder} has neither .env nor racebot.toml: run this in the bot's folder")
+    owner = folder.owner()
+    sys.stdout.write(unit(settings, None if user else account or ("racebot" if owner == "root" else owner)))

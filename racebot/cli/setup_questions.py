@@ -1,0 +1,175 @@
+"""Ask the questions of `racebot setup` in a terminal, and check the answers against the site."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import typer
+from pydantic import SecretStr
+from rich.prompt import Prompt
+from rich.text import Text
+
+from racebot.cli.common import console
+from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
+from racebot.racetime.client import Credentials, Site
+from racebot.racetime.payload import Category
+from racebot.text.safe import printable
+
+T = TypeVar("T")
+
+ATTEMPTS = 2
+"""Requests before the site counts as not answering."""
+
+
+def say(text: str = "", *, style: str = "") -> None:
+    """Print a paragraph, wrapped at the width of the terminal."""
+    console.print(Text(printable(text), style))
+
+
+def confirm(text: str) -> None:
+    """Say that an answer is right."""
+    console.print(Text.assemble(("ok  ", "green"), printable(text)))
+
+
+def ask(
+    question: str,
+    check: Callable[[str], T],
+    *,
+    option: str = "",
+    given: str | None = None,
+    default: str = "",
+    shown: str | None = None,
+    hidden: bool = False,
+    interactive: bool = True,
+) -> T:
+    """Ask until `check` accepts the answer, and return the value that it makes of the answer.
+
+    Args:
+        question: the question, without a question mark or colon at its end.
+        check: turns the answer into a value, or raises a RacebotError that says what is wrong.
+        option: the command's option that gives the answer.
+        given: the answer from the command line, which is used in place of the first question.
+        default: the answer of a user who just presses Enter.
+        shown: how to show the default; by default, as it is.
+        hidden: whether to hide what the user types.
+        interactive: False to use `given` or the default.
+
+    Raises:
+        RacebotError: there is no acceptable answer, and nobody can be asked.
+    """
+    note = default if shown is None else shown
+    prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
+    while True:
+        answer = given
+        if answer is None and interactive:
+            try:
+                answer = Prompt.ask(
+                    prompt, console=console, password=hidden, default=default, show_default=False
+                )
+            except EOFError:  # Ctrl-D
+                raise KeyboardInterrupt from None
+        answer = (default if answer is None else answer).strip()
+        try:
+            if not answer and not interactive:
+                raise SettingsError(f"{option} is missing: give it, or leave out --no-input")
+            return check(answer or default)
+        except RacebotError as error:
+            if not interactive:
+                raise
+            say(f"    {error}", style="red")
+        given = None
+
+
+def agree(question: str, *, default: bool) -> bool:
+    """Ask a question with yes or no as its answer."""
+    try:
+        return typer.confirm(question, default=default)
+    except typer.Abort:  # Ctrl-C or Ctrl-D
+        raise KeyboardInterrupt from None
+
+
+def not_empty(answer: str) -> str:
+    """Return the answer.
+
+    Raises:
+        RacebotError: it is empty.
+    """
+    if not answer:
+        raise RacebotError("This cannot be empty.")
+    return answer
+
+
+def numbers(answer: str, count: int) -> list[int]:
+    """Read numbers such as `1, 3-5`. An empty answer means all of them, and returns an empty list.
+
+    Raises:
+        RacebotError: it is not a list of numbers between 1 and `count`.
+    """
+    found: list[int] = []
+    for word in re.split(r"[\s,;]+", answer.strip()):
+        if not word or word == "all":
+            continue
+        ends = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", word)
+        span = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else range(0)
+        if not span or not all(1 <= number <= count for number in span):
+            raise RacebotError(f"Type numbers from 1 to {count}, such as 1 or 1, 2; or press Enter for all.")
+        found += [number for number in span if number not in found]
+    return found
+
+
+def find_category(site_url: str, answer: str) -> Category:
+    """Return the category with this slug or address.
+
+    Raises:
+        RacebotError: there is no such category, or the site does not answer.
+    """
+    slug = urlsplit(answer).path.strip("/").partition("/")[0] if "://" in answer else answer.strip("/")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug := slug.lower()):
+        raise RacebotError(f"Type the end of the category's address, such as smr for {site_url}/smr.")
+
+    async def fetch() -> Category:
+        async with Site(site_url, attempts=ATTEMPTS) as site:
+            return await site.category(slug)
+
+    try:
+        return asyncio.run(fetch())
+    except NotFoundError:
+        raise RacebotError(f"{site_url} has no category {slug!r}. Check the spelling.") from None
+    except SiteError as error:
+        raise _no_answer(error) from None
+
+
+def check_bot(site_url: str, slug: str, client_id: str, client_secret: SecretStr) -> None:
+    """Check that these are the credentials of a bot of this category.
+
+    Raises:
+        RacebotError: they are not, or the site does not answer.
+    """
+
+    async def fetch() -> None:
+        async with Site(site_url, attempts=ATTEMPTS) as site:
+            try:
+                token, _ = await site.token(Credentials(client_id, client_secret))
+            except CredentialsError:
+                raise RacebotError(
+                    f"The site refuses this secret for client id {client_id!r}. Copy both again."
+                ) from None
+            try:
+                await site.category(slug, token)
+            except CredentialsError:
+                raise RacebotError(
+                    f"This bot belongs to another category. Ask an owner of {slug} to create one."
+                ) from None
+
+    try:
+        asyncio.run(fetch())
+    except SiteError as error:
+        raise _no_answer(error) from None
+
+
+def _no_answer(error: SiteError) -> RacebotError:
+    return RacebotError(f"The site does not answer ({error}). Check the network and try again.")
