@@ -23,7 +23,7 @@ from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.site_exporter import SiteExporter
 from racebot.bot.startup import check_until_clear
-from racebot.ledger import backup, retention
+from racebot.ledger import backup
 from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
@@ -236,7 +236,7 @@ class Worker:
 
     async def _clear_away(self, ledger: Ledger) -> None:
         keep = timedelta(days=self._settings.keep_days)
-        work = partial(retention.clear_away, ledger, keep=keep, now=self._clock())
+        work = partial(ledger.clear_old, keep=keep, now=self._clock())
         if cleared := await self._call(work):
             log.info("deleted %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from sqlite_utils.db import Database
 
+from racebot.ledger.copying import problems_of
 from racebot.ledger.database import translated
-from racebot.ledger.integrity import problems_of
 
 SLICE = 1000
 """Number of rows to write before checking for an interruption again: a few milliseconds of work."""

@@ -1,4 +1,4 @@
-"""Copies a database with SQLite's online backup, while it is in use."""
+"""Copies a database while it is in use, and checks it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
-from racebot.ledger.integrity import problems_of
 
 STAMP = "%Y%m%dT%H%M%SZ"
 """Format of the time in a copy's name."""
@@ -53,3 +52,13 @@ def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: dateti
         with suppress(OSError):
             partial.unlink()
     return target
+
+
+def problems_of(connection: sqlite3.Connection) -> list[str]:
+    """Return one line for each problem that SQLite finds in a database; empty if it is intact.
+
+    The connection must be able to write: on a read-only one, SQLite does not check the constraints of rows.
+    """
+    found = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+    broken = connection.execute("PRAGMA foreign_key_check")
+    return found + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in broken]

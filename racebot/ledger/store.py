@@ -5,6 +5,8 @@ Related writes share one `Ledger.transaction`, so that a crash leaves all of the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -13,7 +15,6 @@ from sqlite_utils.db import Database
 from racebot.ledger.backfills import Backfills
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.leaderboards import Leaderboards
-from racebot.ledger.masking import mask_hidden_players
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
 from racebot.ledger.pending_races import Pending
@@ -23,6 +24,29 @@ from racebot.ledger.races import Races
 from racebot.ledger.rewriting import Rewriting
 from racebot.ledger.shadows import Shadows
 from racebot.ledger.standings import Standings
+from racebot.races.result import HIDDEN_NAME, NO_NAME
+
+_NAME = (
+    "CASE WHEN id IN (SELECT player FROM main.hidden_players)"  # noqa: S608 - constants only
+    f" AND name <> '{NO_NAME}' THEN '{HIDDEN_NAME}' ELSE name END AS name"
+)
+_VIEWS = {
+    "players": f"id, {_NAME}, first_seen, last_seen, folded, letters, discriminator FROM main.players",
+    "shown_players": f"id, {_NAME} FROM main.shown_players",
+    "profiles": "* FROM main.profiles WHERE player NOT IN (SELECT player FROM main.hidden_players)",
+}
+"""Views that hide players from one connection, by the name of the table that each stands in for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleared:
+    """The numbers of old messages and abandoned backfills deleted."""
+
+    messages: int
+    backfills: int
+
+    def __bool__(self) -> bool:
+        return bool(self.messages or self.backfills)
 
 
 class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
@@ -82,8 +106,29 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
             LedgerError: as for `open_to_read`.
         """
         ledger = cls.open_to_read(path)
-        mask_hidden_players(ledger)
+        # SQLite looks a name up among temporary views before the tables of the file, which are not changed.
+        # Source: https://www.sqlite.org/lang_naming.html
+        ledger.write("PRAGMA temp_store = MEMORY")
+        for name, columns in _VIEWS.items():
+            ledger.write(f"CREATE TEMP VIEW {name} AS SELECT {columns}")
         return ledger
+
+    def clear_old(self, *, keep: timedelta, now: datetime) -> Cleared:
+        """Delete messages and abandoned backfills older than `keep`, in one transaction.
+
+        Results, changes and standings stay, because ratings are replayed from them. The file does not shrink,
+        but SQLite reuses the space before it grows.
+
+        Raises:
+            LedgerError: the database cannot be written.
+        """
+        before = now - keep
+        with self.transaction():
+            messages = self.outbox.clear(before)
+            abandoned = self.backfills.abandoned(before)
+            for category in abandoned:
+                self.backfills.clear(category)
+        return Cleared(messages, len(abandoned))
 
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""

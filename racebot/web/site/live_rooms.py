@@ -90,7 +90,7 @@ class LiveReader:
                 stamp = None
             if stamp is not None and (stamp != self._stamp or self._report is None):
                 found = read_live(self._path)
-                if found is not None:  # a locked file is read again, even if it changes no more
+                if found is not None:  # a file that cannot be read is tried again
                     self._report, self._stamp = found, stamp
             stamp, report = self._stamp, self._report
         age = timedelta.max if report is None else self._clock() - report.seen_at
