@@ -11,6 +11,16 @@ _JOINER = "\N{ZERO WIDTH JOINER}"
 _PICTOGRAPH = r"\u2190-\u2bff\U0001f000-\U0001faff"
 _JOINED = re.compile(rf"(?<=[{_PICTOGRAPH}\ufe0f])\u200d(?=[{_PICTOGRAPH}])")
 """A joiner between two pictographs, as in family emoji."""
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0d\U000e0100-\U000e01ef]"
+    rf"|(?<![{_PICTOGRAPH}0-9#*])[\ufe0e\ufe0f]"
+)
+"""Fillers and selectors that look like nothing, but are letters, marks or symbols by their category.
+
+Emoji keep the selectors that choose between their two styles.
+"""
+MOST_MARKS = 4
+"""Most combining marks on one letter. More would reach into other lines."""
 
 
 def plain(text: str, *, bare_domains: bool = False) -> str:
@@ -41,15 +51,19 @@ def without_domains(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Remove control characters and line breaks, for terminals and files."""
-    if text.isprintable():
+    """Remove control and invisible characters, line breaks and piles of marks, for terminals and files."""
+    if text.isascii() and text.isprintable():
         return text
+    text = _INVISIBLE.sub("", text)
     joined = {match.start() for match in _JOINED.finditer(text)}
-    return "".join(
-        " " if char.isspace() else char
-        for index, char in enumerate(text)
-        if _visible(char) or index in joined
-    )
+    shown, marks = " ", 0
+    for index, char in enumerate(text):
+        if not (_visible(char) or index in joined):
+            continue
+        marks = marks + 1 if unicodedata.category(char) in {"Mn", "Me"} else 0
+        if marks == 0 or (marks <= MOST_MARKS and shown[-1] != " "):
+            shown += " " if char.isspace() else char
+    return shown[1:]
 
 
 def visible(text: str) -> str:

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -321,82 +319,6 @@ def test_no_message_is_ever_too_long(opening: str, parts: list[str], limit: int)
     assert all(0 <= len(message) <= limit for message in split(opening, parts, limit=limit))
 
 
-# Text from users
-
-users_text = st.text(st.characters(), max_size=60) | st.text(
-    "@#:/ .everyonhcm\n\u202e\u200d\x00", max_size=30
-)
-
-
-@given(users_text)
-@example("@everyone")
-@example("###")
-@example("####:////")
-@example("https://evil.example/@here ##bad##")
-@example(":\u200b//")
-@example("@\u202e@")
-@example("#\u200b#")
-@settings(max_examples=500)
-def test_plain_text_is_harmless(text: str) -> None:
-    safe = plain(text)
-    assert safe
-    assert "@" not in safe
-    assert "##" not in safe
-    assert "://" not in safe
-    assert not re.search(r"\.[^\W\d_]{2}", plain(text, bare_domains=True))
-    assert safe == safe.strip()
-    inner = safe[1:-1] if safe[0] == "\u2068" and safe[-1] == "\u2069" else safe
-    inner = inner.replace("\N{ZERO WIDTH JOINER}", "")
-    assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} for char in inner)
-    assert safe.splitlines() == [safe]
-    assert safe.encode()
-
-
-@pytest.mark.parametrize("name", ["محمد", "אורי", "Zoë שלום", "Zo٣"])
-def test_right_to_left_names_do_not_reorder_the_text_after_them(name: str) -> None:
-    """Isolated as by the Unicode Bidirectional Algorithm (UAX #9), section 2.4."""
-    assert plain(name) == f"\u2068{name}\u2069"
-    assert plain("\u202e" + name) == f"\u2068{name}\u2069", "and existing marks are removed"
-
-
-@given(users_text)
-def test_plain_text_stays_as_it_is(text: str) -> None:
-    assert plain(plain(text)) == plain(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "safe"),
-    [
-        ("Ann", "Ann"),
-        ("Bø 漢字 Élan!", "Bø 漢字 Élan!"),
-        ("  two \n lines ", "two lines"),
-        ("@everyone", "＠everyone"),
-        ("a@b.example", "a＠b․example"),
-        ("https://evil.example/x", "https:∕∕evil․example/x"),
-        ("www.evil.example", "www․evil․example"),
-        ("evil-.example", "evil-․example"),
-        ("злой.рф", "злой․рф"),
-        ("x\u200b.\u200bexample", "x․example"),
-        ("[x](https://evil.example)", "[x](https:∕∕evil․example)"),
-        ("\x1b]8;;https://evil.example\x1b\\x", "]8;;https:∕∕evil․example\\x"),
-        ("\x9b31m", "31m"),
-        ("a\u2066b\u2069\u200f", "ab"),
-        ("a\u2028@\u2029here", "a ＠ here"),
-        ("##bad##", "#＃bad#＃"),
-        ("#1", "#1"),
-        ("v1.5", "v1.5"),
-        ("St. Orb", "St. Orb"),
-        ("left\u202eright", "leftright"),
-        ("zero\u200bwidth\ufeff", "zerowidth"),
-        ("bell\x07\x1b[31m", "bell[31m"),
-        ("", "?"),
-        ("\u200b \n", "?"),
-    ],
-)
-def test_plain_text_replaces_what_the_site_would_format(text: str, safe: str) -> None:
-    assert plain(text, bare_domains=True) == safe
-
-
 def test_dot_in_a_name_stays_unless_the_site_would_link_it() -> None:
     assert plain("dr.dashwood") == "dr.dashwood"
     assert plain("https://evil.example") == "https:∕∕evil.example", "chat links addresses with a scheme only"
@@ -404,9 +326,9 @@ def test_dot_in_a_name_stays_unless_the_site_would_link_it() -> None:
     assert "Dr․Dashwood" in info_block(race, GOAL, changes), "the info box links bare domains, too"
 
 
-@pytest.mark.parametrize("emoji", ["👩\u200d👩\u200d👧", "🏳\ufe0f\u200d🌈", "👍🏽"])
-def test_joined_emoji_stay_whole(emoji: str) -> None:
-    assert plain(f"x{emoji}\u200d\u200d") == f"x{emoji}"
+users_text = st.text(st.characters(), max_size=60) | st.text(
+    "@#:/ .everyonhcm\n\u202e\u200d\x00", max_size=30
+)
 
 
 def harmless(text: str) -> bool:
