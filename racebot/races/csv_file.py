@@ -10,10 +10,11 @@ import csv
 import math
 import re
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
@@ -24,6 +25,8 @@ OUTCOMES = ("time", "place")
 OPTIONAL = ("team", "factor")
 LONGEST_TEXT = 200
 """Most characters in the name of a race, player, team or factor."""
+LONGEST_LINE = 10_000
+"""Most characters in a line. A file without line breaks would otherwise be read as a whole."""
 _CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?)")
 _UNFINISHED = {"dnf": EntrantStatus.DNF, "dq": EntrantStatus.DQ, "dsq": EntrantStatus.DQ}
 
@@ -71,11 +74,18 @@ def read_csv(path: Path, *, category: str, goal: str) -> CsvRaces:
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return _races(path, file, category, goal)
+            return _races(path, _lines(path, file), category, goal)
     except UnicodeDecodeError:
         raise PayloadError(f"{path}: not UTF-8 text: save it as UTF-8") from None
     except OSError as error:
         raise PayloadError(f"{path}: {error.strerror}") from None
+
+
+def _lines(path: Path, file: TextIO) -> Iterator[str]:
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise PayloadError(f"{path}: a line has more than {LONGEST_LINE} characters: save it as CSV")
+        yield line
 
 
 def _races(path: Path, text: Iterable[str], category: str, goal: str) -> CsvRaces:

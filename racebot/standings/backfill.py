@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 RESUME_WITHIN = timedelta(hours=24)
 """How long an interrupted backfill can be resumed. Later, its pages are out of date."""
+LARGEST_FILE = 64 * 2**20
+"""Most bytes of a JSON file of races. A page of 100 large races has 10 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +109,12 @@ def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResul
     if path.suffix.lower() == ".csv":
         return list(read_csv(path, category=category, goal=goal or path.stem).results)
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise PayloadError(f"{path}: {error.strerror}") from None
+    if len(content) > LARGEST_FILE:
+        raise PayloadError(f"{path}: more than {LARGEST_FILE // 2**20} MiB: split it into several files")
     try:
         document = read_json(content)
         if is_archive(document):

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from racebot.errors import PayloadError
-from racebot.races.csv_file import read_csv
+from racebot.races.csv_file import LONGEST_LINE, read_csv
 from racebot.races.outcome import TeamPolicy, outcome_of
 from racebot.races.result import EntrantStatus, RaceResult
 
@@ -118,6 +119,18 @@ def test_unreadable_files_are_refused(path: Path) -> None:
         read_csv(path, category="", goal="")
     with pytest.raises(PayloadError, match="No such file"):
         read_csv(path.with_name("none.csv"), category="", goal="")
+
+
+def test_a_line_without_an_end_is_refused_before_it_is_read(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+    tracemalloc.start()
+    try:
+        with pytest.raises(PayloadError, match=f"more than {LONGEST_LINE} characters"):
+            read_csv(path, category="", goal="G")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**20
 
 
 def test_the_example_of_the_documentation_can_be_read(path: Path) -> None:

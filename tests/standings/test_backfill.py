@@ -359,3 +359,11 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         read_races(tmp_path / "nosuch.json", category=CATEGORY, goal=None)
     with pytest.raises(PayloadError, match="Is a directory"):
         read_races(tmp_path, category=CATEGORY, goal=None)
+
+
+def test_an_endless_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("racebot.standings.backfill.LARGEST_FILE", 2**20)
+    path = tmp_path / "endless.json"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(PayloadError, match=r"endless\.json: more than 1 MiB"):
+        read_races(path, category=CATEGORY, goal=None)
