@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 import reprlib
 from collections.abc import Iterable
@@ -29,18 +30,24 @@ _DURATION = re.compile(
 )
 
 
-def read_json(text: str | bytes) -> Any:
+def read_json(text: str | bytes, most_commas: float = math.inf) -> Any:
     """Read a JSON document, decoding bytes as UTF-8 and replacing lone surrogates with question marks.
 
     `json.loads` accepts values that we cannot store: NaN, lone surrogates, unbounded nesting.
 
+    Args:
+        text: the document.
+        most_commas: bounds the number of values, and so the time to read them.
+
     Raises:
-        PayloadError: not JSON, nested deeper than `DEEPEST`, or with a number that is not finite or exceeds
-            64 bits.
+        PayloadError: not JSON, nested deeper than `DEEPEST`, with more commas than allowed, or with a number
+            that is not finite or exceeds 64 bits.
     """
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8-sig")
+        if text.count(",") > most_commas:
+            raise PayloadError("not usable JSON: too many values")
         document = json.loads(text, parse_constant=_refuse_constant)
         if _SURROGATE.search(text):
             document = json.loads(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))

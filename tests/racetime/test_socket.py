@@ -81,8 +81,9 @@ async def test_events_arrive_in_order() -> None:
         b"\xff\xfe",
         "[" * 100_000,
         '{"type": "race.data", "race": 5}',
+        '{"type": "pong", "values": [' + "{}," * 1_300_000 + "{}]}",
     ],
-    ids=range(8),
+    ids=range(9),
 )
 async def test_unreadable_frame_is_reported_and_the_next_one_follows(
     frame: str | bytes,
