@@ -92,6 +92,10 @@ class ExportError(RacebotError):
     """The pages cannot be written into their folder."""
 
 
+class CommandError(RacebotError):
+    """A command that the worker runs in another process failed."""
+
+
 class NoSuchEntryError(RacebotError):
     """The ledger has no such player, race or leaderboard."""
 

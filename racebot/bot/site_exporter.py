@@ -1,7 +1,7 @@
 """Exports the site again when ratings have changed.
 
-A separate process writes the pages, which keeps the worker responsive and small. Only one export runs at a
-time, so many races settled at once lead to one export.
+Only one export runs at a time, so many races settled at once lead to one export. It can be killed safely:
+each file is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 
-from racebot.errors import ExportError
+from racebot.bot.child_process import run_command
+from racebot.errors import CommandError, ExportError
 
 log = logging.getLogger(__name__)
 
@@ -60,35 +61,14 @@ class SiteExporter:
         if start < self._not_before:
             return False
         self._not_before = start + AGAIN_AFTER
-        line = await self._run()
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                line = await run_command(self._command)
+        except TimeoutError:
+            raise ExportError("the pages were not written: the export timed out") from None
+        except CommandError as error:
+            raise ExportError(f"the pages were not written: {error}") from None
         end = self._clock()
         self._done, self._not_before = revision, end + PAUSE * (end - start)
         log.info("pages: %s", line)
         return True
-
-    async def _run(self) -> str:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self._command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-            )
-        except OSError as error:
-            raise ExportError(f"the pages were not written: {error}") from None
-        try:
-            async with asyncio.timeout(TIMEOUT):
-                out, problems = await process.communicate()
-        except TimeoutError:
-            raise ExportError("the pages were not written: the export timed out") from None
-        finally:
-            if process.returncode is None:
-                process.kill()  # safe: each file is written completely or not at all
-                await process.wait()
-        if process.returncode:
-            raise ExportError(f"the pages were not written: {_last_line(problems).removeprefix('racebot: ')}")
-        return _last_line(out)
-
-
-def _last_line(output: bytes) -> str:
-    return (output.decode(errors="replace").strip().splitlines() or [""])[-1]

@@ -86,12 +86,17 @@ class UnfinishedBackfill:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """A leaderboard that is rated again beside the live one: `races` of its `total` races are done."""
+    """A leaderboard that is rated again beside the live one: `races` of its `total` races are done.
+
+    `error` says why the last try failed, if it did.
+    """
 
     leaderboard: str
     category: str
     races: int
     total: int
+    reason: str
+    error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,6 @@ def status(
     proposed = {p.stored.key: p for p in proposals(plans, boards)} if plans else {}
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
-    totals = {(board.category, board.name): ledger.count_between(board, START) for board in boards}
     copies = backups(folder_of(ledger.path), ledger.path.stem)
     return Status(
         worker=WorkerState(
@@ -182,9 +186,14 @@ def status(
         backfills=[UnfinishedBackfill(slug, page) for slug, page in ledger.backfills.under_way()],
         rebuilds=[
             Rebuild(
-                each.leaderboard, each.category, each.races, totals.get((each.category, each.leaderboard), 0)
+                leaderboard=job.board.name,
+                category=job.board.category,
+                races=job.races,
+                total=ledger.count_between(job.board, START),
+                reason=job.reason,
+                error=job.error,
             )
-            for each in ledger.rebuilds()
+            for job in ledger.jobs.all()
         ],
     )
 

@@ -15,7 +15,7 @@ from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
-from racebot.bot.ledger_calls import LedgerCalls
+from racebot.bot.job_starter import JobStarter
 from racebot.bot.links import race_page, rating_buttons
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Jobs
@@ -32,7 +32,6 @@ from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.follow_settings import apply_checked_plans
-from racebot.standings.rerating import RatingsDeferred
 from racebot.standings.settle import Settler
 from racebot.telemetry.metrics import monitor
 from racebot.telemetry.troubles import Troubles
@@ -44,8 +43,8 @@ SHUTDOWN_WITHIN = 8.0
 TOKEN_EVERY = 300.0
 """Seconds between checks whether the token must be renewed."""
 RETENTION_EVERY = 86_400.0
-SWEEP_EVERY = 60.0
-"""Seconds between checks for old rows that a rebuild has left."""
+JOBS_EVERY = 1.0
+"""Seconds between checks for leaderboards that must be rated again."""
 PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
 PICTURES_EVERY = 600.0
@@ -72,9 +71,7 @@ class Worker:
         self._troubles = Troubles()
         self._health = Health(settings.database, settings.slugs(), self._troubles, clock)
         self._ledger_thread = LedgerThread()
-        self._calls = LedgerCalls(self._ledger_thread)
-        self._call = self._calls.run
-        self._applying: asyncio.Task[None] | None = None
+        self._call = self._ledger_thread.run
 
     def stop(self) -> None:
         """Ask the worker to finish its current work and stop."""
@@ -92,7 +89,6 @@ class Worker:
         with locked(settings.database), self._monitor():
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, settings.plans())
-            self._calls.prepare_for(settler)
             jobs = Jobs(self._failed, self._troubles.over)
             live = LiveWriter(settler, self._call, self._clock, self._troubles)
             writing = asyncio.create_task(live.run(), name="live rooms")
@@ -108,7 +104,6 @@ class Worker:
                     log.info("stopping")
                     await self._close(categories, jobs)
             finally:
-                self._calls.stop()
                 writing.cancel()
                 await asyncio.gather(writing, return_exceptions=True)
                 await self._call(ledger.close)
@@ -164,21 +159,11 @@ class Worker:
             if not await check_until_clear(category.check, self._stop, self._troubles):
                 return
             self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
-        apply = partial(apply_checked_plans, settler, [goal for each in categories for goal in each.goals])
-        try:
-            await self._ledger_thread.run(apply)
-        except RatingsDeferred:
-            self._applying = asyncio.create_task(self._apply_later(apply), name="settings")
+        goals = [goal for each in categories for goal in each.goals]
+        await self._call(apply_checked_plans, settler, goals)
         self._add_ledger_jobs(settler.ledger, site.gate, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
-
-    async def _apply_later(self, apply: Callable[[], None]) -> None:
-        """Bring the ledger in line with the settings while the bot already watches rooms."""
-        try:
-            await self._call(apply)
-        except Exception as error:
-            self._end(error)
 
     def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs, *, read_all: bool) -> None:
         settings = self._settings
@@ -195,15 +180,20 @@ class Worker:
     def _add_ledger_jobs(self, ledger: Ledger, gate: Gate, jobs: Jobs) -> None:
         settings = self._settings
         jobs.every(RETENTION_EVERY, partial(self._clear_away, ledger), "retention")
-        jobs.every(SWEEP_EVERY, self._calls.sweep, "leftovers of rebuilds")
+        racebot, database = (sys.executable, "-m", "racebot"), ("--database", str(settings.database))
+
+        async def due() -> bool:
+            return await self._call(ledger.jobs.due, self._clock())
+
+        starter = JobStarter([*racebot, "rebuild", "--for-worker", *database], due)
+        jobs.every(JOBS_EVERY, starter.start_if_due, "rating again")
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and picture_fetcher.available():
             wanted = partial(self._call, ledger.profiles.pictures)
             fetcher = PictureFetcher(settings.site, pictures, wanted, gate)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.pages_dir is not None:
-            command = [sys.executable, "-m", "racebot", "export-site", str(settings.pages_dir)]
-            command += ["--database", str(settings.database)]
+            command = [*racebot, "export-site", str(settings.pages_dir), *database]
 
             async def revision() -> tuple[int, ...]:
                 return *await self._call(ledger.revision), pictures.version()
@@ -242,9 +232,6 @@ class Worker:
 
     async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
         await jobs.stop()
-        self._calls.stop()
-        if self._applying is not None:
-            self._applying.cancel()
         try:
             async with asyncio.timeout(SHUTDOWN_WITHIN):
                 await asyncio.gather(*(category.close() for category in categories))

@@ -22,6 +22,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.settings import sources
 from racebot.settings.model import Settings
+from racebot.standings import rating_jobs
 from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.safe import printable
@@ -151,3 +152,19 @@ def progress_bars(*, transient: bool = False) -> Generator[Advance]:
             progress.update(tasks[what], completed=done, total=total, detail=detail)
 
         yield advance
+
+
+def carry_out_jobs(ledger: Ledger) -> None:
+    """Rate the leaderboards again that have a job, and show the progress.
+
+    Raises:
+        RacebotError: a leaderboard cannot be rated. Its job stays for a later try.
+    """
+    if not ledger.jobs.due():
+        return
+    with progress_bars(transient=True) as advance:
+        errors = rating_jobs.carry_out_jobs(
+            ledger, utc_now, lambda job, races, total: advance(job.board.name, races, total)
+        )
+    for error in errors.values():
+        raise error

@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +14,16 @@ from rich.markup import escape
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json, tell
+from racebot.cli.common import (
+    AsJson,
+    Database,
+    carry_out_jobs,
+    console,
+    load_settings,
+    open_ledger,
+    print_json,
+    tell,
+)
 from racebot.cli.tables import table
 from racebot.ledger.players import Player
 from racebot.ledger.rows import Leaderboard, StoredRace
@@ -102,8 +110,8 @@ def merge(
     """
     with _settler(database) as settler:
         given_up, kept = (settler.ledger.orders.subject(account) for account in (old, new))
-        give = partial(orders.merge, settler, given_up, kept, reason, utc_now())
-        rated = settler.run_prepared(give)
+        rated = orders.merge(settler, given_up, kept, reason, utc_now())
+        carry_out_jobs(settler.ledger)
         tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")
         _tell_rated(rated)
 
@@ -154,7 +162,8 @@ def _order_race(
 ) -> None:
     with _settler(database) as settler:
         stored = settler.ledger.find_race(race)
-        rated = settler.run_prepared(partial(order, settler, stored, reason, utc_now()))
+        rated = order(settler, stored, reason, utc_now())
+        carry_out_jobs(settler.ledger)
         tell(done.format(stored.result.name))
         _tell_rated(rated)
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 import typer
 
 from racebot.cli import tables
-from racebot.cli.common import agreed, back_up, console, notices, progress_bars, tell
+from racebot.cli.common import agreed, back_up, carry_out_jobs, console, notices, progress_bars, tell
 from racebot.errors import ModelError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -76,7 +75,8 @@ def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     tell(f"backup: {back_up(settings, ledger)}")
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
     fitted = Settler(ledger, load(database=settings.database).plans())
-    fitted.run_prepared(partial(apply_plans, fitted))
+    apply_plans(fitted)
+    carry_out_jobs(ledger)
     tell(f"{path}: parameters of {board.name} written; restart the bot if it is running")
 
 

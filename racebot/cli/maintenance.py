@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +20,7 @@ from racebot.cli.common import (
     Yes,
     agreed,
     back_up,
+    carry_out_jobs,
     chosen_boards,
     console,
     notices,
@@ -33,9 +36,9 @@ from racebot.queries.listing import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
 from racebot.standings.follow_settings import apply_checked_plans
-from racebot.standings.prepare import Preparer
 from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import Settler
+from racebot.standings.updater import save_settings
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
 
@@ -70,23 +73,37 @@ def verify(database: Database = None) -> None:
 
 
 @app.command()
-def rebuild(name: BoardName = None, database: Database = None) -> None:
+def rebuild(
+    name: BoardName = None,
+    database: Database = None,
+    for_worker: Annotated[bool, typer.Option(hidden=True)] = False,
+) -> None:
     """Rate the stored results again, with the current model and settings.
 
     Example: racebot rebuild
     """
     with open_ledger(database) as (settings, ledger):
+        if for_worker:  # the bot has stored what to do
+            threading.Thread(target=_end_with_worker, daemon=True).start()
+            carry_out_jobs(ledger)
+            return
         settler = Settler(ledger, settings.plans())
-        settler.run_prepared(partial(apply_checked_plans, settler))
-        boards = chosen_boards(ledger, name)
+        apply_checked_plans(settler)
+        boards = sources_first(chosen_boards(ledger, name))
         if not boards:
             console.print(NO_BOARDS)
-        for board in sources_first(boards):
-            with _progress(ledger, board) as advance:
-                races = settler.run_prepared(
-                    partial(settler.rebuild, board, advance), Preparer(ledger.path, progress=advance)
-                )
+        for board in boards:
+            settler.rebuild(board)
+        carry_out_jobs(ledger)
+        for board in boards:
+            races = ledger.rated_count(settler.current(board))
             tell(f"{board.name}: {counted(races, 'race')} rated again")
+
+
+def _end_with_worker() -> None:
+    """End this process when the bot that started it ends, however it ends: that closes the pipe to it."""
+    sys.stdin.buffer.read()
+    os._exit(1)
 
 
 @app.command("backup")
@@ -125,7 +142,7 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
             print_proposal(console, proposal, effect_of(settler.ledger, proposal))
             if agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
                 tell(f"backup: {back_up(settings, ledger)}")
-                races = settler.run_prepared(partial(_rate_as_proposed, settler, proposal))
+                races = _rate_as_proposed(settler, proposal)
                 tell(f"{proposal.stored.name}: {counted(races, 'race')} rated again")
 
 
@@ -148,8 +165,13 @@ def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> 
 
 
 def _rate_as_proposed(settler: Settler, proposal: Proposal) -> int:
-    with settler.ledger.transaction():
-        return settler.rebuild(settler.ledger.save_leaderboard(proposal.proposed))
+    """Rate a leaderboard with the proposed settings, and return the number of its races."""
+    ledger, board = settler.ledger, proposal.proposed
+    with ledger.transaction():
+        if save_settings(ledger, board, "asked for by `racebot refit`"):
+            settler.rebuild(board)
+    carry_out_jobs(ledger)
+    return ledger.rated_count(settler.current(board))
 
 
 @contextmanager

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
-from racebot.cli.common import console, progress_bars
+from racebot.cli.common import carry_out_jobs, console, progress_bars
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import MOVERS_WINDOW, biggest_movers, leaderboard_report, listed_count
@@ -27,11 +26,12 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
     settler = Settler(ledger, settings.plans())
     if not unknown_sources(settler.plans, ledger.leaderboards()):
-        settler.run_prepared(partial(apply_plans, settler))
+        apply_plans(settler)
     for slug in slugs:
         # A later category may bring the leaderboard that another one carries over from.
         check = apply_checked_plans if slug == slugs[-1] else None
         _show_merge(asyncio.run(_backfill(settings, slug, settler, selection, check)))
+    carry_out_jobs(ledger)
     for board in ledger.leaderboards():
         show_best(ledger, board, settings)
         tables.print_movers(console, biggest_movers(ledger, board), MOVERS_WINDOW.days)
@@ -63,19 +63,16 @@ async def _backfill(
 def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:
     """Rate the results of a file, show the leaderboards they count on, and return these."""
     settler = Settler(ledger, settings.plans())
-
-    def rate() -> MergeReport:
-        with ledger.transaction():
-            apply_plans(settler)
-            report = settler.merge(results, "import")
-            require_sources(settler.plans, ledger.leaderboards())
-        return report
-
-    report = settler.run_prepared(rate)
+    with ledger.transaction():
+        apply_plans(settler)
+        report = settler.merge(results, "import")
+        require_sources(settler.plans, ledger.leaderboards())
+    carry_out_jobs(ledger)
     _show_merge(report)
-    for board in report.leaderboards:
+    boards = [settler.current(board) for board in report.leaderboards]
+    for board in boards:
         show_best(ledger, board, settings)
-    return report.leaderboards
+    return boards
 
 
 def _show_merge(report: MergeReport) -> None:

@@ -136,7 +136,8 @@ def print_status(console: Console, report: Status) -> None:
         ],
         "Unfinished backfills": [f"{each.category}, page {each.page} next" for each in report.backfills],
         "Rebuilds": [
-            f"{printable(each.leaderboard)}: {each.races} of {each.total} races rated"
+            f"{_safe(each.leaderboard)}: {each.races} of {each.total} races rated ({_safe(each.reason)})"
+            + (f"; failed, to be tried again: {_safe(each.error)}" if each.error else "")
             for each in report.rebuilds
         ],
     }

@@ -7,9 +7,8 @@ Every statement of the ledger goes through `Connection`, so that SQLite's errors
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,21 +16,6 @@ from sqlite_utils.db import Database
 
 from racebot.ledger.copying import problems_of
 from racebot.ledger.database import translated
-
-SLICE = 1000
-"""Number of rows to write before checking for an interruption again: a few milliseconds of work."""
-
-Interrupted = Callable[[], bool]
-"""Returns whether a long write should be undone, because other work is waiting for the ledger."""
-
-
-def never() -> bool:
-    """Never interrupt a write."""
-    return False
-
-
-class WriteInterrupted(Exception):  # noqa: N818 - not an error: the caller tries again
-    """A long write was undone to let other work go first. Nothing was written."""
 
 
 class Connection:
@@ -78,18 +62,10 @@ class Connection:
         with translated(self.path):
             return int(self.db.execute(sql, values).rowcount)
 
-    def write_many(self, sql: str, rows: Iterable[tuple[Any, ...]], interrupted: Interrupted = never) -> None:
-        """Run one statement for each tuple of values, in one transaction.
-
-        Raises:
-            WriteInterrupted: `interrupted`, asked every `SLICE` rows, returned True.
-        """
-        remaining = iter(rows)
+    def write_many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run one statement for each tuple of values, in one transaction."""
         with self.transaction():
-            while batch := list(islice(remaining, SLICE)):
-                if interrupted():
-                    raise WriteInterrupted
-                self.db.conn.executemany(sql, batch)
+            self.db.conn.executemany(sql, rows)
 
     @contextmanager
     def transaction(self, *, lasting: bool = True) -> Generator[None]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from racebot.ledger.connection import Connection
+from racebot.ledger.jobs import Jobs
 from racebot.ledger.rows import (
     Leaderboard,
     as_text,
@@ -65,7 +66,9 @@ class Leaderboards(Connection):
     def remove_leaderboard(self, board: Leaderboard) -> None:
         """Delete a leaderboard with its changes and standings. The races stay."""
         self.ratings_written += 1
-        self.write("DELETE FROM leaderboards WHERE id = ?", board.key)
+        with self.transaction():
+            Jobs(self).remove(board)
+            self.write("DELETE FROM leaderboards WHERE id = ?", board.key)
 
     def carried(self, board: Leaderboard) -> dict[str, State]:
         """Return the states that players carried over into a leaderboard."""

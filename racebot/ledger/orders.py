@@ -245,16 +245,18 @@ class Orders:
         )
         return {row[0] for row in rows}
 
-    def remove_player(self, player: str) -> None:
-        """Delete a player. No race or live leaderboard may refer to this player."""
-        for table in ("changes", "standings", "carried"):
-            self._connection.write(
-                f"DELETE FROM {table} WHERE player = ? AND leaderboard IN"  # noqa: S608 - ours
-                " (SELECT id FROM leaderboards WHERE shadow_of NOT NULL)",
-                player,
-            )
-        Profiles(self._connection).remove(player)
-        self._connection.write("DELETE FROM players WHERE id = ?", player)
+    def remove_merged_players(self) -> None:
+        """Delete merged accounts, except those that a leaderboard refers to until it is rated again."""
+        used = " AND ".join(
+            "NOT EXISTS (SELECT 1 FROM leaderboards"  # noqa: S608 - ours
+            f" JOIN {table} ON leaderboard = leaderboards.id AND player = players.id)"
+            for table in ("changes", "standings", "carried")
+        )
+        for row in self._connection.rows(
+            f"SELECT id FROM players WHERE id IN (SELECT subject FROM orders WHERE kind = 'merge') AND {used}"  # noqa: S608
+        ):
+            Profiles(self._connection).remove(row["id"])
+            self._connection.write("DELETE FROM players WHERE id = ?", row["id"])
 
 
 def _renamed(entrant: Entrant, account: str, player: Player | None) -> Entrant:

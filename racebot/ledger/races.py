@@ -187,17 +187,6 @@ class Races(Connection):
             Players(self).save(result, current=source != "import")
 
     def remove_race(self, name: str) -> None:
-        """Delete a race. In the same transaction, the caller must rerate the leaderboards that hold it."""
+        """Delete a race. In the same transaction, the caller must rate its leaderboards again."""
         self.races_written.add(name)
-        self.write("PRAGMA defer_foreign_keys = ON")
-        self.write(
-            "UPDATE leaderboards SET revision = revision + 1 WHERE shadow_of NOT NULL AND EXISTS"
-            " (SELECT 1 FROM rated WHERE rated.leaderboard = leaderboards.id AND race = ?)",
-            name,
-        )
-        self.write(
-            "DELETE FROM rated WHERE race = ? AND leaderboard IN"
-            " (SELECT id FROM leaderboards WHERE shadow_of NOT NULL)",
-            name,
-        )
         self.write("DELETE FROM races WHERE name = ?", name)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.rows import (
+    RATED_LATER,
     START,
     Leaderboard,
     Position,
@@ -178,6 +179,34 @@ class Ratings(Connection):
         """Return when a leaderboard's rated races were last written; None if that is unknown."""
         moment = self.value("SELECT updated_at FROM leaderboards WHERE id = ?", board.key)
         return None if moment is None else moment_of(moment)
+
+    def withdraw_changes(self, board: Leaderboard, races: Iterable[str]) -> None:
+        """Take races off a leaderboard that is rated again later. Its other races and standings stay.
+
+        A stored race keeps its place with a note. A deleted one leaves a gap in the sequence.
+        """
+        with self.transaction():
+            for race in races:
+                self.write(
+                    "DELETE FROM changes WHERE leaderboard = ?1 AND sequence ="
+                    " (SELECT sequence FROM rated WHERE leaderboard = ?1 AND race = ?2)",
+                    board.key,
+                    race,
+                )
+                self.write(
+                    "UPDATE rated SET note = ? WHERE leaderboard = ? AND race = ?",
+                    RATED_LATER,
+                    board.key,
+                    race,
+                )
+                self.write(
+                    "DELETE FROM rated WHERE leaderboard = ? AND race = ?"
+                    " AND NOT EXISTS (SELECT 1 FROM races WHERE name = race)",
+                    board.key,
+                    race,
+                )
+            self.mark_updated(board)
+            self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
 
     def revision_of(self, board: Leaderboard) -> int:
         """Return a number that changes when rated races of a leaderboard are rated again or deleted."""

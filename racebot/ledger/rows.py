@@ -72,6 +72,8 @@ START = Position(datetime.min.replace(tzinfo=UTC))
 """The position before all races."""
 TEAM_RACE = "team race"
 """Note of a rated race in which no rating changed, because teams raced."""
+RATED_LATER = "its result changed, and it will be rated again"
+"""Note of a race whose new result waits for the leaderboard's job."""
 
 
 @dataclass(frozen=True, slots=True)

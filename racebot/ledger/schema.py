@@ -244,6 +244,66 @@ def m018_wide_races(db: Database) -> None:
     )
 
 
+def m019_jobs(db: Database) -> None:
+    """Jobs that rate leaderboards again in another process, and ids of leaderboards that are never reused.
+
+    Rated races no longer refer to stored ones by a foreign key, so that a race can be deleted while a hidden
+    leaderboard holds it. Foreign keys must be off, as for `m018_wide_races`.
+    """
+    run(
+        db,
+        """
+        CREATE TABLE jobs (
+            leaderboard INTEGER PRIMARY KEY,
+            model TEXT NOT NULL,
+            parameters TEXT NOT NULL,
+            teams TEXT NOT NULL,
+            carry TEXT NOT NULL,
+            counted_at TEXT NOT NULL,
+            race TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            revision INTEGER NOT NULL DEFAULT 0,
+            error TEXT,
+            tries INTEGER NOT NULL DEFAULT 0,
+            not_before TEXT NOT NULL DEFAULT ''
+        )
+        """,
+        """
+        CREATE TABLE leaderboards_by_number (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            category TEXT NOT NULL,
+            name TEXT NOT NULL,
+            goals TEXT NOT NULL,
+            model TEXT NOT NULL,
+            parameters TEXT NOT NULL,
+            teams TEXT NOT NULL,
+            carry TEXT NOT NULL,
+            shadow_of TEXT,
+            revision INTEGER NOT NULL DEFAULT 0,
+            number INTEGER,
+            updated_at TEXT,
+            UNIQUE (category, name)
+        )
+        """,
+        "INSERT INTO leaderboards_by_number SELECT * FROM leaderboards",
+        "DROP TABLE leaderboards",
+        "ALTER TABLE leaderboards_by_number RENAME TO leaderboards",
+        """
+        CREATE TABLE rated_races (
+            leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
+            sequence INTEGER NOT NULL,
+            race TEXT NOT NULL,
+            note TEXT,
+            PRIMARY KEY (leaderboard, sequence),
+            UNIQUE (leaderboard, race)
+        ) WITHOUT ROWID
+        """,
+        "INSERT INTO rated_races SELECT * FROM rated",
+        "DROP TABLE rated",
+        "ALTER TABLE rated_races RENAME TO rated",
+    )
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -263,6 +323,7 @@ _STEPS = (
     m016_updates,
     m017_spaces,
     m018_wide_races,
+    m019_jobs,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from racebot.ledger.connection import Connection, Interrupted, never
+from racebot.ledger.connection import Connection
 from racebot.ledger.rows import (
     REBUILD,
+    START,
     Leaderboard,
     Standing,
     as_int,
@@ -48,36 +49,40 @@ class Standings(Connection):
         at = self.value("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)
         return moment_of(at) if at else None
 
-    def standings_before(
-        self, board: Leaderboard, sequence: int, players: Collection[str] | None = None
-    ) -> list[Standing]:
-        """Return the standings before a sequence number, for the players who have raced since.
+    def standings_before(self, board: Leaderboard, sequence: int) -> list[Standing]:
+        """Return the standings before a sequence number, of the players who have raced since.
 
         `rating` is not computed, and `last_race_at` comes from the current standing. Players whose first race
         on the leaderboard comes later have zero races.
-
-        Args:
-            players: limits the result to these players.
         """
-        sql = (
-            "SELECT player, state_before, points_before, races_before, min(sequence),"
-            " standings.finishes - sum(place IS NOT NULL) AS finishes,"
+        rows = self.rows(
+            "SELECT player, state_before AS state, points_before AS points, races_before AS races,"
+            " min(sequence), standings.finishes - sum(place IS NOT NULL) AS finishes,"
             " standings.wins - sum(place IS 1) AS wins,"
             " last_race_at FROM changes LEFT JOIN standings USING (leaderboard, player)"
-            " WHERE leaderboard = ? AND sequence >= ?"
+            " WHERE leaderboard = ? AND sequence >= ? GROUP BY player",
+            board.key,
+            sequence,
         )
-        if players is None:
-            rows = self.rows(f"{sql} GROUP BY player", board.key, sequence)
-        else:
-            found = (
-                self.rows(f"{sql} AND player = ? GROUP BY player", board.key, sequence, p) for p in players
-            )
-            rows = [row for each in found for row in each]
-        states = states_of([row["state_before"] for row in rows])
-        return [_standing_before(row, state) for row, state in zip(rows, states, strict=True)]
+        states = states_of([row["state"] for row in rows])
+        return [_unrated_standing(row, state) for row, state in zip(rows, states, strict=True)]
+
+    def standings_after_changes(self, board: Leaderboard) -> list[Standing]:
+        """Compute all standings from the changes alone. `rating` is not computed."""
+        rows = self.rows(
+            "SELECT player, state_after AS state, points_after AS points, races_before + 1 AS races,"
+            " finishes, wins, last_race_at FROM ("
+            "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins,"
+            "  max(ended_at) AS last_race_at FROM changes JOIN rated USING (leaderboard, sequence)"
+            "  JOIN races ON races.name = race WHERE leaderboard = ?1 GROUP BY player"
+            " ) JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
+            board.key,
+        )
+        states = states_of([row["state"] for row in rows])
+        return [_unrated_standing(row, state) for row, state in zip(rows, states, strict=True)]
 
     def last_race_before(self, board: Leaderboard, player: str, sequence: int) -> datetime:
-        """Return when a player's last race before a sequence number ended."""
+        """Return when a player's last race before a sequence number ended; long ago if there is none."""
         ended_at = self.value(
             "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
@@ -86,16 +91,10 @@ class Standings(Connection):
             player,
             sequence,
         )
-        return moment_of(ended_at)
+        return START.counted_at if ended_at is None else moment_of(ended_at)
 
-    def replace_standings(
-        self, board: Leaderboard, standings: Sequence[Standing], interrupted: Interrupted = never
-    ) -> None:
-        """Replace players' standings. A player without races loses the standing.
-
-        Raises:
-            WriteInterrupted: `interrupted` returned True.
-        """
+    def replace_standings(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
+        """Replace players' standings. A player without races loses the standing."""
         self.ratings_written += 1
         with self.transaction():
             self.write_many(
@@ -122,27 +121,7 @@ class Standings(Connection):
                     for s in standings
                     if s.races
                 ],
-                interrupted,
             )
-
-    def move_standings(
-        self, board: Leaderboard, standings: Sequence[Standing], interrupted: Interrupted = never
-    ) -> None:
-        """Store new ratings and counts of players whose last race is the same. Faster than replacing.
-
-        Raises:
-            WriteInterrupted: `interrupted` returned True.
-        """
-        self.ratings_written += 1
-        self.write_many(
-            "UPDATE standings SET state = ?, rating = ?, points = ?, races = ?, finishes = ?, wins = ?"
-            " WHERE leaderboard = ? AND player = ?",
-            [
-                (state_text(s.state), s.rating, s.points, s.races, s.finishes, s.wins, board.key, s.player)
-                for s in standings
-            ],
-            interrupted,
-        )
 
     def remove_standings(self, board: Leaderboard) -> None:
         """Delete all standings of a leaderboard."""
@@ -151,13 +130,13 @@ class Standings(Connection):
 
 
 @readable("standing", REBUILD)
-def _standing_before(row: sqlite3.Row, state: State) -> Standing:
+def _unrated_standing(row: sqlite3.Row, state: State) -> Standing:
     return Standing(
         player=as_text(row["player"]),
         state=state,
         rating=0.0,
-        points=as_int(row["points_before"]),
-        races=as_int(row["races_before"]),
+        points=as_int(row["points"]),
+        races=as_int(row["races"]),
         finishes=as_int(row["finishes"]),
         wins=as_int(row["wins"]),
         last_race_at=moment_of(row["last_race_at"]),

@@ -14,6 +14,7 @@ from sqlite_utils.db import Database
 
 from racebot.ledger.backfills import Backfills
 from racebot.ledger.database import connect, connect_to_read
+from racebot.ledger.jobs import Jobs
 from racebot.ledger.leaderboards import Leaderboards
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
@@ -21,7 +22,6 @@ from racebot.ledger.pending_races import Pending
 from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.races import Races
-from racebot.ledger.rewriting import Rewriting
 from racebot.ledger.shadows import Shadows
 from racebot.ledger.standings import Standings
 from racebot.races.result import HIDDEN_NAME, NO_NAME
@@ -49,7 +49,7 @@ class Cleared:
         return bool(self.messages or self.backfills)
 
 
-class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
+class Ledger(Leaderboards, Races, Standings, Shadows):
     """Reads and writes the database. Use `Ledger.open`; close it, or use it as a context manager."""
 
     def __init__(self, db: Database, path: Path) -> None:
@@ -60,6 +60,7 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
         self.players = Players(self)
         self.profiles = Profiles(self)
         self.orders = Orders(self, self.players)
+        self.jobs = Jobs(self)
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True, holds_lock: bool = False) -> Ledger:
@@ -77,17 +78,6 @@ class Ledger(Leaderboards, Races, Rewriting, Standings, Shadows):
                 written by a newer version, or written by an older version whose worker is still running.
         """
         return cls(connect(path, create=create, holds_lock=holds_lock), path)
-
-    @classmethod
-    def open_for_shadows(cls, path: Path) -> Ledger:
-        """Open the ledger at `path` to rate shadow leaderboards, whose races may not be stored yet.
-
-        Raises:
-            LedgerError: as for `open`.
-        """
-        ledger = cls.open(path, create=False)
-        ledger.write("PRAGMA foreign_keys = OFF")
-        return ledger
 
     @classmethod
     def open_to_read(cls, path: Path) -> Ledger:

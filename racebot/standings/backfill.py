@@ -82,16 +82,13 @@ async def backfill(
         if selection.since and oldest and oldest < selection.since:
             break
 
-    def rate() -> MergeReport:
-        with ledger.transaction():
-            wanted = [result for result in ledger.backfills.results(category) if selection.wants(result)]
-            report = settler.merge(wanted, "backfill")
-            ledger.backfills.clear(category)
-            if before_commit is not None:
-                before_commit(settler)
-        return report
-
-    return settler.run_prepared(rate)
+    with ledger.transaction():
+        wanted = [result for result in ledger.backfills.results(category) if selection.wants(result)]
+        report = settler.merge(wanted, "backfill")
+        ledger.backfills.clear(category)
+        if before_commit is not None:
+            before_commit(settler)
+    return report
 
 
 def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResult]:

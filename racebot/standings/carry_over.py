@@ -38,6 +38,9 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
     source = ledger.leaderboard(board.category, board.carry.source)
     if source is None:
         return {}
+    job = ledger.jobs.of(source)
+    if job is not None and job.board.model == board.model != source.model:
+        return {}  # its job will rate this leaderboard again, too
     model = registry.create(board.model, board.parameters)
     if source.model != board.model or not isinstance(model, Carries):
         raise ModelError(

@@ -18,8 +18,12 @@ from racebot.standings.carry_over import (
 from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.proposals import proposals
 from racebot.standings.settle import Settler
+from racebot.standings.updater import save_settings, update_ratings
 
 log = logging.getLogger(__name__)
+
+SETTINGS_CHANGED = "the settings changed"
+"""Reason of a job."""
 
 
 def follow_renames(settler: Settler, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
@@ -60,9 +64,17 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
             carry = board.carry if board.category == category else None
             if carry and carry.source == earlier and earlier not in named:
                 ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
+        for job in ledger.jobs.all():
+            carry = job.board.carry if job.board.category == category else None
+            if carry and carry.source == earlier and earlier not in named:
+                board = replace(job.board, carry=replace(carry, source=goal))
+                ledger.jobs.request(board, job.start, job.reason)
+            elif goal in job.board.goals:  # it reads the races by the name of their goal
+                ledger.jobs.request(job.board, job.start, job.reason)
         settler.refresh_plans()
         changed = [*_changed_boards(settler), *_missing_boards(settler)]
-        settler.updater.update(since | {board.key: START for board in changed}, at_once=True)
+        reason = f"goal {earlier} is now called {goal}"
+        update_ratings(ledger, since | {board.key: START for board in changed}, reason)
 
 
 def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]) -> dict[int, Position]:
@@ -97,8 +109,9 @@ def apply_plans(settler: Settler) -> list[Leaderboard]:
             )
         changed += _missing_boards(settler)
         since = {board.key: START for board in changed}
-        settler.updater.update(since | {board.key: START for board in _outdated_seasons(settler, since)})
-        return [settler.current(board) for board in changed]
+        since |= {board.key: START for board in _outdated_seasons(settler, since)}
+        update_ratings(settler.ledger, since, SETTINGS_CHANGED)
+        return changed
 
 
 def apply_checked_plans(settler: Settler, goals: Collection[str] = ()) -> None:
@@ -116,10 +129,10 @@ def apply_checked_plans(settler: Settler, goals: Collection[str] = ()) -> None:
 
 
 def _changed_boards(settler: Settler) -> list[Leaderboard]:
-    """Store changed settings, drop leaderboards without settings, and return the changed ones."""
+    """Store changed settings, drop leaderboards without settings, and return those to rate again now."""
     ledger = settler.ledger
     changed = []
-    for board in ledger.leaderboards():
+    for board in sources_first(ledger.leaderboards()):
         plan = settler.plans.plan_of(board)
         if plan is None:
             # If no plan covers its goals, they are no longer rated, but past ratings stay.
@@ -127,10 +140,12 @@ def _changed_boards(settler: Settler) -> list[Leaderboard]:
                 log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
                 ledger.remove_leaderboard(board)
             continue
-        planned = plan.kept(board.category, board.goals[0], board)
-        if replace(planned, id=board.id) != board:
+        now = settler.settings_of(board)
+        planned = replace(plan.kept(board.category, board.goals[0], now), id=board.id)
+        if planned != now:
             log.warning("leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model)
-            changed.append(ledger.save_leaderboard(planned))
+            if save_settings(ledger, planned, SETTINGS_CHANGED):
+                changed.append(planned)
     return changed
 
 

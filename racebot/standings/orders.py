@@ -10,10 +10,11 @@ from datetime import datetime
 from racebot.errors import OrderError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.players import Player
-from racebot.ledger.rows import Leaderboard, StoredRace
+from racebot.ledger.rows import START, Leaderboard, Position, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.settle import Settler
+from racebot.standings.updater import update_ratings
 
 DELETED = "the account was deleted on the site"
 """The reason of an automatic order."""
@@ -127,7 +128,7 @@ def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
         if orders.why_excluded(name) is not None:
             raise OrderError(f"{name} is already excluded")
         orders.add(_order(OrderKind.EXCLUDE, name, reason, now))
-        return settler.rate_again(settler.holding(name), since=race.position)
+        return _rate_again(settler, settler.holding(name), race.position, f"{name} was excluded")
 
 
 def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
@@ -145,7 +146,7 @@ def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
         if orders.why_excluded(name) is None:
             raise OrderError(f"{name} is not excluded")
         orders.add(_order(OrderKind.INCLUDE, name, reason, now))
-        return settler.rate_again(settler.holding(name), since=race.position)
+        return _rate_again(settler, settler.holding(name), race.position, f"{name} was included again")
 
 
 def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetime) -> list[Leaderboard]:
@@ -186,9 +187,19 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
             with suppress(OrderError):  # the kept account is hidden already
                 hide(settler, kept, reason, now, by_player=by_player)
         orders.amend_stored(old.id)
-        rated = settler.rate_again(board for board in ledger.leaderboards() if board.key in keys)
-        orders.remove_player(old.id)
+        # A job may have rated races of the account that its live leaderboard does not hold yet.
+        boards = [b for b in ledger.leaderboards() if b.key in keys or ledger.jobs.of(b)]
+        rated = _rate_again(settler, boards, START, "accounts were merged")
+        orders.remove_merged_players()
         return rated
+
+
+def _rate_again(
+    settler: Settler, boards: list[Leaderboard], since: Position, reason: str
+) -> list[Leaderboard]:
+    """Rate leaderboards again from a position on, and return them."""
+    update_ratings(settler.ledger, {board.key: since for board in boards}, reason)
+    return boards
 
 
 def _order(

@@ -1,21 +1,25 @@
 """Rates races one after another, in memory.
 
 `Rater` rates one race at a time. `current_rater` starts it from today's standings, for the next race;
-`replay` rates all stored races of a leaderboard.
+`StoredRaces` rates stored races from one of them on, and `replay` all of a leaderboard.
 """
 
 from __future__ import annotations
 
 import logging
+import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
 from operator import attrgetter
 
 import numpy as np
 
+from racebot import __version__
 from racebot.errors import ModelError, PayloadError
 from racebot.ledger.orders import EXCLUDED
-from racebot.ledger.rows import TEAM_RACE, Leaderboard, RatedRow, Standing
+from racebot.ledger.rows import TEAM_RACE, Leaderboard, Position, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
@@ -31,7 +35,21 @@ TOO_FEW = "fewer than two rated entrants to compare"
 UNCOMPARABLE = "its results cannot be compared"
 UNSUITED = "the model cannot rate it"
 
+BATCH = 100
+"""Number of stored races to read and rate at a time, which limits memory."""
+
 _AFTER_ALL = datetime.max.replace(tzinfo=UTC)
+
+
+@cache
+def this_platform() -> str:
+    """Return the versions and hardware that can change the last bits of a rating."""
+    libc, libc_version = platform.libc_ver()
+    return (
+        f"racebot {__version__}, {platform.system()} {platform.machine()}, "
+        f"{libc or 'libc'} {libc_version}, Python {platform.python_version()}, "
+        f"numpy {version('numpy')}, scipy {version('scipy')}"
+    )
 
 
 class Rater:
@@ -138,6 +156,71 @@ class Rater:
             ],
         )
         return list(changes), self.model.rating(after).tolist()
+
+
+class StoredRaces:
+    """A leaderboard's stored races from one of them on, and its standings while they are rated again.
+
+    Args:
+        ledger: holds the races, and the standings of players who are not in `earlier`.
+        board: the leaderboard.
+        sequence: number of the first race in the leaderboard's sequence.
+        after: position of the race before it.
+        earlier: standings before the first race, at least of the players who have raced since. Their ratings
+            are computed.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        board: Leaderboard,
+        sequence: int,
+        after: Position,
+        earlier: Sequence[Standing],
+    ) -> None:
+        self._ledger = ledger
+        self._board = board
+        self._sequence = sequence
+        self._last = after
+        self.races = 0
+        """Number of races rated so far."""
+        carried, excluded = carried_states(ledger, board), ledger.orders.excluded()
+        self._rater = Rater(board, carried, next_sequence=sequence, excluded=excluded)
+        self._earlier = {standing.player: standing for standing in earlier}
+        self._known = set(self._earlier)
+        if raced := [standing for standing in earlier if standing.races]:
+            ratings = self._rater.model.rating(np.array([standing.state for standing in raced])).tolist()
+            self._rater.load(each._replace(rating=r) for each, r in zip(raced, ratings, strict=True))
+
+    @property
+    def next_sequence(self) -> int:
+        """The number of the next race in the leaderboard's sequence."""
+        return self._sequence + self.races
+
+    def rate_batch(self) -> list[RatedRow]:
+        """Rate the next `BATCH` races, and return them with their changes; an empty list at the end.
+
+        Raises:
+            DamagedRaceError: a stored result does not match its fingerprint.
+        """
+        races = list(self._ledger.races_of(self._board, self._last, BATCH))
+        for stored in races:
+            stored.require_intact()
+        if self._sequence > 1:
+            players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
+            found = (self._ledger.standing(self._board, player) for player in players - self._known)
+            self._rater.load(standing for standing in found if standing is not None)
+            self._known |= players
+        if races:
+            self._last = races[-1].position
+            self.races += len(races)
+        return [self._rater.rate(stored.result) for stored in races]
+
+    def standings(self) -> list[Standing]:
+        """Return the standings of all loaded players. A player without any race left has zero races."""
+        found = self._rater.standings()
+        present = {standing.player for standing in found}
+        return found + [before for player, before in self._earlier.items() if player not in present]
 
 
 def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.outbox import Message
@@ -19,14 +18,10 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.prepare import ATTEMPTS, Preparer, sweep
 from racebot.standings.rater import Rater, current_rater
-from racebot.standings.rerating import Progress, RatingsDeferred
-from racebot.standings.updater import RatingUpdater
+from racebot.standings.updater import update_ratings
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _TICK = timedelta(microseconds=1)
 
@@ -96,7 +91,6 @@ class Settler:
         self.plans = plans
         """The plans of the settings, with current names in place of earlier names of goals."""
         self.refresh_plans()
-        self.updater = RatingUpdater(ledger)
 
     def preview(self, result: RaceResult) -> list[RatedRace]:
         """Return the changes that a result would cause if it were recorded now. Writes nothing."""
@@ -124,7 +118,7 @@ class Settler:
         """Rate a recorded result and queue the messages about it, in one transaction.
 
         A result that is already stored changes nothing. If a different result of the race is stored, ratings
-        are computed again from this race on.
+        are computed again from this race on, or by a job if that takes long.
 
         Args:
             result: a recorded result.
@@ -132,7 +126,8 @@ class Settler:
             now: the current time, stored with the messages and with a corrected race.
 
         Returns:
-            The race's effect on each leaderboard, or None if there was nothing to do.
+            The race's effect on each leaderboard, apart from those that a job rates; None if there was
+            nothing to do.
         """
         with self.ledger.transaction():
             position, result = self.ledger.position(result.name), self.ledger.orders.amended(result)
@@ -146,11 +141,17 @@ class Settler:
                 position = Position(self._next_moment(boards, result), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
             self.ledger.save_race(result, counted_at=position.counted_at, source="live", now=now)
-            self.updater.update(dict.fromkeys(touched, position))
+            waiting = update_ratings(
+                self.ledger,
+                dict.fromkeys(touched, position),
+                f"the result of {result.name} changed" if is_changed else result.name,
+                is_new=not is_changed,
+            )
             rated = [
                 RatedRace(board, result, row.changes, row.note)
-                for board in map(self.current, boards)
-                if (row := self.ledger.rated_race(board, result.name)) is not None
+                for board in boards
+                if board.key not in waiting
+                and (row := self.ledger.rated_race(board, result.name)) is not None
             ]
             for message in messages(rated):
                 self.ledger.outbox.put(message, now)
@@ -167,7 +168,7 @@ class Settler:
                 return
             boards = self.holding(name)
             self.ledger.remove_race(name)
-            self.updater.update({board.key: position for board in boards})
+            update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
         log.warning("%s: no longer recorded; rated again without it", name)
 
     def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
@@ -203,53 +204,28 @@ class Settler:
                 boards.update({board.key: board for board in touched})
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
-            self.updater.update(since)
-            rated = tuple(map(self.current, boards.values()))
-        return MergeReport(new, changed, known, skipped, rated)
+            update_ratings(self.ledger, since, "past races were added")
+        return MergeReport(new, changed, known, skipped, tuple(boards.values()))
 
-    def rate_again(self, boards: Iterable[Leaderboard], since: Position = START) -> list[Leaderboard]:
-        """Rate leaderboards again from a position on, after an operator's order, and return them."""
-        rated = list(boards)
-        self.updater.update({board.key: since for board in rated})
-        return [self.current(board) for board in rated]
-
-    def rebuild(self, board: Leaderboard, progress: Progress | None = None) -> int:
-        """Rate all races of a leaderboard again, and its dependants if that changes them.
+    def rebuild(self, board: Leaderboard) -> int:
+        """Rate all races of a leaderboard again, or leave that to a job.
 
         Returns:
-            The number of races on the leaderboard.
+            The number of rated races on the leaderboard.
 
         Raises:
-            DamagedRaceError, ModelError: as for `RatingUpdater.update`.
+            DamagedRaceError, ModelError: as for `update_ratings`.
         """
         with self.ledger.transaction():
-            self.updater.update({board.key: START}, progress=progress)
+            update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
             return self.ledger.rated_count(self.current(board))
-
-    def run_prepared(self, work: Callable[[], T], preparer: Preparer | None = None) -> T:
-        """Run transactions of this settler. Prepare long re-ratings for them without locking the ledger.
-
-        Args:
-            work: transactions that can be repeated if they are undone.
-            preparer: prepares the re-ratings. Default: one for the ledger's database.
-        """
-        try:
-            with self.updater.prepared_by(preparer or Preparer(self.ledger.path)) as preparing:
-                for _ in range(ATTEMPTS):
-                    try:
-                        return work()
-                    except RatingsDeferred as deferred:
-                        preparing.prepare(deferred.task)
-            return work()
-        finally:
-            sweep(self.ledger.path)
 
     def refresh_plans(self) -> None:
         """Give the plans the current names of goals."""
         self.plans = self._settings.with_renamed(self.ledger.renamed_goals())
 
     def current(self, board: Leaderboard) -> Leaderboard:
-        """Return a leaderboard as it is stored now: a re-rating may have changed its id."""
+        """Return a leaderboard as it is stored now: a job may have changed its id."""
         return self.ledger.leaderboard(board.category, board.name) or board
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, bool]:
@@ -279,11 +255,25 @@ class Settler:
     def new_leaderboard(self, plan: LeaderboardPlan, category: str, goal: str) -> Leaderboard:
         """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
         source = None if plan.carry is None else self.ledger.leaderboard(category, plan.carry.source)
-        return plan.kept(category, goal, source)
+        return plan.kept(category, goal, None if source is None else self.settings_of(source))
+
+    def settings_of(self, board: Leaderboard) -> Leaderboard:
+        """Return a stored leaderboard with the settings that it has once its job is done."""
+        job = self.ledger.jobs.of(board)
+        return board if job is None else job.board
 
     def holding(self, race: str) -> list[Leaderboard]:
-        """Return the stored leaderboards that a race counts on, including those no longer in the settings."""
-        return [b for b in self.ledger.leaderboards() if self.ledger.holds(b, race)]
+        """Return the stored leaderboards that a race counts on, or that a job may have rated it on.
+
+        Includes leaderboards that are no longer in the settings.
+        """
+        category, goal = race.partition("/")[0], self.ledger.stored_goal(race)
+        return [
+            board
+            for board in self.ledger.leaderboards()
+            if self.ledger.holds(board, race)
+            or (board.category == category and goal in board.goals and self.ledger.jobs.of(board))
+        ]
 
     def _next_moment(self, boards: Sequence[Leaderboard], result: RaceResult) -> datetime:
         """Return a time after all races of these leaderboards, so that a race counts when it is recorded."""

@@ -2,164 +2,156 @@
 
 Ratings are a function of these three, so they can be computed again. After a change to a race, its
 leaderboards are rated again from that race on, starting from the states before it. A new race is the simplest
-case: it comes last, and only it is rated.
+case: it comes last, and only it is rated. If many races must be rated again, the leaderboard gets a job
+(`rating_jobs`), and keeps its old ratings until that is done.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from itertools import filterfalse
+from collections.abc import Collection, Mapping
 
-from racebot.ledger.connection import Interrupted, never
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
-from racebot.standings.carry_over import carried_states, sources_first, states_to_carry_now
-from racebot.standings.platforms import this_platform
-from racebot.standings.prepare import Preparer
-from racebot.standings.rerating import PreparedRatings, Progress, RatingsDeferred, RerateTask, Rerating
+from racebot.races.change import State
+from racebot.standings.carry_over import sources_first, states_to_carry_now
+from racebot.standings.rater import StoredRaces, this_platform
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 200
+"""Most races to rate again inside a transaction, which takes up to half a second. More are left to a job."""
 
-class RatingUpdater:
-    """Keeps a ledger's ratings consistent with its stored races.
+
+def update_ratings(
+    ledger: Ledger,
+    since: Mapping[int, Position],
+    reason: str,
+    *,
+    is_new: bool = False,
+    rated: Collection[int] = (),
+) -> set[int]:
+    """Rate leaderboards again from given positions on, sources before their dependants.
+
+    A leaderboard is rebuilt if the states that its players carry over have changed.
 
     Args:
-        ledger: the ledger. Its stored results have the operator's orders applied.
+        ledger: its stored results have the operator's orders applied.
+        since: the position of the first new, changed or removed race, by the key of the leaderboard.
+        reason: why, in a few words, for `racebot status`.
+        is_new: whether the only change is one new race.
+        rated: keys of the leaderboards in `since` that are rated already; only their dependants are not.
+
+    Returns:
+        The keys of the leaderboards that keep their old ratings until their job is done.
+
+    Raises:
+        DamagedRaceError: a stored result that must be rated is damaged.
+        ModelError: a leaderboard carries over from one of another model, or its model cannot carry over.
     """
+    waiting = set()
+    with ledger.transaction():
+        boards = ledger.leaderboards()
+        starts = {_name(board): since[board.key] for board in boards if board.key in since}
+        for board in sources_first(boards):
+            if board.key in rated:
+                continue
+            job = ledger.jobs.of(board)
+            start, to_carry = starts.get(_name(board)), None
+            if job is None:  # a job looks at the source by itself
+                start, to_carry = _start(ledger, board, starts)
+            if start is None:
+                continue
+            sequence, after = ledger.sequence_at(board, start)
+            if job is not None and is_new and ledger.count_between(board, start) == 0:
+                after = max(after, Position(start.counted_at))  # the job rates the races before it
+            elif job is not None:
+                ledger.jobs.request(job.board, start, reason)
+            if ledger.count_between(board, after) <= AT_ONCE:
+                if to_carry is not None:
+                    ledger.replace_carried(board, to_carry)
+                _rate_from(ledger, board, sequence, after)
+                starts[_name(board)] = start
+                continue
+            if job is None:
+                ledger.jobs.request(board, start, reason)
+            log.info("leaderboard %s: to be rated again in the background: %s", board.name, reason)
+            ledger.withdraw_changes(board, ledger.races_written)
+            waiting.add(board.key)
+            starts.pop(_name(board), None)
+    return waiting
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        self.preparer: Preparer | None = None
-        """Prepares long re-ratings. Without it, they run inside their transaction."""
-        self.interrupted: Interrupted = never
-        """Asked during long writes: whether to undo them, because other work is waiting."""
 
-    @contextmanager
-    def prepared_by(self, preparer: Preparer) -> Generator[Preparer]:
-        """Let `preparer` prepare the long re-ratings of the block's transactions."""
-        self.preparer = preparer
-        try:
-            yield preparer
-        finally:
-            self.preparer = None
-            preparer.release()
+def save_settings(ledger: Ledger, board: Leaderboard, reason: str) -> bool:
+    """Store a leaderboard with changed settings, or leave that to a job if it takes long.
 
-    def update(
-        self, since: Mapping[int, Position], *, progress: Progress | None = None, at_once: bool = False
-    ) -> None:
-        """Rate leaderboards again from given positions on, sources before their dependants.
+    Args:
+        board: the live leaderboard with its new settings.
+        reason: why, in a few words.
 
-        A leaderboard is rebuilt if the states that its players carry over have changed. Long re-ratings may
-        give a leaderboard another id.
+    Returns:
+        Whether the settings are stored. The caller must then rate the leaderboard again from its start.
+    """
+    source = board.carry and ledger.leaderboard(board.category, board.carry.source)
+    if (
+        ledger.count_between(board, START) <= AT_ONCE
+        and ledger.jobs.of(board) is None
+        and not (source and ledger.jobs.of(source))
+    ):
+        ledger.save_leaderboard(board)
+        return True
+    ledger.rename_leaderboard(board, board.name, board.goals)
+    ledger.jobs.request(board, START, reason)
+    return False
 
-        Args:
-            since: the position of the first new, changed or removed race, by the key of the leaderboard.
-            progress: called while races are rated.
-            at_once: rate inside this transaction, however long it takes.
 
-        Raises:
-            DamagedRaceError: a stored result that must be rated is damaged.
-            ModelError: a leaderboard carries over from one of another model, or its model cannot carry over.
-            RatingsDeferred: there is a preparer, and it must first prepare ratings.
-            WriteInterrupted: `interrupted` returned True.
-        """
-        with self._ledger.transaction():
-            boards = self._ledger.leaderboards()
-            starts = {_name(board): since[board.key] for board in boards if board.key in since}
-            for board in sources_first(boards):
-                start = self._start(board, starts)
-                if start is not None:
-                    starts[_name(board)] = start
-                    self._rate_from(board, start, progress, None if at_once else self.preparer)
+def _start(
+    ledger: Ledger, board: Leaderboard, starts: Mapping[tuple[str, str], Position]
+) -> tuple[Position | None, dict[str, State] | None]:
+    """Return where to start rating a leaderboard, and the states that its players then carry over.
 
-    def _start(self, board: Leaderboard, starts: Mapping[tuple[str, str], Position]) -> Position | None:
-        """Return where to start rating a leaderboard; None if nothing it depends on has changed."""
-        start = starts.get(_name(board))
-        if board.carry is None:
-            return start
-        first = self._ledger.first_position(board)
-        changed = starts.get((board.category, board.carry.source))
-        source_changed = changed is not None and first is not None and changed < first
-        begins = start is not None and (first is None or start <= first)
-        if not (source_changed or begins):
-            return start
-        to_carry = states_to_carry_now(self._ledger, board)
-        if to_carry == self._ledger.carried(board):
-            return start
-        if start != START and self._ledger.last_counted(board) is not None:
-            log.warning(
-                "leaderboard %s: ratings carried over from %s have changed; rebuilding",
-                board.name,
-                board.carry.source,
-            )
-        self._ledger.replace_carried(board, to_carry)
-        return START
-
-    def _rate_from(
-        self, board: Leaderboard, start: Position, progress: Progress | None, preparer: Preparer | None
-    ) -> None:
-        """Rate a leaderboard's races from a position on, and store the ratings."""
-        ledger = self._ledger
-        sequence, after = ledger.sequence_at(board, start)
-        task = RerateTask(board, sequence, after, carried_states(ledger, board), ledger.orders.excluded())
-        is_new = ledger.last_counted(board) is None
-        if (
-            preparer is None
-            or ledger.count_between(board, after) <= preparer.at_once
-            or (is_new and not preparer.prepares_new)
-        ):
-            self._rate_now(task, progress)
-            return
-        task = replace(
-            task,
-            board=replace(board, id=None) if is_new else board,  # this transaction may have stored it
-            revision=ledger.revision_of(board),
-            edits={name: ledger.race(name) for name in ledger.races_written},
+    Each is None if nothing it depends on has changed.
+    """
+    start = starts.get(_name(board))
+    if board.carry is None:
+        return start, None
+    first = ledger.first_position(board)
+    changed = starts.get((board.category, board.carry.source))
+    source_changed = changed is not None and first is not None and changed < first
+    begins = start is not None and (first is None or start <= first)
+    if not (source_changed or begins):
+        return start, None
+    to_carry = states_to_carry_now(ledger, board)
+    if to_carry == ledger.carried(board):
+        return start, None
+    if start != START and ledger.last_counted(board) is not None:
+        log.warning(
+            "leaderboard %s: ratings carried over from %s have changed; rebuilding",
+            board.name,
+            board.carry.source,
         )
-        prepared = preparer.find(ledger, task)
-        if prepared is None:
-            raise RatingsDeferred(task)
-        self._write_prepared(prepared, board)
+    return START, to_carry
 
-    def _rate_now(self, task: RerateTask, progress: Progress | None) -> None:
-        """Rate a leaderboard's races, and write them batch by batch."""
-        ledger, board = self._ledger, task.board
-        rerating = Rerating(ledger, task)
-        while rows := rerating.rate_batch(ledger):
-            ledger.apply(board, ledger.difference(board, rows), this_platform())
-            if progress is not None:
-                progress(rerating.races)
-        ledger.truncate(board, rerating.next_sequence)
-        if task.sequence == 1:
-            ledger.remove_standings(board)
-        ledger.replace_standings(board, rerating.standings(ledger))
 
-    def _write_prepared(self, prepared: PreparedRatings, board: Leaderboard) -> None:
-        """Write prepared ratings, and rate the races that were settled meanwhile."""
-        ledger, rerating, since = self._ledger, prepared.rerating, prepared.since
-        players, target = set(prepared.players), prepared.shadow or board
-        while rows := rerating.rate_batch(ledger):  # reads live rows, so before anything is written
-            since += rows
-        if prepared.difference is not None:
-            ledger.apply(board, prepared.difference, this_platform(), self.interrupted)
-        if since:
-            difference = ledger.difference(target, since)
-            players |= {change.player for row in since for change in row.changes}
-            ledger.apply(target, difference, this_platform(), self.interrupted)
-        if prepared.shadow is None:
-            ledger.truncate(board, rerating.next_sequence)
-        moved = rerating.standings(ledger, players)
-        if prepared.shadow is None:
-            kept = list(filter(rerating.kept_last_race, moved))
-            ledger.move_standings(target, kept, self.interrupted)
-            moved = list(filterfalse(rerating.kept_last_race, moved))
-        ledger.replace_standings(target, moved, self.interrupted)
-        if prepared.shadow is not None:
-            ledger.take_over(board, prepared.shadow)
+def _rate_from(ledger: Ledger, board: Leaderboard, sequence: int, after: Position) -> None:
+    """Rate a leaderboard's races after a position, the first of them with this sequence number."""
+    latest, earlier = {}, []
+    for standing in ledger.standings_before(board, sequence) if sequence > 1 else ():
+        latest[standing.player] = standing.last_race_at
+        earlier.append(standing._replace(last_race_at=START.counted_at))
+    races = StoredRaces(ledger, board, sequence, after, earlier)
+    ledger.truncate(board, sequence)
+    while rows := races.rate_batch():
+        ledger.append(board, rows, this_platform())
+    standings = races.standings()
+    for index, standing in enumerate(standings):
+        if standing.last_race_at < latest.get(standing.player, START.counted_at):
+            # A race that was removed may have been the player's last.
+            last = ledger.last_race_before(board, standing.player, sequence)
+            standings[index] = standing._replace(last_race_at=max(last, standing.last_race_at))
+    if sequence == 1:
+        ledger.remove_standings(board)
+    ledger.replace_standings(board, standings)
 
 
 def _name(board: Leaderboard) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import filterfalse
 
@@ -12,14 +12,15 @@ from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standin
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.standings.carry_over import carried_states, states_to_carry_now
-from racebot.standings.parallel import RANGE, replay_agrees
-from racebot.standings.platforms import this_platform
-from racebot.standings.rater import Rater
-from racebot.standings.rerating import BATCH, Progress
+from racebot.standings.rater import BATCH, Rater, this_platform
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
 LAST_BITS = 1e-6
 """Largest relative difference that other hardware or library versions can cause."""
+
+
+Progress = Callable[[int], None]
+"""Called with the number of races compared so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +37,13 @@ class Problem:
 def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None) -> list[Problem]:
     """Replay a leaderboard's stored results and compare with its stored ratings. Writes nothing.
 
-    A large leaderboard is replayed on all cores. Only if something differs, one process replays it in order,
-    to describe each difference.
-
-    Args:
-        progress: called with the number of races compared so far.
-
     Returns:
         One problem for each difference; empty if there is none.
     """
-    try:
-        if ledger.rated_count(board) > RANGE and replay_agrees(ledger, board, progress):
-            return []
-    except (LedgerError, ArithmeticError, LookupError, ValueError):
-        pass  # the replay below names every problem; a model cannot rate from damaged states
+    if ledger.jobs.of(board) is not None:
+        return [
+            Problem("its ratings are out of date until it is rated again", f"start the bot, or {REBUILD}")
+        ]
     return _Verification(ledger, board).run(progress)
 
 

@@ -26,7 +26,6 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
-from racebot.standings.rerating import RatingsDeferred
 
 
 async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None:
@@ -413,11 +412,7 @@ def test_a_clock_step_does_not_lengthen_a_refusal(
 async def test_unexpected_error_while_applying_the_settings_stops_the_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outcomes = iter([RatingsDeferred(Mock()), ValueError("unexpected")])
-
-    def apply(*_: object) -> None:
-        raise next(outcomes)
-
+    apply = Mock(side_effect=ValueError("unexpected"))
     monkeypatch.setattr("racebot.bot.worker.apply_checked_plans", apply)
     async with serve(FakeSite()) as address:
         settings = Settings(

@@ -21,6 +21,7 @@ from racebot.ledger.lock import locked
 from racebot.ledger.outbox import ChatBody, Delivery, Message
 from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.profiles import CategoryProfile
+from racebot.ledger.rows import START
 from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import Placing, open_leaderboard, placing_of, top_players
@@ -253,7 +254,7 @@ def read_m010(ledger: Ledger) -> None:
     board = ledger.leaderboard("orb", "Any Orb")
     assert board is not None
     assert (board.number, ledger.revision_of(board)) == (5, 2)
-    assert ledger.leftovers() == [11]
+    assert ledger.jobs.due(NOON), "a hidden leaderboard is to be deleted"
     assert 11 not in {each.id for each in ledger.leaderboards()}
 
 
@@ -390,6 +391,24 @@ def read_m018(ledger: Ledger) -> None:
     assert ledger.goals() == [("cave", "Any Cave"), ("orb", "Any Orb")]
 
 
+def fill_m019(database: Database) -> None:
+    """Insert data of the nineteenth migration: a leaderboard with a job, by its number."""
+    database.execute(
+        "INSERT INTO leaderboards (id, category, name, goals, model, parameters, teams, carry, number,"
+        " updated_at) VALUES (30, 'cave', 'Any Cave', '[\"Any Cave\"]', 'trueskill', '{}', 'ignore', 'null',"
+        " 29, '2026-03-02T12:00:00+00:00')"
+    )
+    database.execute(
+        "INSERT INTO jobs (leaderboard, model, parameters, teams, carry, counted_at, race, reason)"
+        " VALUES (29, 'elo-ffa', '{}', 'ignore', 'null', '', '', 'the settings changed')"
+    )
+
+
+def read_m019(ledger: Ledger) -> None:
+    (job,) = ledger.jobs.all()
+    assert (job.board.key, job.board.model, job.start) == (30, "elo-ffa", START)
+
+
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
     (board,) = (board for board in ledger.leaderboards() if board.name == name)
@@ -440,6 +459,7 @@ DATA = {
     "m016_updates": (fill_m016, read_m016),
     "m017_spaces": (fill_m017, read_m017),
     "m018_wide_races": (fill_m018, read_m018),
+    "m019_jobs": (fill_m019, read_m019),
 }
 """For each migration: rows as that schema stored them, and checks of how today's code reads them."""
 
@@ -463,6 +483,7 @@ DIGESTS = {
     "m016_updates": "21bcb1713140bc69",
     "m017_spaces": "21bcb1713140bc69",
     "m018_wide_races": "28d42151d1fc4f9e",
+    "m019_jobs": "7bb8cf7b3882e919",
 }
 """For each migration: a digest of the schema that it leads to. Those of released migrations never change."""
 
@@ -544,25 +565,26 @@ def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> 
 
 
 def content(path: Path) -> dict[str, list[str]]:
-    """Return the rows of every table but the list of migrations, whatever the order of rows and columns."""
+    """Return the rows of every table that older schemas have, too, whatever the order of rows and columns."""
     with closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
         tables = connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '%migrations%'"
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+            " AND name NOT LIKE '%migrations%' AND name NOT IN ('jobs', 'sqlite_sequence')"
         ).fetchall()
         found = {table: connection.execute(f"SELECT * FROM {table}") for (table,) in tables}  # noqa: S608
         return {table: sorted(repr(sorted(dict(r).items())) for r in rows) for table, rows in found.items()}
 
 
-def test_replaced_table_of_races_keeps_all_rows_and_references(tmp_path: Path) -> None:
+def test_replaced_tables_keep_all_rows_and_references(tmp_path: Path) -> None:
     path = older(tmp_path / "ledger.db", "m017_spaces")
     before = content(path)
     with Ledger.open(path) as ledger:
         assert ledger.check() == []
         with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
-            ledger.write("DELETE FROM races WHERE name = 'orb/r'")
+            ledger.write("INSERT INTO rated VALUES (99, 1, 'orb/r', NULL)")
         with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
-            ledger.write("INSERT INTO rated VALUES (7, 2, 'orb/unknown', NULL)")
+            ledger.write("INSERT INTO changes SELECT 7, 2, player, 1, '', '', 0, 0, 0, '' FROM changes")
     assert content(path) == before
     assert "('corrected_at', '2026-03-02" in before["races"][0]
 
@@ -580,6 +602,16 @@ def test_migration_that_is_killed_leaves_the_ledger_as_it_was(tmp_path: Path) ->
     assert (schema(path), content(path)) == before
     Ledger.open(path).close()
     assert content(path) == before[1]
+
+
+def test_no_id_of_a_leaderboard_is_used_twice(tmp_path: Path) -> None:
+    with Ledger.open(older(tmp_path / "ledger.db", "m018_wide_races")) as ledger:
+        board = ledger.leaderboards()[0]
+        last = max(row["id"] for row in ledger.rows("SELECT id FROM leaderboards"))
+        for expected in (last + 1, last + 2):
+            shadow = ledger.add_shadow(board)
+            assert shadow.id == expected
+            ledger.remove_hidden()
 
 
 def test_space_that_a_migration_frees_is_given_back(tmp_path: Path) -> None:

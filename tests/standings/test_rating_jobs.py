@@ -1,0 +1,415 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import pytest
+from builders import CATEGORY, result
+from filelock import Timeout
+from hypothesis import Phase, given, settings, strategies as st
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.queries import race_report
+from racebot.standings.follow_settings import apply_plans, follow_renames
+from standings.seasons import NOW, board_of, contents, fresh, history, settle
+
+from racebot.bot.status import status
+from racebot.errors import DamagedRaceError, LedgerError, OrderError
+from racebot.ledger.jobs import Job
+from racebot.ledger.lock import rebuild_lock
+from racebot.ledger.rows import RATED_LATER, Carry
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.standings import orders, rater, rating_jobs, updater
+from racebot.standings.rating_jobs import carry_out_jobs
+from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
+
+MODELS = ["thurstone-hurdle", "plackett-luce"]
+
+
+def plans(model: str = "thurstone-hurdle", second: str | None = None) -> Plans:
+    """Two seasons, the second of which carries over from the first."""
+    return Plans(
+        LeaderboardPlan(model),
+        (
+            LeaderboardPlan(second or model, name="S2", goals=("S2",), carry=Carry("S1", 0.8)),
+            LeaderboardPlan(model, name="S1", goals=("S1",)),
+        ),
+    )
+
+
+@pytest.fixture(autouse=True)
+def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave to a job whatever takes more than one race, and rate one race after the other in it."""
+    monkeypatch.setattr(updater, "AT_ONCE", 1)
+    monkeypatch.setattr(rater, "BATCH", 1)
+    monkeypatch.setattr(rating_jobs, "PIECE", 1)
+
+
+def carry_out(settler: Settler, meanwhile: Callable[[], Any] = lambda: None) -> dict[str, Exception]:
+    return carry_out_jobs(settler.ledger, lambda: NOW, lambda *_: meanwhile())
+
+
+def assert_right(settler: Settler) -> None:
+    """The ratings equal those rated at once from the stored results, and nothing is left over."""
+    ledger = settler.ledger
+    assert ledger.jobs.all() == []
+    assert ledger.check() == []
+    for board in ledger.leaderboards():
+        assert verify(ledger, board) == []
+    before = contents(settler)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(updater, "AT_ONCE", 1000)
+        for board in ledger.leaderboards():
+            settler.rebuild(board)
+    assert contents(settler) == before
+    assert ledger.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL") == []
+    assert ledger.rows("SELECT 1 FROM changes WHERE leaderboard NOT IN (SELECT id FROM leaderboards)") == []
+
+
+@given(history(["S1", "S2"]), st.data(), st.integers(0, 3))
+@settings(max_examples=60, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
+def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhile(
+    races: list[RaceResult], data: st.DataObject, at_once: int
+) -> None:
+    def change(settler: Settler) -> None:
+        race = data.draw(st.sampled_from(races))
+        other = data.draw(st.sampled_from(races))
+        match data.draw(
+            st.sampled_from(
+                ["settle", "change", "withdraw", "merge", "rebuild", "model", "order", "accounts"]
+            )
+        ):
+            case "settle":
+                settle(settler, race)
+            case "change":
+                settle(settler, replace(race, entrants=other.entrants, goal=other.goal))
+            case "withdraw":
+                settler.withdraw(race.name)
+            case "merge":
+                settler.merge(data.draw(st.lists(st.sampled_from(races))), "import")
+            case "rebuild":
+                for board in settler.ledger.leaderboards():
+                    settler.rebuild(board)
+            case "model":
+                models = [*MODELS, "trueskill"]
+                apply_plans(Settler(settler.ledger, plans(data.draw(st.sampled_from(models)))))
+            case "order":
+                stored = settler.ledger.race(race.name)
+                if stored is not None:
+                    excluded = settler.ledger.orders.why_excluded(race.name) is not None
+                    (orders.include if excluded else orders.exclude)(settler, stored, "why", NOW)
+            case "accounts":
+                players = settler.ledger.players
+                found = [each for name in ("id-ed", "id-di", "id-cy") if (each := players.get(name))]
+                with suppress(OrderError):
+                    orders.merge(settler, found[0], found[-1], "one person", NOW)
+        for stored_race in settler.ledger.rows("SELECT name FROM races"):
+            race_report(settler.ledger, stored_race[0])
+
+    with fresh(plans()) as settler, Ledger.open(settler.ledger.path) as other_ledger:
+        other_settler = Settler(other_ledger, settler.plans)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(updater, "AT_ONCE", at_once)
+            settler.merge(data.draw(st.lists(st.sampled_from(races), min_size=1)), "import")
+            for _ in range(data.draw(st.integers(1, 4))):
+                change(other_settler)
+                more = data.draw(st.lists(st.sampled_from([True, False]), max_size=12))
+
+                def meanwhile(more: list[bool] = more) -> None:
+                    if more and more.pop():
+                        change(other_settler)
+
+                assert carry_out(settler, meanwhile) == {}
+            assert carry_out(settler) == {}
+        assert_right(settler)
+
+
+RACES = [result(f"r{n}", "ann bo" if n % 2 else "bo cy ann", after=n, goal="S1") for n in range(6)]
+CHANGED = replace(RACES[2], entrants=result("x", "cy ann").entrants)
+NEW = result("new", "di ann", after=50, goal="S1")
+
+
+@pytest.fixture
+def settler() -> Iterator[Settler]:
+    with fresh(plans()) as made:
+        made.merge(RACES, "import")
+        carry_out(made)
+        assert made.ledger.rated_count(board_of(made, "S1")) == len(RACES)
+        yield made
+
+
+def job_of(settler: Settler, name: str = "S1") -> Job | None:
+    return settler.ledger.jobs.of(board_of(settler, name))
+
+
+def test_a_change_that_takes_long_becomes_a_job_and_old_ratings_stand(settler: Settler) -> None:
+    standings = settler.ledger.standings(board_of(settler, "S1"))
+    assert settle(settler, CHANGED) == [], "nothing is announced of an old race"
+    job = job_of(settler)
+    assert job is not None
+    assert job.start.race == CHANGED.name
+    assert CHANGED.name in job.reason
+    assert settler.ledger.standings(board_of(settler, "S1")) == standings
+    (on_board,) = race_report(settler.ledger, CHANGED.name).leaderboards
+    assert (on_board.note, on_board.entrants) == (RATED_LATER, [])
+    (problem,) = verify(settler.ledger, board_of(settler, "S1"))
+    assert problem.remedy is not None
+    carry_out(settler)
+    assert settler.ledger.standings(board_of(settler, "S1")) != standings
+    assert_right(settler)
+
+
+def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: Settler) -> None:
+    settle(settler, CHANGED)
+    later = replace(NEW, name="orb/later", ended_at=NEW.ended_at + timedelta(hours=1))
+
+    def meanwhile() -> None:
+        with Ledger.open(settler.ledger.path) as ledger:
+            if not ledger.has_race(later.name):
+                (rated,) = settle(Settler(ledger, settler.plans), later) or []
+                assert rated.changes
+
+    (rated,) = settle(settler, NEW) or []
+    assert {change.player for change in rated.changes} == {"id-ann", "id-di"}
+    job = job_of(settler)
+    assert job is not None
+    carry_out(settler, meanwhile)
+    assert settler.ledger.holds(board_of(settler, "S1"), later.name)
+    assert_right(settler)
+
+
+def test_a_new_race_is_rated_while_a_long_import_waits(settler: Settler) -> None:
+    settler.merge([result(f"past{n}", "bo ann", after=20 + n, goal="S1") for n in range(5)], "import")
+    (rated,) = settle(settler, NEW) or []
+    assert rated.changes
+    carry_out(settler)
+    assert_right(settler)
+
+
+def test_a_withdrawn_race_disappears_at_once(settler: Settler) -> None:
+    settler.withdraw(RACES[1].name)
+    assert job_of(settler) is not None
+    assert not settler.ledger.holds(board_of(settler, "S1"), RACES[1].name)
+    carry_out(settler)
+    assert_right(settler)
+
+
+def test_new_settings_apply_once_the_job_is_done(settler: Settler) -> None:
+    changed = Settler(settler.ledger, plans("trueskill"))
+    apply_plans(changed)
+    assert board_of(settler, "S1").model == "thurstone-hurdle"
+    job = job_of(settler)
+    assert job is not None
+    assert job.board.model == "trueskill"
+    (rated,) = settle(changed, NEW) or []
+    assert rated.leaderboard.model == "thurstone-hurdle"
+    apply_plans(changed)
+    again = job_of(settler)
+    assert again is not None
+    assert again.revision == job.revision, "a restart with the same settings does not start the job again"
+    carry_out(changed)
+    assert board_of(settler, "S1").model == "trueskill"
+    assert_right(changed)
+
+
+def test_settings_that_are_taken_back_leave_the_leaderboard_as_it_was(settler: Settler) -> None:
+    before = contents(settler)
+    apply_plans(Settler(settler.ledger, plans("trueskill")))
+    apply_plans(settler)
+    carry_out(settler)
+    assert contents(settler) == before
+    assert_right(settler)
+
+
+def test_a_season_waits_for_the_one_it_carries_over_from(settler: Settler) -> None:
+    settler.merge([result(f"s{n}", "ann bo", after=100 + n, goal="S2") for n in range(3)], "import")
+    carry_out(settler)
+    changed = Settler(settler.ledger, plans("trueskill"))
+    apply_plans(changed)
+    (first,) = changed.ledger.rows("SELECT race FROM rated LIMIT 1")[:1]
+    damage = "UPDATE races SET fingerprint = fingerprint || 'x' WHERE name = ?"
+    changed.ledger.write(damage, first[0])
+    errors = carry_out(changed)
+    assert list(errors) == ["S1"]
+    assert {board_of(changed, name).model for name in ("S1", "S2")} == {"thurstone-hurdle"}
+    changed.ledger.write("UPDATE races SET fingerprint = rtrim(fingerprint, 'x')")
+    assert carry_out(changed) == {}
+    assert {board_of(changed, name).model for name in ("S1", "S2")} == {"trueskill"}
+    assert_right(changed)
+
+
+def test_a_first_race_counts_while_its_source_changes_its_model(settler: Settler) -> None:
+    changed = Settler(settler.ledger, plans("trueskill"))
+    apply_plans(changed)
+    (rated,) = settle(changed, result("first", "ann bo", after=100, goal="S2")) or []
+    assert rated.changes
+    carry_out(changed)
+    assert_right(changed)
+
+
+def test_a_goal_can_be_renamed_while_its_leaderboard_waits(settler: Settler) -> None:
+    settle(settler, CHANGED)
+    renamed = [replace(race, goal="First season") for race in RACES]
+    unnamed = Settler(settler.ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    follow_renames(unnamed, renamed, ["First season"])
+    carry_out(unnamed)
+    assert [board.goals for board in settler.ledger.leaderboards()] == [("First season",)]
+    assert_right(unnamed)
+
+
+def test_a_job_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) -> None:
+    class Killed(BaseException):
+        pass
+
+    before = contents(settler)
+    for stop in range(6):
+        steps = iter(range(stop))
+
+        def meanwhile(steps: Iterator[int] = steps) -> None:
+            if next(steps, None) is None:
+                raise Killed
+
+        settler.rebuild(board_of(settler, "S1"))
+        with pytest.raises(Killed):
+            carry_out(settler, meanwhile)
+        assert contents(settler) == before
+    assert settler.ledger.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL")
+    carry_out(settler)
+    assert contents(settler) == before
+    assert_right(settler)
+
+
+def test_an_error_is_stored_and_the_job_is_not_due_for_a_while(settler: Settler) -> None:
+    settle(settler, CHANGED)
+    settler.ledger.write("UPDATE races SET fingerprint = 'x' WHERE name = ?", RACES[4].name)
+    pauses = []
+    for _ in range(3):
+        (error,) = carry_out(settler).values()
+        assert isinstance(error, DamagedRaceError)
+        job = job_of(settler)
+        assert job is not None
+        assert job.error == str(error)
+        minutes = range(1, 100)
+        pauses.append(next(m for m in minutes if settler.ledger.jobs.due(NOW + timedelta(minutes=m))))
+    assert pauses == [1, 2, 4]
+    assert [each.error for each in report(settler)] == [str(error)]
+    settler.merge([RACES[4]], "backfill")  # the site's own result
+    assert settler.ledger.jobs.due(NOW)
+    assert carry_out(settler) == {}
+    assert_right(settler)
+
+
+def report(settler: Settler) -> list[Any]:
+    return list(status(settler.ledger, [CATEGORY], rooms_every=10, now=NOW).rebuilds)
+
+
+def test_status_shows_progress_and_reason(settler: Settler) -> None:
+    seen = []
+    settle(settler, CHANGED)
+    carry_out(settler, lambda: seen.extend(report(settler)))
+    assert {(each.leaderboard, each.total) for each in seen} == {("S1", len(RACES))}
+    assert [each.races for each in seen] == [2, 3, 4, 5, 6]
+    assert all(CHANGED.name in each.reason for each in seen)
+    assert report(settler) == []
+
+
+def test_a_rebuilt_leaderboard_keeps_its_number_and_no_id_is_used_twice(settler: Settler) -> None:
+    seen = set()
+    before = board_of(settler, "S1")
+    for _ in range(3):
+        settler.rebuild(board_of(settler, "S1"))
+        carry_out(settler)
+        after = board_of(settler, "S1")
+        assert after.id not in seen
+        assert after.number == before.number
+        seen.add(after.id)
+
+
+def test_races_cannot_be_added_to_a_shadow_that_is_gone(settler: Settler) -> None:
+    ledger = settler.ledger
+    shadow = ledger.add_shadow(board_of(settler, "S1"))
+    rows = ledger.rated_rows(board_of(settler, "S1"))
+    ledger.remove_hidden()
+    with pytest.raises(LedgerError):
+        ledger.append(shadow, rows, "a platform")
+    assert_right(settler)
+
+
+def test_accounts_are_merged_by_a_job(settler: Settler) -> None:
+    settler.merge([result("z", "zed bo", after=-1, goal="S1")], "import")
+    carry_out(settler)
+    zed, cy = (settler.ledger.players.find_exactly(each) for each in ("id-zed", "id-cy"))
+    orders.merge(settler, zed, cy, "one person", NOW)
+    assert settler.ledger.players.get(zed.id), "the old ratings refer to the account"
+    carry_out(settler)
+    assert settler.ledger.players.get(zed.id) is None
+    assert_right(settler)
+
+
+def test_one_process_at_a_time_carries_out_jobs(settler: Settler) -> None:
+    settle(settler, CHANGED)
+    others = 0
+
+    def meanwhile() -> None:
+        nonlocal others
+        with suppress(Timeout), rebuild_lock(settler.ledger.path).acquire(blocking=False):
+            others += 1
+
+    carry_out(settler, meanwhile)
+    assert others == 0
+    meanwhile()
+    assert others == 1
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_race_deleted_meanwhile_is_not_rated(settler: Settler, again: bool) -> None:
+    moving = result("x", "ann cy", after=2, goal="S2")
+    settler.merge([moving], "import")
+    settler.merge([replace(moving, goal="S1")], "import")
+    done: list[bool] = []
+
+    def meanwhile() -> None:
+        if len(done) == 3:
+            with Ledger.open(settler.ledger.path) as ledger:
+                other = Settler(ledger, settler.plans)
+                other.withdraw(moving.name)
+                if again:
+                    settle(other, moving)
+        done.append(True)
+
+    carry_out(settler, meanwhile)
+    assert_right(settler)
+
+
+def test_a_new_end_of_a_later_race_meanwhile_is_kept(settler: Settler) -> None:
+    later = replace(RACES[-1], ended_at=RACES[-1].ended_at + timedelta(hours=1))
+    settle(settler, CHANGED)
+    done: list[bool] = []
+
+    def meanwhile() -> None:
+        if not done:
+            with Ledger.open(settler.ledger.path) as ledger:
+                settle(Settler(ledger, settler.plans), later)
+        done.append(True)
+
+    carry_out(settler, meanwhile)
+    assert_right(settler)
+
+
+def test_short_changes_are_rated_inside_their_transaction(
+    settler: Settler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updater, "AT_ONCE", len(RACES))
+    work: list[Callable[[], Any]] = [
+        partial(settle, settler, CHANGED),
+        partial(settler.withdraw, RACES[0].name),
+        partial(apply_plans, Settler(settler.ledger, plans("trueskill"))),
+    ]
+    for each in work:
+        each()
+        assert_right(settler)
