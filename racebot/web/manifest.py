@@ -166,7 +166,7 @@ def _board_tokens(
 ) -> _BoardTokens:
     siblings = [(each.name, each.address) for each in view.siblings(board)]
     category = view.category_face(board.category)
-    settings = _token(program, repr((board.stored, board.address, board.listing, siblings, category)))
+    settings = _token(program, repr((board, siblings, category)))
     players = view.report(board).players[:]
     listed = {player.id for player in players}
     places = [(player.id, player.place, player.points, names.get(player.id)) for player in players]

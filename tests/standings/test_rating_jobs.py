@@ -11,9 +11,6 @@ import pytest
 from builders import CATEGORY, result
 from filelock import Timeout
 from hypothesis import Phase, given, settings, strategies as st
-from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.queries import race_report
-from racebot.standings.follow_settings import apply_plans, follow_renames
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
 from racebot.bot.status import status
@@ -22,8 +19,11 @@ from racebot.ledger.jobs import Job
 from racebot.ledger.lock import rebuild_lock
 from racebot.ledger.rows import RATED_LATER, Carry
 from racebot.ledger.store import Ledger
+from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.standings import orders, rater, rating_jobs, updater
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.follow_settings import apply_plans, follow_renames
 from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify

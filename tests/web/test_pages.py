@@ -11,7 +11,7 @@ import pytest
 from builders import SECOND, entrant, result
 
 from racebot.chat.commands import Command, CommandNames
-from racebot.ledger.rows import Carry
+from racebot.ledger.rows import START, Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
@@ -408,3 +408,11 @@ def test_a_lone_finisher_gets_each_reason_once(merge: Merge) -> None:
     view = merge([result("a", "ann", dnf="bo")], LeaderboardPlan("thurstone-hurdle"))
     (finishing,) = re.findall(r"finish \+\d+", text(view, "races/orb/a.html"))
     assert finishing
+
+
+def test_a_leaderboard_that_is_rated_again_says_so(ledger: Ledger, merge: Merge) -> None:
+    notice = "is being rated again"
+    assert notice not in text(merge(), f"{BOARD}.html")
+    (board,) = ledger.leaderboards()
+    ledger.jobs.request(board, START, "the settings changed")
+    assert notice in text(merge(), f"{BOARD}.html")

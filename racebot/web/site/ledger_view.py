@@ -96,11 +96,15 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A stored leaderboard with its address and the players it lists."""
+    """A stored leaderboard with its address and the players it lists.
+
+    `is_outdated` is set while it keeps its old ratings, because it is being rated again.
+    """
 
     stored: Leaderboard
     address: BoardAddress
     listing: Listing
+    is_outdated: bool
 
     @property
     def key(self) -> int:
@@ -237,7 +241,7 @@ class LedgerView:
         stored = self.ledger.leaderboards()
         addresses = board_addresses(stored)
         return [
-            Board(board, address, self.publication.listing(board))
+            Board(board, address, self.publication.listing(board), self.ledger.jobs.of(board) is not None)
             for board, address in zip(stored, addresses, strict=True)
         ]
 
