@@ -109,7 +109,7 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, everything: 
         kept = sum(1 + line.paths.count(" ") for line in same.values())
         if len(same) == len(wanted) == len(before):
             return Exported(0, kept, 0)
-        changed = [(each, each.paths()) for each in wanted if each.first not in same]
+        changed = [(each, each.paths) for each in wanted if each.first not in same]
         old = {path for first, line in before.items() if first not in same for path in line.paths.split(" ")}
         new = {path for _, paths in changed for path in paths}
         # List old and new names, but no tokens for files about to change. If this export is interrupted, the

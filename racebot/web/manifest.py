@@ -6,9 +6,8 @@ docs/pages.md lists the data that each page depends on.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -31,20 +30,19 @@ class Group(NamedTuple):
     """Files of an export that depend on the same data. An export compares groups, since files are many.
 
     Attributes:
-        first: path of the first file from the root of the export.
+        paths: paths of the files from the root of the export.
         token: hash of everything that the files and their number depend on.
-        others: returns the paths of the other files. Few groups change, so only their paths are needed.
         log: set for append-only lists of changes, which later exports can extend.
     """
 
-    first: str
+    paths: Sequence[str]
     token: str
-    others: Callable[[], Iterable[str]] = tuple
     log: ChangeLog | None = None
 
-    def paths(self) -> list[str]:
-        """Return the paths of all files of the group."""
-        return [self.first, *self.others()]
+    @property
+    def first(self) -> str:
+        """The file that stands for the group."""
+        return self.paths[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +123,8 @@ def groups(view: LedgerView) -> Iterator[Group]:
 
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
     fixed = (
+        addresses.NOT_FOUND,
+        addresses.NO_JEKYLL,
         addresses.API,
         addresses.API_DATA,
         addresses.FAVICON,
@@ -133,27 +133,24 @@ def groups(view: LedgerView) -> Iterator[Group]:
         addresses.TOUCH_ICON,
     )
     theme = (templating.THEME,) if publication.look.theme else ()
-    others = (*(route.path() for route in fixed), addresses.NO_JEKYLL.path(), *assets, *theme)
-    yield Group(addresses.NOT_FOUND.path(), program, lambda: others)
+    yield Group([*(route.path() for route in fixed), *assets, *theme], program)
     boards = repr([(board.name, board.address) for board in view.boards])
-    yield Group(addresses.COMPARE.path(), _token(program, boards))
+    yield Group([addresses.COMPARE.path()], _token(program, boards))
     for name in view.pictures_shown:
-        yield Group(addresses.PICTURE.path(picture=name), program)
-    fronts = (addresses.ALL_DATA.path(), addresses.FRONT_CARD.path(), addresses.SEARCH_INDEX.path())
-    yield Group(addresses.FRONT.path(), _token(program, repr(names), *everything), lambda: fronts)
+        yield Group([addresses.PICTURE.path(picture=name)], program)
+    fronts = (addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.SEARCH_INDEX)
+    yield Group([route.path() for route in fronts], _token(program, repr(names), *everything))
     yield from board_groups
     for board, tokens in on_boards:
         for player, token in tokens.players.items():
-            yield Group(
-                board.address.player(player),
-                f"{token}-{len(players[player])}",
-                partial(_more_of_player, publication, board, player, tokens.raced[player]),
-            )
+            paths = list(_player_paths(publication, board, player, tokens.raced[player]))
+            yield Group(paths, f"{token}-{len(players[player])}")
     for player, each in players.items():
         token = _token(profiles.get(player, ""), *each)
-        yield Group(addresses.PLAYER.path(player=player), token, partial(_data_of_player, player))
+        yield Group([route.path(player=player) for route in (addresses.PLAYER, addresses.PLAYER_DATA)], token)
+    of_races = (addresses.RACE, addresses.RACE_DATA, *[addresses.RACE_CARD] * publication.export_cards)
     for race, number in races.items():
-        yield Group(addresses.RACE.path(race=race), f"{number:x}", partial(_more_of_race, publication, race))
+        yield Group([route.path(race=race) for route in of_races], f"{number:x}")
 
 
 def _board_tokens(
@@ -196,31 +193,33 @@ def _board_groups(
     view: LedgerView, board: Board, digests: list[RaceDigest], tokens: _BoardTokens
 ) -> Iterator[Group]:
     address = board.address
-    others = (
-        address.races(),
-        address.explained,
-        address.fame,
-        address.data,
-        address.races_data,
-        address.sheet,
-        addresses.BOARD_FEED.path(board=address.stem),
-        addresses.EMBED.path(board=address.stem),
-        addresses.BOARD_CARD.path(board=address.stem),
-    )
-    yield Group(address.page(), tokens.everything, lambda: others)
+    others = [
+        address.of(route)
+        for route in (
+            addresses.EXPLAINED,
+            addresses.FAME,
+            addresses.DATA,
+            addresses.RACES_DATA,
+            addresses.SHEET,
+            addresses.BOARD_FEED,
+            addresses.EMBED,
+            addresses.BOARD_CARD,
+        )
+    ]
+    yield Group([address.page(), address.races(), *others], tokens.everything)
     players = view.report(board).players
     size = addresses.PAGE_SIZE
     for number in range(2, -(-len(players) // size) + 1):
         listed = players[(number - 1) * size : number * size]
         rows = (_row(player) + tokens.players.get(player.id, player.name) for player in listed)
-        yield Group(address.page(number), _token(tokens.settings, str(len(players)), *rows))
+        yield Group([address.page(number)], _token(tokens.settings, str(len(players)), *rows))
     log = ChangeLog(board, tokens.settings, digests)
-    yield Group(address.changes_sheet, log.token(), log=log)
+    yield Group([address.of(addresses.CHANGES_SHEET)], log.token(), log)
     older = older_race_pages(len(digests))
     for number in range(1, older + 1):
         first, last = race_span(len(digests), number)
         values = (str(digest.value) for digest in digests[first - 1 : last])
-        yield Group(address.races(number), _token(tokens.settings, str(older), *values))
+        yield Group([address.races(number)], _token(tokens.settings, str(older), *values))
 
 
 def _row(player: ListedPlayer) -> str:
@@ -229,14 +228,15 @@ def _row(player: ListedPlayer) -> str:
     return repr(facts)
 
 
-def _more_of_player(
+def _player_paths(
     publication: Publication, board: Board, player: str, raced: Sequence[RaceDigest]
 ) -> Iterator[str]:
-    """Yield the files of a player on a leaderboard, except the first page.
+    """Yield the files of a player on a leaderboard.
 
     Only players with many races or opponents have pages of these.
     """
     address = board.address
+    yield address.player(player)
     yield address.player_data(player)
     yield addresses.PLAYER_FEED.path(player=player, board=address.stem)
     yield addresses.BADGE.path(player=player, board=address.stem)
@@ -250,16 +250,6 @@ def _more_of_player(
     if has_opponents_page(opponents):
         for number in range(1, opponent_pages(opponents) + 1):
             yield address.opponents(player, number)
-
-
-def _data_of_player(player: str) -> tuple[str]:
-    return (addresses.PLAYER_DATA.path(player=player),)
-
-
-def _more_of_race(publication: Publication, race: str) -> Iterator[str]:
-    yield addresses.RACE_DATA.path(race=race)
-    if publication.export_cards:
-        yield addresses.RACE_CARD.path(race=race)
 
 
 def _texts(folder: Traversable) -> Iterator[str]:

@@ -10,7 +10,6 @@ from typing import Any
 from racebot.web.api.endpoints import DATA
 from racebot.web.api.feeds import FEEDS
 from racebot.web.html import leaderboard, player, search, templating
-from racebot.web.html.compare import compare, compare_by_query
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
 from racebot.web.html.race import race_page
@@ -143,8 +142,8 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.SEARCH_INDEX: search.index,
     addresses.ASSET: _asset,
     addresses.NO_JEKYLL: _no_jekyll,
-    addresses.COMPARE: compare_by_query,
-    addresses.COMPARED: compare,
+    addresses.COMPARE: player.compare_by_query,
+    addresses.COMPARED: player.compare,
     addresses.RACE: race_page,
     addresses.PLAYER_RACES: player.races,
     addresses.OLDER_PLAYER_RACES: player.races,

@@ -48,7 +48,7 @@ def body(view: LedgerView, path: str, *, served: bool, **query: str) -> bytes | 
 
 @pytest.mark.parametrize("served", [False, True])
 def test_no_document_has_the_name_or_id_of_a_hidden_player(view: LedgerView, served: bool) -> None:
-    paths = [path for group in groups(view) for path in group.paths()]
+    paths = [path for group in groups(view) for path in group.paths]
     assert len(paths) > 80
     if served:
         paths += [f"{BOARD}/changes", "compare/id-ann/id-bo"]
@@ -78,7 +78,7 @@ def test_hidden_players_have_no_pages(view: LedgerView, path: str) -> None:
     hidden, shown = path.format("id-zaphira"), path.format("id-bo")
     assert body(view, shown, served=True) is not None
     assert body(view, hidden, served=True) is None
-    assert hidden not in {path for group in groups(view) for path in group.paths()}
+    assert hidden not in {path for group in groups(view) for path in group.paths}
 
 
 def test_programs_cannot_ask_about_hidden_players(view: LedgerView) -> None:

@@ -90,6 +90,7 @@ def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple
     for player, name in list(zip(PLAYERS, NAMES, strict=True))[: 2 if few else None]:
         fields = {
             "board": board.address.stem,
+            "file": "style.css",
             "player": player,
             "other": PLAYERS[3],
             "race": "orb/a",

@@ -552,7 +552,7 @@ async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
 async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
     states = ["before", "after"]
 
-    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
         shown = states[0]
         states[:] = states[-1:]  # changes as soon as it is read
         return Rendered(Document(shown.encode()), None, shown)
@@ -576,7 +576,7 @@ def stream_request() -> Request:
 async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "STREAMS", 2)
 
-    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
         await asyncio.sleep(0)
         return Rendered(Document(b""), None, "")
 
@@ -591,7 +591,7 @@ async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.Monkey
 
 
 async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:
-    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
         return Rendered(Document(b""), None, "")
 
     async def stamp() -> str:
@@ -613,7 +613,7 @@ async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> 
 
 
 async def test_failed_requests_for_streams_take_no_place() -> None:
-    async def find(match: Match, query: Mapping[str, str], stamp: str) -> None:
+    async def find(match: Match, query: Mapping[str, str]) -> None:
         if query:
             raise BadQueryError("rows: is wrong")
 
@@ -634,7 +634,7 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
 ) -> None:
     looks = 0
 
-    async def find(match: Match, query: Mapping[str, str], stamp: str) -> Rendered:
+    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
         return Rendered(Document(b""), None, "")
 
     async def stamp() -> str:

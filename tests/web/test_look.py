@@ -44,7 +44,7 @@ def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: P
         assert "Ask &lt;us&gt; on Discord" in page
         assert THEME in page
     assert body(view, THEME).encode() == theme
-    assert THEME in {each for group in groups(view) for each in group.paths()}
+    assert THEME in {each for group in groups(view) for each in group.paths}
 
 
 def test_addresses_in_the_footer_are_links(merge: Merge) -> None:
@@ -87,7 +87,7 @@ def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: in
     assert len(white) == 8
     content = Pages(view, served=False).document(path, {})
     assert isinstance(content, Document)
-    assert path in {each for group in groups(view) for each in group.paths()}
+    assert path in {each for group in groups(view) for each in group.paths}
     with Image.open(BytesIO(content.body)) as image:
         assert image.size == (side, side)
         shown = image.convert("RGB")

@@ -22,7 +22,7 @@ from racebot.standings.settle import Settler
 from racebot.web.api import csv_files
 from racebot.web.http import protocol, server as server_module
 from racebot.web.http.cache import Cache, CachedPages, Key, Rendered, cache_key
-from racebot.web.http.server import Found, Renderer, application, configuration
+from racebot.web.http.server import Renderer, application, configuration
 from racebot.web.routes import NO_RACE, Match, Pages
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import Content, Document, Streamed
@@ -380,62 +380,6 @@ def test_slow_page_and_many_cards_do_not_delay_other_pages(
         await renderer.close()
 
     asyncio.run(ask())
-
-
-def test_readers_of_the_same_page_share_one_rendering(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
-    calls = []
-    render = Pages.content
-
-    def counted(self: Pages, match: Match, query: Mapping[str, str]) -> Content:
-        calls.append(match.path)
-        return render(self, match, query)
-
-    monkeypatch.setattr(Pages, "content", counted)
-
-    async def ask() -> None:
-        renderer = Renderer(CachedPages(ledger.path, Publication()))
-        await asyncio.gather(*(renderer.document(at(BOARD[1:]), {}) for _ in range(50)))
-        await renderer.close()
-
-    asyncio.run(ask())
-    assert len(calls) == 1
-
-
-def test_streams_share_no_rendering_that_began_before_the_change(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settler = Settler(ledger, Plans(SIMPLE))
-    settler.merge(RACES, "import")
-    rendered_early, release = threading.Event(), threading.Event()
-    render = Pages.content
-
-    def slow(self: Pages, match: Match, query: Mapping[str, str]) -> Content:
-        content = render(self, match, query)
-        if not rendered_early.is_set():
-            rendered_early.set()
-            assert release.wait(PATIENCE)
-        return content
-
-    monkeypatch.setattr(Pages, "content", slow)
-
-    async def ask() -> Found:
-        renderer = Renderer(CachedPages(ledger.path, Publication()))
-        early = asyncio.create_task(renderer.document(at(BOARD[1:]), {}, await renderer.stamp()))
-        assert await asyncio.to_thread(rendered_early.wait, PATIENCE)
-        settler.merge([result("d", "gus hal", after=250)], "import")
-        late = asyncio.create_task(renderer.document(at(BOARD[1:]), {}, await renderer.stamp()))
-        await asyncio.sleep(0)
-        release.set()
-        await early
-        found = await late
-        await renderer.close()
-        return found
-
-    found = asyncio.run(ask())
-    assert isinstance(found, Rendered) and b"Gus" in found.document.body
 
 
 @asynccontextmanager

@@ -151,7 +151,8 @@ class PageLink:
 def leaderboard_page(request: PageRequest, board: Board, number: int = 1) -> Content:
     """Render one page of a leaderboard. Return None if there is no page with that number."""
     choice = Choice.of(request.query)
-    report = request.view.report(board, choice.moment)
+    at, view = choice.moment, request.view
+    report = view.report(board) if at is None else view.report_at(board, at)
     players = _chosen(report, choice)
     if not choice.default:
         number = page_number(request.query)

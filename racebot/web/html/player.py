@@ -1,4 +1,4 @@
-"""Render a player's pages: on one leaderboard, all races, all opponents, and on all leaderboards."""
+"""Render a player's pages: one leaderboard, races, opponents, all leaderboards, and comparisons."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
 from racebot.queries.races import winners_of
 from racebot.queries.records import upsets
 from racebot.text.format import integer
-from racebot.web.html import templating
-from racebot.web.html.compare import compare
+from racebot.web.html import fragments, templating
 from racebot.web.html.leaderboard import (
     RACES_ON_A_PAGE,
     PageLink,
@@ -37,6 +36,8 @@ from racebot.web.site.request import Content, PageRequest
 LAST_RACES = 25
 """Races on a player's page. A longer list also has separate pages."""
 WON = Markup('<span class="soft">won</span>')
+MEETINGS = 50
+"""Races together that a comparison shows."""
 OPPONENTS_TO_CHOOSE = 300
 """Most opponents in the filter of a player's races."""
 
@@ -257,7 +258,7 @@ def _won_by(
     winners = winners_of(request.view.ledger, board.key, [race.sequence for race in races])
     return {
         race.sequence: Markup(", ").join(
-            WON if winner.id == player else templating.player_link(request, winner, board.address.stem, 30)
+            WON if winner.id == player else fragments.player_link(request, winner, board.address.stem, 30)
             for winner in winners.get(race.sequence, ())
         )
         for race in races
@@ -311,3 +312,32 @@ def _person(request: PageRequest, board: Board, standing: PlayerStanding) -> dic
         "as_of": None if request.served else request.view.report(board).last_race_at,
         "compare_link": partial(compare_link, request, board),
     }
+
+
+def compare(request: PageRequest, player: str, other: str, on: str = "") -> Content:
+    """Render the comparison of two players on a leaderboard, if any. `on` is as for `LedgerView.pair`."""
+    found = request.view.pair(player, other, request.query.get("on", on)) if request.served else None
+    if found is None:
+        return None
+    histories = [request.view.history(found.board, each) for each in (player, other)]
+    names = [shown_name(person.name) for person in found.people]
+    return templating.board_page(
+        request,
+        "compare.html",
+        found.board,
+        people=found.people,
+        comparison=found.comparison,
+        graph=charts.comparison(
+            [[(race.ended_at, race.after) for race in history] for history in histories],
+            f"Ratings of {names[0]} and {names[1]}",
+        ),
+        graph_data=charts.graph_data(request.path, list(zip(names, histories, strict=True))),
+        shown=MEETINGS,
+    )
+
+
+def compare_by_query(request: PageRequest) -> Content:
+    """Render the comparison at an address of an earlier version. In an export, a script redirects it."""
+    if not request.served:
+        return templating.page(request, "compare_files.html", boards=request.view.boards)
+    return compare(request, request.query.get("a", ""), request.query.get("b", ""))

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from racebot.queries.leaderboard import BoardTotals
 from racebot.text.format import counted, integer, signed
@@ -42,15 +41,6 @@ ASSETS = {
     **SERVED_ASSETS,
     **dict.fromkeys(SCRIPTS.values(), SCRIPT_TYPE),
 }
-
-
-class Named(Protocol):
-    """Anything with a player's id and name. A deleted account has no id."""
-
-    @property
-    def id(self) -> str | None: ...
-    @property
-    def name(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +107,10 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
             request.path,
             look=publication.look,
             root=root,
-            face=partial(face, request),
-            player_link=partial(player_link, request),
-            race_link=partial(race_link, request),
-            who=partial(who, request),
+            face=partial(fragments.face, request),
+            player_link=partial(fragments.player_link, request),
+            race_link=partial(fragments.race_link, request),
+            who=partial(fragments.who, request),
             served=request.served,
             share=LinkPreview(
                 publication.url, request.path, request.query, request.served or publication.export_cards
@@ -158,45 +148,14 @@ def board_page(
     )
 
 
-def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
-    """Return a player's picture or initials."""
-    found = request.view.face(player.id, player.name)
-    return fragments.face(found, found.picture and link(request.path, found.picture), kind)
-
-
-def player_link(request: PageRequest, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
-    """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards.
-
-    Hidden players and deleted accounts have no page, so only the name to show is returned.
-    """
-    if player.id is None or player.id in request.view.hidden:
-        return fragments.unlinked(player.name)
-    to = (
-        addresses.PLAYER.path(player=player.id)
-        if stem is None
-        else addresses.PLAYER_ON_BOARD.path(player=player.id, board=stem)
-    )
-    return fragments.player_link(link(request.path, to), player.name, limit)
-
-
-def race_link(request: PageRequest, race: str) -> Markup:
-    """Return a link to a race's page."""
-    return fragments.race_link(link(request.path, addresses.RACE.path(race=race)), race)
-
-
-def who(request: PageRequest, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
-    """Return a player's face and link, and what follows the name."""
-    return fragments.who(face(request, player), player_link(request, player, stem), extra)
-
-
 def _tabs_of(board: Board) -> dict[str, str]:
     """Return the addresses of a leaderboard's tabs, by title."""
     address = board.address
     return {
         "Leaderboard": address.page(),
         "Races": address.races(),
-        "Records": address.fame,
-        "How it works": address.explained,
+        "Records": address.of(addresses.FAME),
+        "How it works": address.of(addresses.EXPLAINED),
     }
 
 

@@ -32,14 +32,14 @@ RETRY = 5000
 """Milliseconds after which a browser connects again."""
 _MEDIA_TYPE = "text/event-stream"
 
-Find = Callable[[Match, Mapping[str, str], str], Awaitable[object]]
+Find = Callable[[Match, Mapping[str, str]], Awaitable[object]]
 
 
 class Events:
     """Streams documents to readers.
 
     Args:
-        find: returns the document at an address with a query, as it is since the change that a stamp names.
+        find: returns the document at an address with a query.
         stamp: returns a text that changes whenever any document may have changed.
         headers: of every response.
         stopping: returns True when the server is about to stop.
@@ -85,7 +85,7 @@ class Events:
 
     async def _opened(self, method: str, match: Match, query: Mapping[str, str]) -> Response | None:
         stamp = await self._current_stamp()  # before the document, so that no change falls between the two
-        first = await self._find(match, query, stamp)
+        first = await self._find(match, query)
         if not isinstance(first, Rendered):
             return None
         headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -106,7 +106,7 @@ class Events:
             await asyncio.sleep(LOOK_EVERY)
             if (current := await self._current_stamp()) != stamp:
                 stamp = current
-                found = await self._again(match, query, stamp)
+                found = await self._again(match, query)
                 if found is not None and found.tag != sent:
                     sent = found.tag
                     yield event(found.document.body)
@@ -115,9 +115,9 @@ class Events:
                 yield b":\n\n"
                 quiet_since = time.monotonic()
 
-    async def _again(self, match: Match, query: Mapping[str, str], stamp: str) -> Rendered | None:
+    async def _again(self, match: Match, query: Mapping[str, str]) -> Rendered | None:
         try:
-            found = await self._find(match, query, stamp)
+            found = await self._find(match, query)
         except (LedgerError, BadQueryError) as error:
             log.warning("%s: %s", match.path, error)
             return None

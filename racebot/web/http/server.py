@@ -26,7 +26,7 @@ from starlette.routing import Route
 from racebot.errors import LedgerError
 from racebot.web.api.types import ProblemDetails
 from racebot.web.html import templating
-from racebot.web.http.cache import CachedPages, Key, Rendered, cache_key, compressed
+from racebot.web.http.cache import CachedPages, Rendered, compressed
 from racebot.web.http.events import Events
 from racebot.web.http.protocol import ImpatientProtocol
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
@@ -75,7 +75,7 @@ Found = Rendered | Streamed | None
 
 
 class Renderer:
-    """Renders documents in threads. Concurrent requests for the same document share one rendering.
+    """Renders documents in threads.
 
     Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
     """
@@ -84,29 +84,16 @@ class Renderer:
         self._library = library
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
         self._card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
-        self._under_way: dict[tuple[Key, str], asyncio.Future[Found]] = {}
 
-    async def document(self, match: Match, query: Mapping[str, str], stamp: str = "") -> Found:
+    async def document(self, match: Match, query: Mapping[str, str]) -> Found:
         """Return the content at an address.
-
-        Args:
-            match: the address.
-            query: the query string's parameters.
-            stamp: the change that the content must show. A rendering is shared by those who ask for the
-                same one, since a rendering for another stamp may have begun before the change.
 
         Raises:
             LedgerError: the ledger cannot be read.
             BadQueryError: the query string is invalid.
         """
-        key = (cache_key(match, query), stamp)
-        if key in self._under_way:
-            return await asyncio.shield(self._under_way[key])
         threads = self._card_thread if match.path.startswith(CARDS) else self._threads
-        work = asyncio.get_running_loop().run_in_executor(threads, self._library.document, match, query)
-        self._under_way[key] = work
-        work.add_done_callback(lambda _: self._under_way.pop(key))
-        return await asyncio.shield(work)
+        return await asyncio.get_running_loop().run_in_executor(threads, self._library.document, match, query)
 
     async def stamp(self) -> str:
         """Return a text that changes whenever a document may have changed.

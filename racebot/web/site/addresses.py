@@ -227,22 +227,18 @@ class BoardAddress:
 
     stem: str
 
+    def of(self, route: Route) -> str:
+        """Return the address of the page of this leaderboard that a route names."""
+        return route.path(board=self.stem)
+
     def page(self, number: int = 1) -> str:
         return BOARD.path(board=self.stem) if number == 1 else BOARD_PAGE.path(board=self.stem, number=number)
-
-    @property
-    def explained(self) -> str:
-        return EXPLAINED.path(board=self.stem)
 
     def races(self, number: int | None = None) -> str:
         """Return the address of page `number` of the older races, or of the newest races if it is None."""
         if number is None:
             return RACES.path(board=self.stem)
         return RACES_PAGE.path(board=self.stem, number=number)
-
-    @property
-    def fame(self) -> str:
-        return FAME.path(board=self.stem)
 
     def player_races(self, player: str, number: int | None = None) -> str:
         """Return the address of a player's older races on page `number`, or of the newest if it is None."""
@@ -272,24 +268,8 @@ class BoardAddress:
         page = self.player(player) if index < OPPONENTS_SHOWN else self.opponents(player, number)
         return page + versus(other)
 
-    @property
-    def data(self) -> str:
-        return DATA.path(board=self.stem)
-
-    @property
-    def races_data(self) -> str:
-        return RACES_DATA.path(board=self.stem)
-
     def player_data(self, player: str) -> str:
         return PLAYER_ON_BOARD_DATA.path(board=self.stem, player=player)
-
-    @property
-    def sheet(self) -> str:
-        return SHEET.path(board=self.stem)
-
-    @property
-    def changes_sheet(self) -> str:
-        return CHANGES_SHEET.path(board=self.stem)
 
 
 def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:

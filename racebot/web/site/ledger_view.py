@@ -6,8 +6,9 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, wraps
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
@@ -34,12 +35,14 @@ from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
 
 FACE_COLORS = 8
 """Number of colors of the circles with initials, as in the style sheet."""
-_REMEMBERED_RIVALS = 300
-"""Most opponents of a player to cache."""
 _REMEMBERED_FACES = 5000
 """Most faces of players to cache."""
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,7 @@ class Publication:
     commands: CommandNames | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Board:
     """A stored leaderboard with its address and the players it lists.
 
@@ -151,6 +154,23 @@ class Pair:
     comparison: Comparison
 
 
+def _remembered(size: int = _REMEMBERED) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Return a decorator that makes each `LedgerView` keep the last results of a method."""
+
+    def decorated(method: Callable[P, T]) -> Callable[P, T]:
+        @wraps(method)
+        def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+            view: Any = args[0]
+            if method not in view.remembered:
+                view.remembered[method] = lru_cache(size)(partial(method, view))
+            found: T = view.remembered[method](*args[1:], **kwargs)
+            return found
+
+        return kept
+
+    return decorated
+
+
 class LedgerView:
     """A snapshot of the ledger. Create a new one when the ledger has changed.
 
@@ -172,14 +192,7 @@ class LedgerView:
         self._live = live
         self._given_pictures = picture_names
         self.publication = publication
-        self._reports: dict[int, OpenLeaderboard] = {}
-        self._categories: dict[str, CategoryFace] = {}
-        self._standing = lru_cache(_REMEMBERED)(self._read_standing)
-        self._race = lru_cache(_REMEMBERED)(self._read_race)
-        self._history = lru_cache(_REMEMBERED)(self._read_history)
-        self._rivals = lru_cache(_REMEMBERED)(self._read_rivals)
-        self._opponents = lru_cache(_REMEMBERED)(partial(opponents_of, ledger))
-        self._face = lru_cache(_REMEMBERED_FACES)(self._read_face)
+        self.remembered: dict[object, Callable[..., Any]] = {}
 
     @cached_property
     def pictures(self) -> dict[str, str]:
@@ -209,23 +222,21 @@ class LedgerView:
         folder = self.publication.pictures
         return None if folder is None else Pictures(folder).read(name)
 
+    @_remembered(_REMEMBERED_FACES)
     def face(self, player: str | None, name: str) -> Face:
         """Return the picture or initials to show beside a player's name."""
-        return self._face(None if player in self.hidden else player, name)
+        seen = None if player in self.hidden else player
+        picture = None if seen is None else self.pictures.get(seen)
+        color = zlib.crc32((seen or "").encode(errors="replace")) % FACE_COLORS
+        return Face(picture and PICTURE.path(picture=picture), initials(name), color)
 
-    def _read_face(self, player: str | None, name: str) -> Face:
-        found = None if player is None else self.pictures.get(player)
-        color = zlib.crc32((player or "").encode(errors="replace")) % FACE_COLORS
-        return Face(found and PICTURE.path(picture=found), initials(name), color)
-
+    @_remembered()
     def category_face(self, slug: str) -> CategoryFace:
         """Return a category's name and picture. Before the site has shown its name, that is the slug."""
-        if slug not in self._categories:
-            profile = self.ledger.profiles.category(slug) or CategoryProfile(slug)
-            name = name_of(profile.image) if profile.image else None
-            picture = PICTURE.path(picture=name) if name in self.picture_names else None
-            self._categories[slug] = CategoryFace(profile.name, picture)
-        return self._categories[slug]
+        profile = self.ledger.profiles.category(slug) or CategoryProfile(slug)
+        name = name_of(profile.image) if profile.image else None
+        picture = PICTURE.path(picture=name) if name in self.picture_names else None
+        return CategoryFace(profile.name, picture)
 
     @cached_property
     def picture_names(self) -> frozenset[str]:
@@ -263,13 +274,17 @@ class LedgerView:
         """Every player with a rating, by id."""
         return {player.id: player for player in rated_players(self.ledger)}
 
-    def report(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
-        """Return a leaderboard with its listed players, as it is now or was at an earlier time."""
-        if at is not None:
-            return self._open(board, at)
-        if board.key not in self._reports:
-            self._reports[board.key] = self._open(board)
-        return self._reports[board.key]
+    @_remembered()
+    def report(self, board: Board) -> OpenLeaderboard:
+        """Return a leaderboard with its listed players."""
+        return self.report_at(board, None)
+
+    def report_at(self, board: Board, at: datetime | None) -> OpenLeaderboard:
+        """Return a leaderboard as it was at an earlier time."""
+        provisional = self.publication.provisional_races
+        return open_leaderboard(
+            self.ledger, board.stored, board.listing, provisional_races=provisional, at=at
+        )
 
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. Much faster than its report."""
@@ -279,9 +294,15 @@ class LedgerView:
         """Return when a leaderboard's races were last rated, None if that is unknown."""
         return self.ledger.updated_at(board.stored)
 
+    @_remembered()
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
-        return None if player in self.hidden else self._standing(board.key, player)
+        if player in self.hidden:
+            return None
+        provisional = self.publication.provisional_races
+        return player_standing(
+            self.ledger, board.stored, board.listing, player, provisional_races=provisional
+        )
 
     def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
         """Return a player's standing on each of their leaderboards, the most recently raced first."""
@@ -292,24 +313,31 @@ class LedgerView:
         ]
         return sorted(found, key=lambda pair: pair[1].last_race_at, reverse=True)
 
+    @_remembered()
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
         """Return all rated races of a player on a leaderboard, oldest first."""
-        return self._history(board.key, player)
+        return played_races(self.ledger, board.key, player)[::-1]
 
+    @_remembered()
     def opponents(self, board: Board, player: str) -> Sequence[OpponentRecord]:
         """Return a player's opponents on a leaderboard, the most frequent first."""
-        return self._opponents(board.key, player)
+        return opponents_of(self.ledger, board.key, player)
 
+    @_remembered()
     def rivals(self, board: Board, player: str, first: int = 0, last: int | None = None) -> list[Rival]:
         """Return a player's opponents from `first` up to `last` with predictions, the most frequent first."""
-        records = self.opponents(board, player)
-        if len(records) <= _REMEMBERED_RIVALS:
-            return self._rivals(board.key, player)[first:last]
-        return rivals(self.ledger, board.stored, player, records[first:last])
+        return rivals(self.ledger, board.stored, player, self.opponents(board, player)[first:last])
 
+    @_remembered()
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
-        return self._race(name)
+        try:
+            boards = [board.stored for board in self.boards]
+            report = race_report(self.ledger, name, boards=boards, mask=True)
+        except NoSuchEntryError:
+            return None
+        # The ledger also finds a race by its slug alone, which is not the race's address.
+        return report if report.leaderboards and report.race == name else None
 
     def pair(self, player: str, other: str, on: str = "") -> Pair | None:
         """Compare two players on the leaderboard at `on`, or on the one where both raced last."""
@@ -333,38 +361,3 @@ class LedgerView:
     def provisional(self, races: int) -> bool:
         """Return True if a rating after this many races is provisional."""
         return races < self.publication.provisional_races
-
-    def _open(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
-        return open_leaderboard(
-            self.ledger,
-            board.stored,
-            board.listing,
-            provisional_races=self.publication.provisional_races,
-            at=at,
-        )
-
-    def _read_rivals(self, key: int, player: str) -> list[Rival]:
-        board = next(board for board in self.boards if board.key == key)
-        return rivals(self.ledger, board.stored, player, self.opponents(board, player))
-
-    def _read_history(self, key: int, player: str) -> list[PlayedRace]:
-        return played_races(self.ledger, key, player)[::-1]
-
-    def _read_standing(self, key: int, player: str) -> PlayerStanding | None:
-        board = next(board for board in self.boards if board.key == key)
-        return player_standing(
-            self.ledger,
-            board.stored,
-            board.listing,
-            player,
-            provisional_races=self.publication.provisional_races,
-        )
-
-    def _read_race(self, name: str) -> RaceReport | None:
-        try:
-            boards = [board.stored for board in self.boards]
-            report = race_report(self.ledger, name, boards=boards, mask=True)
-        except NoSuchEntryError:
-            return None
-        # The ledger also finds a race by its slug alone, which is not the race's address.
-        return report if report.leaderboards and report.race == name else None
