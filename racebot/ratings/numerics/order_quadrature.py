@@ -76,44 +76,41 @@ def order_moments(
     low, step, points = grid(means, scales, last)
     # Each group's first entrant, and its first row: one for each subset, by the bits of its members. The last
     # row, for the whole group, is the next group's first.
-    starts, rows = [0], [0]
+    starts, rows = np.zeros(n + 1, dtype=np.intp), np.zeros(n + 1, dtype=np.intp)
+    groups = 0
     for i in range(1, n + 1):
         if i == n or places[i] != places[i - 1]:
-            size = i - starts[-1]
-            starts.append(i)
+            size = i - starts[groups]
             if size > MOST_TIED:
                 return first, second, pulls, False
-            rows.append(rows[-1] + (1 << size) - 1)
+            groups += 1
+            starts[groups] = i
+            rows[groups] = rows[groups - 1] + (1 << size) - 1
     if points == 0:
         return first, second, pulls, False
-    value = np.empty((n, points))
+    # From above, grid and groups are mirrored.
+    value, mirrored = np.empty((n, points)), np.empty((n, points))
     for i in range(n):
         fill_density(value[i], (low - means[i]) / scales[i], step / scales[i])
+        mirror(value[i], mirrored[i])
     hazard = np.empty((m, points))
     rise = np.zeros(points + 2 * _MARGIN)
-    below, above = np.empty((rows[-1] + 1, points)), np.empty((rows[-1] + 1, points))
-    below[0] = 1.0
+    count = rows[groups]
+    below, above = np.empty((count + 1, points)), np.empty((count + 1, points))
+    below[0] = above[0] = 1.0
     for j in range(m):
         pass_last(below[0], hazard[j], low - last[j], step, weights[j])
-    groups = len(starts) - 1
-    for g in range(groups):
-        alone = g == groups - 1 and starts[g + 1] - starts[g] == 1
-        if not alone and not pass_group(
-            value[starts[g] : starts[g + 1]], below[rows[g] : rows[g + 1] + 1], rise
+    for turn in range(groups):
+        g, h = turn, groups - 1 - turn
+        if h == 0 and starts[1] == 1 and starts[g] == n - 1:
+            break  # only those who share the first or the last place need the last turn
+        if not (
+            pass_group(value[starts[g] : starts[g + 1]], below[rows[g] : rows[g + 1] + 1], rise)
+            and pass_group(
+                mirrored[starts[h] : starts[h + 1]], above[count - rows[h + 1] : count - rows[h] + 1], rise
+            )
         ):
             return first, second, pulls, False
-    # From above, grid and groups are mirrored.
-    mirrored = value[:, ::-1].copy()
-    row = 0
-    tops = [0 for _ in range(groups)]
-    above[0] = 1.0
-    for g in range(groups - 1, -1, -1):
-        tops[g] = row
-        stop = row + rows[g + 1] - rows[g]
-        alone = g == 0 and starts[1] == 1
-        if not alone and not pass_group(mirrored[starts[g] : starts[g + 1]], above[row : stop + 1], rise):
-            return first, second, pulls, False
-        row = stop
     other, pulled = np.empty(points), np.zeros(m)
     order = 0.0
     for g in range(groups):
@@ -124,7 +121,7 @@ def order_moments(
             for members in range(rest + 1):
                 if members & rest != members:
                     continue
-                mirror(above[tops[g] + (rest ^ members)], other)
+                mirror(above[count - rows[g + 1] + (rest ^ members)], other)
                 a, b, c = sums(value[i], below[rows[g] + members], other)
                 total, linear, square = total + a, linear + b, square + c
                 if g == 0 and members == 0:
@@ -150,19 +147,25 @@ def pass_group(value: FloatArray, level: FloatArray, rise: FloatArray) -> bool:
         rise: workspace, shape [points + 8], with zeros at its first and last four entries.
     """
     for members in range(1, len(level)):
-        rise[_MARGIN:-_MARGIN] = 0.0
+        added = 0
         for k in range(len(value)):
             if members >> k & 1:
-                add_product(value[k], level[members ^ (1 << k)], rise)
+                add_product(value[k], level[members ^ (1 << k)], rise, added > 0)
+                added += 1
         # Rescale the whole group only, since sums compare its subsets.
         if not integrate(rise, level[members], members == len(level) - 1):
             return False
     return True
 
 
-def add_product(value: FloatArray, level: FloatArray, rise: FloatArray) -> None:
-    for k in range(len(value)):
-        rise[k + _MARGIN] += value[k] * level[k]
+def add_product(value: FloatArray, level: FloatArray, rise: FloatArray, added: bool) -> None:
+    """Add value·level to `rise` if `added` is set, otherwise replace `rise` by it."""
+    if added:
+        for k in range(len(value)):
+            rise[k + _MARGIN] += value[k] * level[k]
+    else:
+        for k in range(len(value)):
+            rise[k + _MARGIN] = value[k] * level[k]
 
 
 def grid(means: Sequence[float], scales: Sequence[float], last: Sequence[float]) -> tuple[float, float, int]:
