@@ -28,7 +28,8 @@ from pathlib import Path
 from support import CATEGORY, GOAL, environment, peak_mib, people, race
 
 from racebot.bot.heartbeat import last_seen, utc_now
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room.case import Settle
+from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
@@ -122,19 +123,24 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
             timed(partial(apply_plans, Settler(ledger, plans())), 5),
         )
         settler = Settler(ledger, plans())
-        lifecycle = Lifecycle(settler, utc_now)
+        work = LedgerWork(settler, utc_now)
         (board,) = ledger.leaderboards()
         next_race = ledger.rated_count(board)
         results = [world.result(next_race + number) for number in range(SETTLED)]
         waiting = iter(results)
         yield (
             "settling a race of 20, commit included",
-            timed(lambda: lifecycle.recorded(next(waiting), in_room=True), SETTLED),
+            timed(lambda: _settle(work, next(waiting)), SETTLED),
         )
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         yield from _chat(settler, board, coming, world)
         yield from _reports(ledger, board, world, results[-1].name)
+
+
+def _settle(work: LedgerWork, result: RaceResult) -> None:
+    case = work.load(result.name, watched=True)
+    work.carry_out(case, case.row, [Settle(result)])
 
 
 def _chat(

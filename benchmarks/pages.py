@@ -29,6 +29,7 @@ import httpx
 import numpy as np
 from support import CATEGORY, GOAL, people, race
 
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.queries.races import latest_races
 from racebot.races.result import RaceResult
@@ -75,8 +76,8 @@ def settle(database: Path, races: Iterator[RaceResult]) -> None:
 def changed(database: Path) -> None:
     """Change the ledger without changing any page."""
     with Ledger.open(database) as ledger, ledger.transaction():
-        ledger.pending.join(f"{CATEGORY}/unfinished", CATEGORY)
-        ledger.pending.leave(f"{CATEGORY}/unfinished")
+        ledger.cases.save(CaseRow(f"{CATEGORY}/unfinished", CATEGORY))
+        ledger.cases.remove(f"{CATEGORY}/unfinished")
 
 
 async def request(database: Path, paths: Sequence[str]) -> None:

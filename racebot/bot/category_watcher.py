@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.command_handler import CommandHandler
-from racebot.bot.links import board_page, comparison_page
-from racebot.bot.race_lifecycle import Lifecycle
-from racebot.bot.room_watcher import STAY_AFTER_FINISH, STAY_AFTER_OVER, RoomWatch
+from racebot.bot.links import board_page, comparison_page, race_page, rating_buttons
+from racebot.bot.room import case as cases
+from racebot.bot.room.announcements import Style
+from racebot.bot.room.answers import CommandHandler
+from racebot.bot.room.case import STAY_AFTER_FINISH, STAY_AFTER_OVER, step
+from racebot.bot.room.connection import RoomWatch
+from racebot.bot.room.inbox import RoomContext
+from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
 from racebot.chat.rate_limit import Limiter
-from racebot.errors import CredentialsError, NotFoundError, SiteError
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger.profiles import CategoryProfile
 from racebot.ledger.thread import RunOnLedger
 from racebot.racetime.client import Credentials, Site
@@ -25,6 +28,7 @@ from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.follow_settings import follow_renames
+from racebot.standings.settle import Settler
 from racebot.telemetry import metrics
 from racebot.telemetry.logs import about
 from racebot.telemetry.troubles import Troubles
@@ -43,7 +47,7 @@ class CategoryWorker:
         settings: CategorySettings,
         *,
         site: Site,
-        lifecycle: Lifecycle,
+        settler: Settler,
         call: RunOnLedger,
         clock: Callable[[], datetime],
         common: Settings,
@@ -55,22 +59,19 @@ class CategoryWorker:
         self.slug = settings.slug
         self._site = site
         self._tokens = TokenSource(site, Credentials(settings.client_id, settings.client_secret))
-        self._lifecycle = lifecycle
+        self._settler = settler
         self._goals: Collection[str] = ()
+        self._followed: set[str] = set()
+        """Goals that are not in `_goals`, for which the list of past races has been read."""
+        self._following = asyncio.Lock()
         self._profile: CategoryProfile | None = None
-        self._ledger = lifecycle.settler.ledger
+        self._ledger = settler.ledger
         self._call = call
         self._clock = clock
-        self._common = common
-        answers = _answers(common, lifecycle)
-        self._command_handler = _command_handler(common, lifecycle, answers)
-        self._greet = (
-            partial(lifecycle.greet, compose=answers.greeting) if common.announce and common.greet else None
-        )
         self._failed = failed
         self._troubles = troubles
         self._alive = alive
-        self._on_race = on_race
+        self._context = _context(self, common, site, self._tokens, settler, call, clock, troubles, on_race)
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """The task of each watch."""
@@ -106,8 +107,8 @@ class CategoryWorker:
 
     async def rooms(self) -> None:
         """Watch rooms that are open, ended recently, or have messages to deliver."""
-        waiting = await self._call(self._ledger.pending.all, self.slug)
-        metrics.PENDING.labels(self.slug).set(sum(not pending.over for pending in waiting))
+        polled = await self._call(self._ledger.cases.polled, self.slug)
+        metrics.PENDING.labels(self.slug).set(sum(not row.over for row in polled))
         metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
         token = await self._tokens.get()
         try:
@@ -116,23 +117,26 @@ class CategoryWorker:
             # The site accepted the bot at the start, so a front proxy refuses or the token was revoked.
             self._tokens.refuse(token)
             raise SiteError(str(error)) from None
-        self._goals = category.goals
+        known, self._goals = self._goals, category.goals
         await self._store_profile(category)
+        if known and set(known) != set(category.goals):
+            self._followed.clear()
+            await self.past_races()  # a goal may have been renamed
         for room in category.rooms:
-            if self._lifecycle.settler.plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
+            if self._settler.plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
                 self._watch(room.name)
-        now = self._clock()
+        now = self._site.clock()
         missing = set()
-        for pending in await self._call(self._ledger.pending.all, self.slug):
-            stay = STAY_AFTER_OVER if pending.over else STAY_AFTER_FINISH
-            if pending.misses and pending.next_look > now:
-                missing.add(pending.race)
-            elif now - pending.ended_at < stay:
-                self._watch(pending.race)
-        for kept in (self._ledger.pending.joined, self._ledger.outbox.rooms):
-            for name in await self._call(kept, self.slug):
-                if name not in missing:
-                    self._watch(name)
+        for row in polled:
+            stay = STAY_AFTER_OVER if row.over else STAY_AFTER_FINISH
+            if row.misses and row.next_look is not None and row.next_look > now:
+                missing.add(row.race)
+            elif row.ended_at is not None and now - row.ended_at < stay:
+                self._watch(row.race)
+        unfinished = [row.race for row in await self._call(self._ledger.cases.unfinished, self.slug)]
+        for name in [*unfinished, *await self._call(self._ledger.outbox.rooms, self.slug)]:
+            if name not in missing:
+                self._watch(name)
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)
@@ -146,13 +150,13 @@ class CategoryWorker:
 
     async def pending(self) -> None:
         """Read the pending races whose next look is due."""
-        for pending in await self._call(self._ledger.pending.due, self.slug, self._clock()):
-            with about(pending.race):
-                await self._look_at(pending.race)
+        for row in await self._call(self._ledger.cases.due, self.slug, self._site.clock()):
+            with about(row.race):
+                await self._look_at(row.race)
 
     async def past_races(self) -> None:
         """Read the list of past races far enough back to see late recordings, oldest settled first."""
-        oldest = self._clock() - LOOK_BACK
+        oldest = self._site.clock() - LOOK_BACK
         seen = {}
         async for _, listed in self._site.past_race_pages(self.slug):
             seen.update({race.name: race for race in listed.races})
@@ -164,7 +168,7 @@ class CategoryWorker:
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
             with about(race.name):
-                await self._take_in(race)
+                await self._on_listed(race)
 
     async def all_past_races(self) -> None:
         """Read the whole list of past races, and forget players whose accounts have been deleted."""
@@ -194,65 +198,84 @@ class CategoryWorker:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def follow_goal(self, goal: str) -> None:
+        """Learn whether a goal that is new is an old one that the site renamed.
+
+        Raises:
+            SiteError: the site cannot say at the moment.
+        """
+        if not self._goals or goal in self._goals or goal in self._followed:
+            return
+        async with self._following:
+            if goal in self._followed:
+                return
+            try:
+                await self.past_races()
+            except PayloadError as error:
+                raise SiteError(str(error)) from error
+            self._followed.add(goal)
+
     async def _follow_renames(self, races: Iterable[Race]) -> None:
         """Keep the leaderboards of goals that the site renamed."""
         shown = [race.result for race in races if race.result is not None and self._is_ours(race.name)]
         if self._goals:
-            await self._call(follow_renames, self._lifecycle.settler, shown, self._goals)
+            await self._call(follow_renames, self._settler, shown, self._goals)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
         shown = [race.result for race in races if race.result is not None and not race.result.hidden]
-        forget = partial(orders.forget_deleted, self._lifecycle.settler, shown, self._clock())
+        forget = partial(orders.forget_deleted, self._settler, shown, self._clock())
         for account in await self._call(forget):
             log.info("player %s: the account was deleted on the site; the name is erased", account)
 
     async def _look_at(self, name: str) -> None:
-        """Read a pending race over HTTP, and pass it to its room if that is watched."""
-        source = f"{name} pending"
+        """Read a polled race over HTTP."""
+        source = f"{name} poll"
+        events: list[cases.Event] = []
         try:
-            asked_at = time.monotonic()
-            race = await self._site.race(name)
-            if watched := self._watches.get(name):
-                await watched.on_read(race, asked_at)
-            else:
-                await self._observe(race)
-                if race.status == "in_progress":
-                    self._watch(name)
+            race, sent_at = await self._site.timed_race(name)
+            if not race.custom_goal:
+                await self.follow_goal(race.goal)
+            events = [cases.Read(race, sent_at), cases.Looked()]
+            if race.status == "in_progress":
+                self._watch(name)
         except NotFoundError:
-            await self._call(self._lifecycle.vanished, name)
-            self._troubles.over(source)
-            return
+            events = [cases.Missing()]
         except Exception as error:
             self._failed(source, error)
+            events = [cases.Looked()]
         else:
             self._troubles.over(source)
-        await self._call(self._lifecycle.looked_at, name)
+        await self._follow_race(name, *events)
 
-    async def _take_in(self, race: Race) -> None:
-        """Process a race from the list of past races."""
-        source = f"{race.name} listed"
+    async def _on_listed(self, race: Race) -> None:
+        """Follow a race in the list of past races."""
+        if self._is_ours(race.name):
+            await self._follow_race(race.name, cases.Listed(race))
+        else:
+            problem = f"{race.name}: listed in category {self.slug}"
+            self._troubles.failed(f"{race.name} listed", problem, "ignored")
+
+    async def _follow_race(self, name: str, *events: cases.Event) -> None:
+        """Hand events to the race's room, or step through them here if its room is not watched."""
+        if watched := self._watches.get(name):
+            watched.put(*events)
+            return
         try:
-            if not self._is_ours(race.name):
-                self._troubles.failed(source, f"{race.name}: listed in category {self.slug}", "ignored")
-                return
-            if watched := self._watches.get(race.name):
-                await watched.on_listing(race)
-            else:
-                await self._observe(race)
+            work = self._context.work
+            case = await self._call(work.load, name, watched=False)
+            stored = case.row
+            effects: list[cases.Effect] = []
+            for event in events:
+                case, found = step(case, event, self._context.now())
+                effects += found
+            if (effects or case.row != stored) and await self._call(work.carry_out, case, stored, effects):
+                self._watch(name)
+            if case.shown is not None:
+                self._context.on_race(case.shown)
         except Exception as error:
-            self._failed(source, error)
+            self._failed(f"{name} race", error)
         else:
-            self._troubles.over(source)
-
-    async def _observe(self, race: Race) -> None:
-        """Process a race whose room is not watched, and join the room if its announcement is outdated."""
-        await self._call(self._lifecycle.observe, race)
-        self._on_race(race)
-        result = race.result
-        if result is None or race.recorded or race.over:
-            return
-        if await self._call(self._lifecycle.needs_room, result):
-            self._watch(race.name)
+            self._troubles.over(f"{name} race")
 
     def _is_ours(self, name: str) -> bool:
         return name.startswith(f"{self.slug}/")
@@ -261,21 +284,7 @@ class CategoryWorker:
         if name in self._watches:
             self._watches[name].nudge()
             return
-        self._watches[name] = watch = RoomWatch(
-            name,
-            site=self._site,
-            tokens=self._tokens,
-            lifecycle=self._lifecycle,
-            call=self._call,
-            clock=self._clock,
-            quiet=self._common.quiet_seconds,
-            info=self._common.info_block,
-            texts=self._common.texts,
-            commands=self._command_handler,
-            greet=self._greet,
-            on_race=self._on_race,
-            troubles=self._troubles,
-        )
+        self._watches[name] = watch = RoomWatch(name, self._context)
         self._tasks[name] = task = asyncio.create_task(watch.run(), name=f"room {name}")
         task.add_done_callback(partial(self._left, name))
 
@@ -285,21 +294,40 @@ class CategoryWorker:
             self._failed(name, error)
 
 
-def _answers(settings: Settings, lifecycle: Lifecycle) -> Answers:
-    ledger = lifecycle.settler.ledger
+def _context(
+    category: CategoryWorker,
+    settings: Settings,
+    site: Site,
+    tokens: TokenSource,
+    settler: Settler,
+    call: RunOnLedger,
+    clock: Callable[[], datetime],
+    troubles: Troubles,
+    on_race: Callable[[Race], object],
+) -> RoomContext:
+    """Return what the rooms of a category share."""
+    ledger, texts = settler.ledger, settings.texts
     links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
-    return Answers(lifecycle.settler, settings.texts, settings.named_commands(), settings.listing, links)
-
-
-def _command_handler(settings: Settings, lifecycle: Lifecycle, answers: Answers) -> CommandHandler | None:
-    if not (settings.announce and settings.commands):
-        return None
-    limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
-    return CommandHandler(
-        lifecycle,
-        answers,
-        settings.texts,
-        settings.named_commands(),
-        limiter,
-        private=settings.private_answers,
+    answers = Answers(settler, texts, settings.named_commands(), settings.listing, links)
+    work = LedgerWork(
+        settler,
+        clock,
+        quiet=settings.quiet_seconds,
+        announce=settings.announce,
+        style=Style(
+            texts,
+            partial(rating_buttons, settings, ledger),
+            settings.listing,
+            partial(race_page, settings),
+            settings.pin,
+        ),
+        greeting=answers.greeting if settings.announce and settings.greet else None,
+    )
+    commands = None
+    if settings.announce and settings.commands:
+        limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
+        names, private = settings.named_commands(), settings.private_answers
+        commands = CommandHandler(work, answers, texts, names, limiter, private=private)
+    return RoomContext(
+        site, tokens, work, call, settings, troubles, commands, on_race, follow_goal=category.follow_goal
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from racebot.bot import heartbeat
 from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
+from racebot.ledger.outbox import Delivery, chat_messages
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
@@ -164,14 +165,12 @@ def status(
             )
             for board in boards
         ],
-        rooms=[race for slug in slugs for race in ledger.pending.joined(slug)],
+        rooms=[row.race for slug in slugs for row in ledger.cases.unfinished(slug)],
         pending=[
-            WaitingRace(
-                pending.race, pending.ended_at, pending.announced_key is not None, pending.corrections
-            )
+            _waiting_race(ledger, row.race, row.ended_at)
             for slug in slugs
-            for pending in ledger.pending.all(slug)
-            if not pending.over
+            for row in ledger.cases.polled(slug)
+            if not row.over and row.ended_at is not None
         ],
         outbox=[
             WaitingMessage(
@@ -196,6 +195,15 @@ def status(
             for job in ledger.jobs.all()
         ],
     )
+
+
+def _waiting_race(ledger: Ledger, race: str, ended_at: datetime) -> WaitingRace:
+    queued = [
+        body.correction
+        for row, body in chat_messages(ledger.outbox.of(race))
+        if row.state is not Delivery.DROPPED and body.result is not None
+    ]
+    return WaitingRace(race, ended_at, bool(queued), max(queued, default=0))
 
 
 def _files(database: Path) -> list[Path]:

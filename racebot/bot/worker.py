@@ -16,11 +16,9 @@ from racebot.bot.category_watcher import CategoryWorker
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.job_starter import JobStarter
-from racebot.bot.links import race_page, rating_buttons
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.site_exporter import SiteExporter
 from racebot.bot.startup import check_until_clear
 from racebot.ledger import backup
@@ -94,7 +92,10 @@ class Worker:
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 async with Site(
-                    settings.site, interval=settings.request_interval, troubles=self._troubles
+                    settings.site,
+                    interval=settings.request_interval,
+                    troubles=self._troubles,
+                    clock=self._clock,
                 ) as site:
                     categories = [
                         self._category(each, site, settler, live) for each in settings.required_categories()
@@ -127,24 +128,13 @@ class Worker:
     def _category(
         self, category: CategorySettings, site: Site, settler: Settler, live: LiveWriter
     ) -> CategoryWorker:
-        settings = self._settings
-        lifecycle = Lifecycle(
-            settler,
-            self._clock,
-            announce=settings.announce,
-            texts=settings.texts,
-            buttons=partial(rating_buttons, settings, settler.ledger),
-            listing=settings.listing,
-            race_page=partial(race_page, settings),
-            pin=settings.pin,
-        )
         return CategoryWorker(
             category,
             site=site,
-            lifecycle=lifecycle,
+            settler=settler,
             call=self._call,
             clock=self._clock,
-            common=settings,
+            common=self._settings,
             failed=self._failed,
             troubles=self._troubles,
             alive=self._health.category_seen,

@@ -232,7 +232,12 @@ def _edits(rated: Sequence[RatedRace], edits: Sequence[Edit], texts: Texts) -> s
         EntrantStatus.DONE.value: texts.edit_done,
     }
     names = chat_names(rated[0].result.entrants, texts)
-    known = [each for each in edits if each.player in names and each.edit in templates]
-    if not known or len(edits) > MOST_EDITS or len(known) < len(edits):
-        return texts.edit_other
-    return ", ".join(templates[each.edit].format(name=names[each.player]) for each in known)
+    phrases: list[str] = []
+    for each in edits:
+        if each.edit == "deleted":
+            phrases.append(texts.edit_deleted)  # nobody is named whose account is gone
+        elif each.player in names and each.edit in templates:
+            phrases.append(templates[each.edit].format(name=names[each.player]))
+        else:
+            return texts.edit_other
+    return ", ".join(phrases) if 0 < len(phrases) <= MOST_EDITS else texts.edit_other

@@ -42,6 +42,7 @@ class Texts(BaseModel):
     edit_dq: str = _text("{name} disqualified", "one edit in `correction`", "name")
     edit_dnf: str = _text("{name} set to DNF", "one edit in `correction`", "name")
     edit_done: str = _text("{name} set to finished", "one edit in `correction`", "name")
+    edit_deleted: str = _text("an account was deleted", "one edit in `correction`")
     edit_other: str = _text("result changed", "an edit of no single entrant, or more than two edits")
     player: str = _text(
         "{place} {name} {after} ({change}{new}{move})",

@@ -39,7 +39,10 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit of one entrant's result: `edit` is the new status, or `time` if only the time changed."""
+    """An edit of one entrant's result.
+
+    `edit` is the new status, `time` if only the time changed, or `deleted` if the account is gone.
+    """
 
     player: str
     edit: str
@@ -56,6 +59,7 @@ class ChatBody:
         correction: 0 for a first announcement, otherwise the number of the correction.
         edits: the edits behind a correction.
         entries: on the last message of an announcement, each entrant's entry by user id, by leaderboard.
+        told: on the same message, the status and finish time that it was made from, by user id.
         buttons: the buttons below it, in the site's format, by label.
         pin: whether to pin it.
         greets: whether it is the greeting before the start.
@@ -68,6 +72,7 @@ class ChatBody:
     correction: int = 0
     edits: tuple[Edit, ...] = ()
     entries: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    told: Mapping[str, tuple[str, int | None]] = field(default_factory=dict)
     buttons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     pin: bool = False
     greets: bool = False
@@ -185,7 +190,7 @@ class Outbox:
             row.id,
         )
 
-    def take(self, row: OutboxRow, now: datetime) -> bool:
+    def mark_sent(self, row: OutboxRow, now: datetime) -> bool:
         """Mark a message as sent, just before sending it. Return False if it was dropped in the meantime."""
         changed = self._connection.write(
             "UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ?"
@@ -218,7 +223,7 @@ class Outbox:
         """
         return self._connection.write(
             "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
-            " AND race NOT IN (SELECT race FROM pending)",
+            " AND race NOT IN (SELECT race FROM cases WHERE next_look NOT NULL)",
             exact_time(before),
         )
 

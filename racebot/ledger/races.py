@@ -48,9 +48,7 @@ class Races(Connection):
             names = ", ".join(as_text(row["name"]) for row in rows)
             if rows:
                 raise NoSuchEntryError(f"{name!r} could be any of: {names}")
-            if self.value(
-                "SELECT 1 FROM pending WHERE race = ?1 UNION SELECT 1 FROM joined WHERE race = ?1", name
-            ):
+            if self.value("SELECT 1 FROM cases WHERE race = ?", name):
                 raise NoSuchEntryError(f"{name} is not recorded on the site, so it changes no ratings yet")
             raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
         return race_of(rows[0])

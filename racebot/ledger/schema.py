@@ -304,6 +304,41 @@ def m019_jobs(db: Database) -> None:
     )
 
 
+def m020_cases(db: Database) -> None:
+    """One row for each race that the bot follows, in place of four tables."""
+    run(
+        db,
+        """
+        CREATE TABLE cases (
+            race TEXT PRIMARY KEY,
+            category TEXT NOT NULL,
+            ended_at TEXT,
+            next_look TEXT,
+            misses INTEGER NOT NULL DEFAULT 0,
+            over INTEGER NOT NULL DEFAULT 0,
+            quiet INTEGER NOT NULL DEFAULT 0,
+            ordered_at TEXT,
+            unrecorded_since TEXT
+        ) WITHOUT ROWID
+        """,
+        """
+        INSERT INTO cases (race, category, ended_at, next_look, misses, over)
+        SELECT race, category, ended_at, next_look, misses, over FROM pending
+        """,
+        "INSERT OR IGNORE INTO cases (race, category) SELECT race, category FROM joined",
+        """
+        INSERT OR IGNORE INTO cases (race, category, ended_at)
+        SELECT race, substr(race, 1, instr(race, '/') - 1), first_seen FROM unrecorded
+        """,
+        """
+        UPDATE cases SET unrecorded_since = (SELECT first_seen FROM unrecorded WHERE race = cases.race)
+        """,
+        "UPDATE cases SET quiet = 1 WHERE race IN (SELECT race FROM quiet)",
+        *(f"DROP TABLE {table}" for table in ("pending", "joined", "unrecorded", "quiet")),
+        "CREATE INDEX cases_by_next_look ON cases (category, next_look)",
+    )
+
+
 _STEPS = (
     m001_ledger,
     m002_work,
@@ -324,6 +359,7 @@ _STEPS = (
     m017_spaces,
     m018_wide_races,
     m019_jobs,
+    m020_cases,
 )
 
 NAMES = tuple(step.__name__ for step in _STEPS)

@@ -13,12 +13,12 @@ from typing import Self
 from sqlite_utils.db import Database
 
 from racebot.ledger.backfills import Backfills
+from racebot.ledger.cases import Cases
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.jobs import Jobs
 from racebot.ledger.leaderboards import Leaderboards
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
-from racebot.ledger.pending_races import Pending
 from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.races import Races
@@ -54,7 +54,7 @@ class Ledger(Leaderboards, Races, Standings, Shadows):
 
     def __init__(self, db: Database, path: Path) -> None:
         super().__init__(db, path)
-        self.pending = Pending(self)
+        self.cases = Cases(self)
         self.outbox = Outbox(self)
         self.backfills = Backfills(self)
         self.players = Players(self)

@@ -15,6 +15,7 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
 from typing import Any, Self
@@ -24,7 +25,8 @@ from pydantic import SecretStr
 
 from racebot import __version__
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
-from racebot.racetime.gate import Gate
+from racebot.racetime.documents import time_or_none
+from racebot.racetime.gate import Gate, SiteClock
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 from racebot.telemetry.troubles import Troubles
 from racebot.text.parse import read_json
@@ -70,6 +72,7 @@ class Site:
         interval: minimum seconds between the starts of two requests. Requests never overlap.
         attempts: number of attempts before a request's error is raised.
         troubles: logs failed attempts; by default, those of this client alone.
+        clock: returns the current time, with its offset, until the site shows its own.
         transport: replaces the network in tests.
         sleep: replaces all pauses in tests.
 
@@ -86,11 +89,13 @@ class Site:
         interval: float = 1.0,
         attempts: int = 5,
         troubles: Troubles | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.url = url.rstrip("/")
         self.gate = Gate()
+        self.clock = SiteClock(clock)
         self._interval = interval
         self._attempts = attempts
         self._troubles = troubles or Troubles()
@@ -161,10 +166,15 @@ class Site:
 
     async def race(self, name: str) -> Race:
         """Fetch a race by its name, `category/slug`."""
-        race = parse_race(await self._request("GET", f"/{name}/data"))
+        return (await self.timed_race(name))[0]
+
+    async def timed_race(self, name: str) -> tuple[Race, float]:
+        """Fetch a race. Return it with the time when the request was sent, in monotonic seconds."""
+        document, sent_at = await self._timed_request("GET", f"/{name}/data")
+        race = parse_race(document)
         if race.name != name:
             raise PayloadError(f"{self.url}/{name}/data holds another race, {race.name}")
-        return race
+        return race, sent_at
 
     async def past_races(self, category: str, page: int) -> RacePage:
         """Fetch one page of finished races with their entrants, newest first."""
@@ -188,7 +198,13 @@ class Site:
                 return
         log.warning("%s: stopped reading past races after %d pages", category, MOST_PAGES)
 
-    async def _request(self, method: str, path: str, *, token: str | None = None, **kwargs: Any) -> Any:
+    async def _request(self, method: str, path: str, **kwargs: Any) -> Any:
+        return (await self._timed_request(method, path, **kwargs))[0]
+
+    async def _timed_request(
+        self, method: str, path: str, *, token: str | None = None, **kwargs: Any
+    ) -> tuple[Any, float]:
+        """Return the site's answer, and when the request was sent, in monotonic seconds."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         attempt = 0
         while True:
@@ -211,12 +227,12 @@ class Site:
                 self._troubles.over(path)
                 return answer
 
-    async def _once(self, method: str, path: str, **kwargs: Any) -> Any:
+    async def _once(self, method: str, path: str, **kwargs: Any) -> tuple[Any, float]:
         where = f"{self.url}{path}"
         try:
             async with self._turn:
                 await self._sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
-                self._last_start = time.monotonic()
+                self._last_start = sent_at = time.monotonic()
                 async with (
                     asyncio.timeout(ANSWER_WITHIN),
                     self._client.stream(method, path, **kwargs) as answer,
@@ -231,6 +247,8 @@ class Site:
             raise Transient(f"{self.url} cannot be reached ({reason})") from error
         except TimeoutError:
             raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
+        if (shown := time_or_none(answer.headers.get("X-Date-Exact"))) is not None:
+            self.clock.set(shown)
         status = answer.status_code
         if status in {401, 403} and path.startswith("/o/"):  # elsewhere, a front proxy refuses
             raise CredentialsError(f"{where} refuses the credentials ({status})")
@@ -245,7 +263,7 @@ class Site:
             raise SiteError(f"{where} answered {status}")
         try:
             # In a thread: decoding the largest answer takes seconds.
-            return await asyncio.to_thread(read_json, body)
+            return await asyncio.to_thread(read_json, body), sent_at
         except PayloadError as error:
             raise Transient(f"{where} answered something other than JSON") from error
 

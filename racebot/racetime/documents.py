@@ -64,7 +64,7 @@ def _bounded(value: object) -> object:
     return value[-MOST_ENTRIES:] if isinstance(value, list) else value
 
 
-def _time_or_none(value: object) -> datetime | None:
+def time_or_none(value: object) -> datetime | None:
     try:
         return parse_time(value)
     except ValueError:
@@ -148,10 +148,10 @@ class RaceDocument(SiteDocument):
     info_bot: Annotated[str | None, _if(lambda value: isinstance(value, str))] = None
     bot_meta: Annotated[dict[str, Any] | None, _if(lambda value: isinstance(value, dict))] = None
     unlisted: _Truthy = False
-    opened_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
-    started_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
-    ended_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
-    cancelled_at: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
+    opened_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
+    started_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
+    ended_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
+    cancelled_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
     entrants: Any = None
 
 
@@ -185,7 +185,7 @@ class ChatMessageDocument(SiteDocument):
 
 
 class ChatHistoryDocument(SiteDocument):
-    date: Annotated[datetime | None, BeforeValidator(_time_or_none)] = None
+    date: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
     messages: Annotated[list[ChatMessageDocument], BeforeValidator(_bounded)]
 
 

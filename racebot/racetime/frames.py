@@ -10,6 +10,7 @@ import math
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from racebot.errors import PayloadError
 from racebot.racetime import documents
@@ -19,9 +20,10 @@ from racebot.racetime.payload import Race, parse_race
 
 @dataclass(frozen=True, slots=True)
 class RaceUpdate:
-    """`race.data`: the race in its current state."""
+    """`race.data`: the race in its current state, and when the frame was sent; None if it does not say."""
 
     race: Race
+    sent_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def parse_event(frame: object) -> Event:
     kind = frame.get("type")
     match kind:
         case "race.data":
-            return RaceUpdate(parse_race(frame.get("race")))
+            return RaceUpdate(parse_race(frame.get("race")), documents.time_or_none(frame.get("date")))
         case "chat.message":
             return _chat_message(documents.read_chat_message(frame.get("message"), "chat message"))
         case "chat.history":

@@ -4,11 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import cached_property
 
 import httpx
 
 HANDSHAKES_AT_ONCE = 20
+
+
+class SiteClock:
+    """The site's clock, as its answers and frames show it, and this machine's until the first of them.
+
+    Args:
+        clock: this machine's clock; returns the current time, with its offset.
+    """
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._shown: tuple[datetime, float] | None = None
+
+    def set(self, shown: datetime) -> None:
+        """Take in the time that the site shows now."""
+        self._shown = (shown, time.monotonic())
+
+    def __call__(self) -> datetime:
+        """Return the current time, with its offset."""
+        if self._shown is None:
+            return self._clock()
+        shown, at = self._shown
+        return shown + timedelta(seconds=time.monotonic() - at)
 
 
 class Gate:

@@ -71,9 +71,10 @@ class Plans:
 
     def plans_for(self, category: str, goal: str) -> list[LeaderboardPlan]:
         """Return the plans, each with its name, for a race of this category and goal."""
+        current = self.renamed.get(category, {})
+        goal = current.get(goal, goal)  # a room shows the earlier name until its next change
         if category in self.goals and goal not in self.goals[category]:
             return []
-        current = self.renamed.get(category, {})
         named = [
             replace(plan, goals=goals)
             for plan in self.named

@@ -39,7 +39,10 @@ def follow_renames(settler: Settler, listed: Iterable[RaceResult], goals: Collec
         if stored is not None:
             shown.setdefault((result.category, stored), set()).add(result.goal)
     for (category, earlier), names in shown.items():
-        if earlier not in goals and len(names) == 1 and (goal := next(iter(names))) in goals:
+        goal = next(iter(names))
+        # The list of goals may be a minute older than the races. Then it has the earlier name still.
+        is_known = (earlier not in goals) == (goal in goals)
+        if len(names) == 1 and goal != earlier and is_known:
             _rename(settler, category, earlier, goal)
 
 

@@ -134,7 +134,7 @@ class Settler:
             if position is not None:
                 result, is_known = self._compared(result)
                 if is_known:
-                    self.ledger.pending.remove(result.name)  # a backfill may have settled it
+                    self.ledger.cases.remove(result.name)  # a backfill may have settled it
                     return None
             boards, is_changed = self._boards(result), position is not None
             if position is None:
@@ -155,7 +155,7 @@ class Settler:
             ]
             for message in messages(rated):
                 self.ledger.outbox.put(message, now)
-            self.ledger.pending.remove(result.name)
+            self.ledger.cases.remove(result.name)
         if is_changed:
             log.warning("%s: the recorded result changed; rated again from this race on", result.name)
         return rated

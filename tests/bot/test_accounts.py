@@ -9,10 +9,10 @@ from typing import cast
 
 from builders import CATEGORY, Clock, at_once, chat_body, info_blocks, result, seen
 from pydantic import SecretStr
+from room_support import Follower
 from worker_support import Bench, finish, said, until
 
 from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker
-from racebot.bot.race_lifecycle import Lifecycle
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
@@ -89,10 +89,10 @@ def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> 
     old, kept = ledger.players.find_exactly("id-old"), ledger.players.find_exactly("id-cy")
     clock = Clock()
     orders.merge(settler, old, kept, "", clock())
-    lifecycle = Lifecycle(settler, clock)
+    follower = Follower(settler, clock)
     race = result("c", "old bo")
-    lifecycle.result_stands(replace(race, recorded=False))
-    lifecycle.recorded(race, in_room=True)
+    follower.stands(replace(race, recorded=False))
+    follower.frame(seen(race))
     rows = ledger.outbox.of(race.name)
     assert [row.message.kind for row in rows] == ["chat", "meta", "info"]
     assert chat_body(rows[0]).text.split("): ")[1].split()[:2] == ["1", "Cy"]
@@ -126,7 +126,7 @@ def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
     return CategoryWorker(
         CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
         site=cast(Site, OldSite()),
-        lifecycle=Lifecycle(settler, clock),
+        settler=settler,
         call=at_once,
         clock=clock,
         common=Settings(),

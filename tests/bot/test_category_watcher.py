@@ -21,15 +21,16 @@ from builders import (
     race_document,
 )
 from pydantic import SecretStr
+from room_support import Follower
 
 from racebot.bot import category_watcher
 from racebot.bot.category_watcher import CategoryWorker
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room import case as cases
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery
-from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
-from racebot.racetime.payload import Race, parse_race
+from racebot.racetime.payload import parse_race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
@@ -48,19 +49,15 @@ BO_ANN = [
 class Watch:
     """A room watch that runs until cancelled, and records its calls."""
 
-    def __init__(self, name: str, **_: object) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.read: list[Race] = []
-        self.listed: list[Race] = []
+        self.events: list[cases.Event] = []
 
     async def run(self) -> None:
         await asyncio.Event().wait()
 
-    async def on_read(self, race: Race, asked_at: float) -> None:
-        self.read.append(race)
-
-    async def on_listing(self, race: Race) -> None:
-        self.listed.append(race)
+    def put(self, *events: cases.Event) -> None:
+        self.events += events
 
     def nudge(self) -> None:
         pass
@@ -71,7 +68,7 @@ class Scene:
     """A category on a site that serves fixed pages by path."""
 
     category: CategoryWorker
-    lifecycle: Lifecycle
+    follower: Follower
     ledger: Ledger
     clock: Clock
     pages: dict[str, Any]
@@ -95,19 +92,19 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
         page = pages.get(request.url.path)
         return httpx.Response(404) if page is None else httpx.Response(200, json=page)
 
-    def watch(name: str, **facts: object) -> Watch:
-        return made.watches.setdefault(name, Watch(name, **facts))
+    def watch(name: str, _: object) -> Watch:
+        return made.watches.setdefault(name, Watch(name))
 
     def fail(_: str, error: BaseException) -> None:
         raise error
 
     monkeypatch.setattr(category_watcher, "RoomWatch", watch)
-    lifecycle = Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), clock)
-    async with Site("http://site", interval=0, transport=Streamed(answer)) as site:
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    async with Site("http://site", interval=0, clock=clock, transport=Streamed(answer)) as site:
         category = CategoryWorker(
             CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
             site=site,
-            lifecycle=lifecycle,
+            settler=settler,
             call=at_once,
             clock=clock,
             common=Settings(commands=False),
@@ -115,7 +112,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
             troubles=Troubles(),
             alive=lambda slug: None,
         )
-        made = Scene(category, lifecycle, ledger, clock, pages)
+        made = Scene(category, Follower(settler, clock), ledger, clock, pages)
         yield made
         await category.close()
 
@@ -131,9 +128,9 @@ async def test_a_race_of_another_category_in_the_list_is_ignored(scene: Scene) -
 
 
 async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene: Scene) -> None:
-    pending = PendingRace(f"{CATEGORY}/r", CATEGORY, NOON, scene.clock())
+    pending = CaseRow(f"{CATEGORY}/r", CATEGORY, NOON, scene.clock())
     with scene.ledger.transaction():
-        scene.ledger.pending.save(pending)
+        scene.ledger.cases.save(pending)
     for _ in range(2 * 60 * 6):
         await scene.category.pending()
         scene.clock.advance(seconds=30)
@@ -141,7 +138,7 @@ async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene:
     await scene.category.rooms()
     assert scene.watches == {}
     with scene.ledger.transaction():
-        scene.ledger.pending.save(replace(pending, ended_at=scene.clock()))
+        scene.ledger.cases.save(replace(pending, ended_at=scene.clock()))
     await scene.category.rooms()
     assert list(scene.watches) == [pending.race]
 
@@ -149,25 +146,28 @@ async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene:
 async def test_data_from_other_sources_reaches_a_watched_room(scene: Scene) -> None:
     name = f"{CATEGORY}/r"
     with scene.ledger.transaction():
-        scene.ledger.pending.save(PendingRace(name, CATEGORY, NOON, scene.clock()))
+        scene.ledger.cases.save(CaseRow(name, CATEGORY, NOON, scene.clock()))
     await scene.category.rooms()
     scene.pages[f"/{name}/data"] = race_document("r", BO_ANN, version=21)
     await scene.category.pending()
-    assert [race.version for race in scene.watches[name].read] == [21]
+    (read, looked) = scene.watches[name].events
+    assert isinstance(read, cases.Read)
+    assert read.race.version == 21
+    assert looked == cases.Looked()
     scene.list_races(listed_document("r", BO_ANN))
     await scene.category.past_races()
-    assert [race.name for race in scene.watches[name].listed] == [name]
+    assert isinstance(scene.watches[name].events[-1], cases.Listed)
 
 
 async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scene: Scene) -> None:
     name = f"{CATEGORY}/r"
     scene.list_races(listed_document("r", ANN_BO))
     await scene.category.past_races()
-    announced = scene.ledger.pending.get(name)
+    announced = scene.ledger.cases.get(name)
     assert announced is not None
     shown = parse_race(listed_document("r", ANN_BO)).result
     assert shown is not None
-    scene.lifecycle.result_stands(shown)
+    scene.follower.stands(shown)
     for row in scene.ledger.outbox.open_for(name):
         scene.ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
     scene.clock.advance(hours=30)
@@ -179,9 +179,9 @@ async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scen
 
 
 async def test_a_race_that_is_over_is_watched_for_an_hour(scene: Scene) -> None:
-    over = PendingRace(f"{CATEGORY}/r", CATEGORY, NOON, NOON + timedelta(days=1), over=True)
+    over = CaseRow(f"{CATEGORY}/r", CATEGORY, NOON, NOON + timedelta(days=1), over=True)
     with scene.ledger.transaction():
-        scene.ledger.pending.save(over)
+        scene.ledger.cases.save(over)
     scene.clock.now = NOON + timedelta(minutes=61)
     await scene.category.rooms()
     assert scene.watches == {}

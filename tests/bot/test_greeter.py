@@ -6,7 +6,7 @@ import pytest
 from builders import entrant, result, seen
 from worker_support import Bench, finish, said, settled, until
 
-from racebot.bot.race_lifecycle import is_time_to_greet
+from racebot.bot.room.case import is_time_to_greet
 from racebot.sandbox.room import FakeRoom
 
 

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from builders import CATEGORY, GOAL, NOON, Clock, result
 from rich.console import Console
+from room_support import Follower
 
 from racebot.bot import heartbeat
-from racebot.bot.race_lifecycle import Lifecycle
 from racebot.bot.status import LeaderboardState, Status, UnfinishedBackfill, WorkerState, status
 from racebot.cli import tables
 from racebot.ledger import backup, lock
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
@@ -36,10 +37,9 @@ def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
 def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("trueskill")))
     settler.merge([result("a", "ann bo", dnf="cy")], "import")
-    lifecycle = Lifecycle(settler, clock)
-    lifecycle.result_stands(result("b", "bo ann", recorded=False, after=1))
+    Follower(settler, clock).stands(result("b", "bo ann", recorded=False, after=1))
     with ledger.transaction():
-        ledger.pending.join(f"{CATEGORY}/c", CATEGORY)
+        ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
         ledger.backfills.save_page(CATEGORY, 1, [], clock())
     backup.back_up(ledger, backup.folder_of(ledger.path), keep=2, now=clock())
     heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20))
@@ -86,7 +86,7 @@ def test_status_calls_a_bot_unhealthy_that_lost_its_category(ledger: Ledger) -> 
 def test_long_lists_are_counted_and_cut(ledger: Ledger) -> None:
     with ledger.transaction():
         for number in range(25):
-            ledger.pending.join(f"{CATEGORY}/r{number:02}", CATEGORY)
+            ledger.cases.save(CaseRow(f"{CATEGORY}/r{number:02}", CATEGORY))
     text = shown(status(ledger, [CATEGORY], rooms_every=30, now=NOON))
     assert "Open race rooms: 25" in text
     assert "orb/r19" in text

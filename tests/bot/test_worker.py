@@ -71,7 +71,7 @@ async def test_unrecorded_race_does_not_count(sandbox: Bench) -> None:
         def over() -> list[bool]:
             with sandbox.ledger() as ledger:
                 assert ledger.leaderboards() == []
-                return [pending.over for pending in ledger.pending.all(CATEGORY)]
+                return [pending.over for pending in ledger.cases.polled(CATEGORY)]
 
         await until(lambda: over() == [True])
 
@@ -285,7 +285,7 @@ async def test_a_lost_first_frame_is_requested_again(sandbox: Bench) -> None:
 def joined(sandbox: Bench) -> list[str]:
     """Return the open rooms that the worker will join again after a restart."""
     with sandbox.ledger() as ledger:
-        return ledger.pending.joined(CATEGORY)
+        return [row.race for row in ledger.cases.unfinished(CATEGORY)]
 
 
 async def test_the_worker_recovers_from_dropped_sockets_and_refused_handshakes(sandbox: Bench) -> None:
@@ -456,10 +456,11 @@ async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Bench) -> Non
             finish(room, 60, 61)
         await until(lambda: all(len(said(room)) == 1 for room in rooms))
     with sandbox.ledger() as ledger, ledger.transaction():
-        for pending in ledger.pending.all(CATEGORY):
+        for pending in ledger.cases.polled(CATEGORY):
             # Both are too old to have an open socket, so they are polled.
+            assert pending.ended_at is not None
             ended_at = pending.ended_at - timedelta(hours=7)
-            ledger.pending.save(replace(pending, ended_at=ended_at, next_look=ended_at))
+            ledger.cases.save(replace(pending, ended_at=ended_at, next_look=ended_at))
     for room in rooms:
         room.unlisted = True
         assert room.ended_at is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builders import NOON, entrant, result
 
-from racebot.ledger.pending_races import PendingRace
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.players import Player
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME
@@ -140,9 +140,9 @@ def test_an_order_about_a_race_that_is_not_recorded_says_so(
 ) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger, ledger.transaction():
         if stage == "joined":
-            ledger.pending.join("orb/third", "orb")
+            ledger.cases.save(CaseRow("orb/third", "orb"))
         else:
-            ledger.pending.save(PendingRace("orb/third", "orb", NOON, NOON))
+            ledger.cases.save(CaseRow("orb/third", "orb", NOON, NOON))
     code, _, err = racebot("exclude", "orb/third", "--reason", "x")
     assert (code, "not recorded on the site" in err) == (2, True)
 

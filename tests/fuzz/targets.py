@@ -35,8 +35,9 @@ from builders import (
 from fuzz.mutation import Bytes, bent, written
 from pydantic import SecretStr
 
-from racebot.bot.command_handler import CommandHandler
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room.answers import CommandHandler
+from racebot.bot.room.case import Frame, Listed, Moment, step
+from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat import info_box
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames
@@ -52,7 +53,6 @@ from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, frames, payload
-from racebot.racetime.room import Recorded, ResultStands, Room
 from racebot.settings import model as settings, sources
 from racebot.standings import backfill
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -300,20 +300,20 @@ def life(data: bytes) -> None:
     plan = LeaderboardPlan(
         source.one_of(("thurstone-hurdle", "plackett-luce", "trueskill")), {}, source.one_of([*TeamPolicy])
     )
-    room = Room(f"{CATEGORY}/r", quiet=0)
     ledger = _ledger()
     with contextlib.suppress(_RollBack), ledger.transaction():
-        lifecycle = Lifecycle(Settler(ledger, Plans(plan)), lambda: NOON)
+        work = LedgerWork(Settler(ledger, Plans(plan)), lambda: NOON, quiet=0)
+        case = work.load(f"{CATEGORY}/r", watched=True)
         for now in range(1 + source.number(4)):
             with only_own_errors():
                 found = payload.parse_race(document(source, *(f["race"] for f in FRAMES[:3])))
-                for notice in [*room.on_frame(found, now), *room.tick(now)]:
-                    match notice:
-                        case ResultStands(result):
-                            lifecycle.result_stands(result)
-                        case Recorded(recorded):
-                            lifecycle.observe(recorded, in_room=True)
-                lifecycle.observe(found)
+                stored = ledger.cases.get(case.name)
+                case, effects = step(case, Frame(found), Moment(now, NOON))
+                work.carry_out(case, stored, effects)
+                polled = work.load(found.name, watched=False)
+                stored = polled.row
+                polled, effects = step(polled, Listed(found), Moment(now, NOON))
+                work.carry_out(polled, stored, effects)
                 for row in ledger.outbox.of(found.name):
                     _fits(row.message, found)
                 if ledger.race(found.name) is not None:
@@ -336,10 +336,10 @@ def chat(data: bytes) -> None:
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
         answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
-        lifecycle = Lifecycle(settler, lambda: NOON)
+        work = LedgerWork(settler, lambda: NOON)
         limiter = Limiter(3, 10)
         talk = CommandHandler(
-            lifecycle, answers, Texts(), CommandNames(), limiter, private=False, clock=lambda: 0.0
+            work, answers, Texts(), CommandNames(), limiter, private=False, clock=lambda: 0.0
         )
         with only_own_errors():
             found = payload.parse_race(document(source, {**RACE, "recorded": False}))
@@ -348,7 +348,7 @@ def chat(data: bytes) -> None:
             )
             assert isinstance(heard, frames.ChatMessage)
             asked = talk.parse(heard, found)
-            said = talk.reply(asked, heard, found) if asked else None
+            said = talk.reply(asked, found, is_quiet=False) if asked else None
             if said is not None:
                 text = said.draft()
                 assert len(text) <= MESSAGE_LIMIT

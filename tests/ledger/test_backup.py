@@ -11,6 +11,7 @@ from builders import NOON, result
 from racebot.bot.heartbeat import write_heartbeat
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.backup import back_up, backups, folder_of, overdue
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -120,7 +121,7 @@ def test_only_the_owner_can_read_ledger_and_backups_under_any_umask(tmp_path: Pa
         with locked(database), Ledger.open(database) as opened:
             write_heartbeat(database, NOON)
             with opened.transaction():
-                opened.pending.join("orb/r", "orb")
+                opened.cases.save(CaseRow("orb/r", "orb"))
             back_up(opened, folder_of(opened.path), keep=2, now=NOON)
             found = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state").rglob("*")}
     finally:

@@ -16,8 +16,8 @@ from racebot.bot.doctor import examine
 from racebot.cli import app
 from racebot.errors import LedgerUnavailable, RacebotError
 from racebot.ledger.backup import back_up
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Message
-from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -43,7 +43,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         ]
         Settler(ledger, Plans(LeaderboardPlan("plackett-luce"))).merge(races, "import")
         ledger.outbox.put(Message("orb/r01", CATEGORY, "g", ChatBody("hi")), NOON)
-        ledger.pending.save(PendingRace("orb/p", CATEGORY, NOON, NOON))
+        ledger.cases.save(CaseRow("orb/p", CATEGORY, NOON, NOON))
     return path.read_bytes()
 
 

@@ -7,6 +7,7 @@ import pytest
 from builders import CATEGORY, GOAL, NOON, result
 
 from racebot.errors import LedgerError
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import (
     Body,
     ChatBody,
@@ -17,14 +18,13 @@ from racebot.ledger.outbox import (
     MetaBody,
     MetaEntry,
 )
-from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Ledger
 
 LATER = NOON + timedelta(hours=1)
 
 
-def pending(slug: str, hours: float = 0, look: float = 0, **facts: Any) -> PendingRace:
-    return PendingRace(
+def pending(slug: str, hours: float = 0, look: float = 0, **facts: Any) -> CaseRow:
+    return CaseRow(
         f"orb/{slug}", CATEGORY, NOON + timedelta(hours=hours), NOON + timedelta(hours=look), **facts
     )
 
@@ -40,7 +40,15 @@ def guids(ledger: Ledger, race: str = "orb/r") -> list[str]:
 def test_messages_round_trip_in_their_order(ledger: Ledger) -> None:
     text = "1 Ann 1500→1510 (+10) · ¿?"
     whole = ChatBody(
-        text, True, "key", 2, (Edit("id-ann", "dq"),), {GOAL: {"id-ann": text}}, {"Why?": {"url": "x"}}, True
+        text,
+        True,
+        "key",
+        2,
+        (Edit("id-ann", "dq"),),
+        {GOAL: {"id-ann": text}},
+        {"id-ann": ("done", 5), "id-bo": ("dnf", None)},
+        {"Why?": {"url": "x"}},
+        True,
     )
     meta = MetaBody((MetaEntry(GOAL, "elo-ffa", {"id-ann": (1, 2)}),))
     bodies: list[Body] = [
@@ -125,10 +133,10 @@ def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) 
 
 def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
     with pytest.raises(LedgerError), ledger.transaction():  # noqa: PT012
-        ledger.pending.save(pending("r"))
+        ledger.cases.save(pending("r"))
         ledger.outbox.put(message("g"), NOON)
         ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
         raise LedgerError("halt")
-    assert ledger.pending.all(CATEGORY) == []
+    assert ledger.cases.polled(CATEGORY) == []
     assert ledger.outbox.of("orb/r") == []
     assert ledger.backfills.results(CATEGORY) == []

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from builders import CATEGORY, NOON, result
 
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody
-from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.store import Cleared, Ledger
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
@@ -44,7 +44,7 @@ def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
     """Whether to correct or withdraw it depends on what was said."""
     put(ledger, "orb/r", "g", Delivery.DELIVERED)
     with ledger.transaction():
-        ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON, "key"))
+        ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     assert not ledger.clear_old(keep=KEEP, now=LATER)
     assert len(ledger.outbox.of("orb/r")) == 1
 

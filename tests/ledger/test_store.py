@@ -640,7 +640,7 @@ def test_opening_a_missing_ledger_to_read_creates_nothing(tmp_path: Path) -> Non
 def test_revision_changes_with_own_ratings_and_with_all_foreign_writes(ledger: Ledger) -> None:
     board = ledger.save_leaderboard(BOARD)
     seen = [ledger.revision()]
-    ledger.pending.leave("nothing of interest")
+    ledger.cases.remove("nothing of interest")
     ledger.db.conn.commit()
     assert ledger.revision() == seen[0]
     write(ledger, board, [], [])

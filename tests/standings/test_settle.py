@@ -12,8 +12,8 @@ from hypothesis import given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, settle
 
 from racebot.errors import ModelError
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Message
-from racebot.ledger.pending_races import PendingRace
 from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
@@ -210,7 +210,7 @@ def test_messages_are_queued_with_the_ratings(settler: Settler) -> None:
 
 
 def test_failed_settling_leaves_nothing(settler: Settler) -> None:
-    settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
+    settler.ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     before = dump(settler)
 
     def messages(_: list[RatedRace]) -> Iterable[Message]:
@@ -225,16 +225,16 @@ def test_failed_settling_leaves_nothing(settler: Settler) -> None:
 
 
 def test_settled_race_is_no_longer_pending(settler: Settler) -> None:
-    settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
+    settler.ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     settle(settler, result("r", "ann bo"))
-    assert settler.ledger.pending.get("orb/r") is None
+    assert settler.ledger.cases.get("orb/r") is None
 
 
 def test_race_settled_by_a_backfill_is_no_longer_pending(settler: Settler) -> None:
-    settler.ledger.pending.save(PendingRace("orb/r", CATEGORY, NOON, NOON))
+    settler.ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     settler.merge([result("r", "ann bo")], "backfill")
     assert settle(settler, result("r", "ann bo")) is None
-    assert settler.ledger.pending.get("orb/r") is None
+    assert settler.ledger.cases.get("orb/r") is None
 
 
 # Order

@@ -1,16 +1,17 @@
-"""Handles commands in a room: recognizes them, checks permissions, and replies."""
+"""Answers the commands of a category's rooms: recognizes them, checks permissions, and replies."""
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from racebot.bot.heartbeat import utc_now
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Draft
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
@@ -20,21 +21,72 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.errors import OrderError
 from racebot.ledger.players import Player
-from racebot.racetime.frames import ChatMessage
+from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
 
 log = logging.getLogger(__name__)
 
-ORDERS = frozenset({"off", "on", "redo"})
-"""Moderators' orders, given after `!ratings`. The room's opener and monitors may give the first two."""
+QUIET_ORDERS = {"off": True, "on": False}
+"""Orders for and against quiet. Moderators, the room's opener and its monitors may give them."""
+ORDERS = frozenset({*QUIET_ORDERS, "redo"})
+"""Orders about a room, given after `!ratings`. Only moderators may order a repetition."""
 ABOUT_SELF = frozenset({"hide me", "show me"})
 """Orders that any player may give about their own name."""
+EXPIRES = 60.0
+"""Seconds after which a command is no longer worth an answer."""
 MESSAGES_KEPT = 1000
 """Number of message ids to remember, so that a repeated frame is answered once."""
 REPEAT_AFTER = 30.0
 """Seconds within which a room gets the same answer only once."""
 SELF_REASON = "asked in chat"
+
+
+@dataclass(slots=True)
+class Question:
+    """A command that waits for its answer. Times are in seconds on the monotonic scale.
+
+    Attributes:
+        asked: the command.
+        message: the chat message with it.
+        may_order: whether it is an order about the room from somebody who may give it.
+        expires: when it is no longer worth an answer.
+        not_before: when it may be tried again.
+        reads: number of times that the site was asked for the race since it came.
+        reads_by: when it no longer waits for such a read.
+    """
+
+    asked: ParsedCommand
+    message: ChatMessage
+    may_order: bool
+    expires: float
+    not_before: float = -math.inf
+    reads: int = 0
+    reads_by: float = math.inf
+
+    @property
+    def quiet(self) -> bool | None:
+        """Return whether it orders quiet (true) or its end (false), if its author may; otherwise None."""
+        return QUIET_ORDERS.get(_order(self.asked) or "") if self.may_order else None
+
+    @property
+    def given_at(self) -> datetime:
+        """Return when it was given, by the site's clock."""
+        return datetime.fromtimestamp(self.message.posted_at, UTC)
+
+    @property
+    def is_about_race(self) -> bool:
+        """Return whether the answer depends on the result of the room's race."""
+        asked = self.asked
+        return asked.command in {Command.RATING, Command.WHY} or (
+            asked.command is Command.HELP and bool(asked.argument)
+        )
+
+    def due(self, now: float) -> float:
+        """Return when time alone next changes whether it can be answered."""
+        return min(
+            at for at in (self.expires, self.not_before, self.reads_by) if at > now or at == self.expires
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +108,7 @@ class CommandHandler:
     """Answers the commands of one category's rooms.
 
     Args:
-        lifecycle: carries out orders.
+        work: carries out orders in the ledger.
         answers: answers questions.
         texts: the wording.
         names: the names of the commands.
@@ -68,7 +120,7 @@ class CommandHandler:
 
     def __init__(
         self,
-        lifecycle: Lifecycle,
+        work: LedgerWork,
         answers: Answers,
         texts: Texts,
         names: CommandNames,
@@ -78,7 +130,7 @@ class CommandHandler:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._lifecycle = lifecycle
+        self._work = work
         self._answers = answers
         self._texts = texts
         self._names = names
@@ -91,42 +143,72 @@ class CommandHandler:
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
         """Races whose room knows that they do not count."""
 
-    def parse(self, message: ChatMessage, race: Race | None) -> ParsedCommand | None:
+    def parse(self, message: ChatMessage, race: Race) -> Question | None:
         """Return the command in a chat message, or None if there is nothing to answer.
 
         Bots, the site, closed rooms and players over the limit get no answer. The limit does not apply to
         moderators' orders, which are needed most in a busy chat.
         """
-        if race is None or race.recorded or message.is_system or message.bot is not None:
-            return None
-        if message.user_id is None or message.id in self._seen:
-            return None
-        asked = self._names.parse(message.text)
-        if asked is None:
+        asked = self._asked(message)
+        if asked is None or message.user_id is None or race.recorded:
             return None
         self._seen.append(message.id)
-        if _may_order(message, _order(asked)):
-            return asked
-        return asked if self._limiter.allows(race.name, message.user_id, self._clock()) else None
+        may_order = _may_order(message, _order(asked))
+        if not (may_order or self._limiter.allows(race.name, message.user_id, self._clock())):
+            return None
+        return Question(asked, message, may_order, time.monotonic() + EXPIRES)
 
-    def is_order(self, asked: ParsedCommand) -> bool:
-        """Return whether a command changes something, so that it must not be carried out twice."""
-        return _order(asked) is not None or _is_about_self(asked)
+    def of_first_history(self, history: ChatHistory, ordered_at: datetime | None) -> list[ChatMessage]:
+        """Return the lines of a room's first chat history that may hold commands to answer.
 
-    def reply(self, asked: ParsedCommand, message: ChatMessage, race: Race) -> Reply | None:
+        After a restart, the history also shows commands that were answered before. Their answers have the
+        same guid again, so the site ignores them. Orders are left out, since an earlier one, or one of
+        another room, would undo a later one. The last order for or against quiet counts all the same, if it
+        is newer than the one carried out at `ordered_at`: nobody was in the room to hear it.
+        """
+        orders = [
+            line
+            for line in history.messages
+            if (asked := self._asked(line)) is not None
+            and _order(asked) in QUIET_ORDERS
+            and _may_order(line, _order(asked))
+            and (ordered_at is None or line.posted_at > ordered_at.timestamp())
+        ]
+        return [
+            line
+            for line in history.messages
+            if line in orders[-1:]
+            or (line in recent(history) and (asked := self._asked(line)) and not _changes_something(asked))
+        ]
+
+    def _asked(self, message: ChatMessage) -> ParsedCommand | None:
+        if message.is_system or message.bot is not None or message.user_id is None:
+            return None
+        return None if message.id in self._seen else self._names.parse(message.text)
+
+    def reply(self, question: Question, race: Race, *, is_quiet: bool) -> Reply | None:
         """Carry out an order, or draft an answer. Ledger work.
+
+        Args:
+            question: the command. An order for or against quiet has been carried out already.
+            race: the race.
+            is_quiet: whether a moderator asked for quiet in its room.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
         """
+        asked, message = question.asked, question.message
         asker = Person(str(message.user_id), message.user_name)
         if order := _order(asked):
-            text = self._carry_out(order, message, race)
-            return Reply(lambda: text, None, confirms=_may_order(message, order)) if text else None
+            if question.may_order:
+                text = self._confirmation(order, message, race)
+            else:
+                text = "" if is_quiet else self._texts.moderators_only
+            return Reply(lambda: text, None, confirms=question.may_order) if text else None
         if _is_about_self(asked):
             text = self._carry_out_about(asker, hide=asked.argument.casefold() == "hide me")
             return Reply(lambda: text, asker.id) if text else None
-        if self._lifecycle.is_quiet(race.name):
+        if is_quiet:
             return None
         draft = self._answers.draft(asked, race, asker, moderator=message.can_moderate)
         if race.custom_goal or not race.recordable:
@@ -154,23 +236,18 @@ class CommandHandler:
         self._noted.append(race.name)
         return lambda: f"{note} {draft()}".strip()[:MESSAGE_LIMIT]
 
-    def _carry_out(self, order: str, message: ChatMessage, race: Race) -> str:
-        """Carry out a moderator's order and return the answer."""
-        if not _may_order(message, order):
-            return "" if self._lifecycle.is_quiet(race.name) else self._texts.moderators_only
-        match order:
-            case "off":
-                self._lifecycle.keep_quiet(race.name)
-                return self._texts.off.format(command=self._names.line(Command.HELP))
-            case "on":
-                self._lifecycle.speak_again(race.name, race.result)
-                return self._texts.on
-        again = self._lifecycle.say_again(race.result, message.id)
+    def _confirmation(self, order: str, message: ChatMessage, race: Race) -> str:
+        """Confirm a moderator's order, carrying out one to repeat the announcement."""
+        if order == "off":
+            return self._texts.off.format(command=self._names.line(Command.HELP))
+        if order == "on":
+            return self._texts.on
+        again = self._work.say_again(race.result, message.id)
         return "" if again else self._texts.nothing_to_repeat
 
     def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
         """Hide or show the asker's name, and return the answer."""
-        settler = self._lifecycle.settler
+        settler = self._work.settler
         account = settler.ledger.orders.account(asker.id)
         known = settler.ledger.players.get(account)
         player = known or Player(account, asker.name, "", asker.name)  # before the first race, too
@@ -185,14 +262,23 @@ class CommandHandler:
         return (self._texts.hidden if hide else self._texts.unhidden).format(command=command)
 
 
+def recent(history: ChatHistory) -> Sequence[ChatMessage]:
+    """Return the messages of a history that are recent enough for an answer."""
+    return [line for line in history.messages if history.sent_at - line.posted_at < EXPIRES]
+
+
 def _order(asked: ParsedCommand) -> str | None:
-    """Return the moderators' order in a command, or None."""
+    """Return the order about the room in a command, or None."""
     word = asked.argument.casefold()
     return word if asked.command is Command.HELP and word in ORDERS else None
 
 
 def _is_about_self(asked: ParsedCommand) -> bool:
     return asked.command is Command.HELP and asked.argument.casefold() in ABOUT_SELF
+
+
+def _changes_something(asked: ParsedCommand) -> bool:
+    return _order(asked) is not None or _is_about_self(asked)
 
 
 def _may_order(message: ChatMessage, order: str | None) -> bool:

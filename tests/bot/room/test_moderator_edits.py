@@ -11,18 +11,17 @@ from typing import Any
 
 import pytest
 from builders import NOON, Clock, chat_body, entrant_document, race_document
+from room_support import QUIET, Follower
 
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room import case as cases
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
 from racebot.racetime.frames import RaceUpdate, parse_event
 from racebot.racetime.payload import parse_race
-from racebot.racetime.room import Notice, Over, ReadRace, Recorded, ResultStands, ResultTakenBack, Room
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
-QUIET = 10.0
 TIMES = {"tess": "P0DT01H00M01.527896S", "pia": "P0DT01H00M01.882611S", "quinn": "P0DT01H00M02.212746S"}
 OLD = [("tess", "done"), ("pia", "done"), ("quinn", "done"), ("uma", "dnf")]
 EARLIER = "P0DT00H50M00S"
@@ -43,58 +42,49 @@ def document(entrants: list[tuple[str, str]], version: int, **facts: Any) -> dic
 
 
 class Replay:
-    """A room and its lifecycle, without sockets."""
+    """A followed race without sockets. Messages count as delivered at once."""
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self._ledger = ledger
-        self._lifecycle = Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), clock)
-        self._room = Room("orb/r", quiet=QUIET)
+        self._follower = Follower(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), clock)
         self._http: dict[str, Any] = {}
-        self._now = 0.0
         self._messages: list[str] = []
-        self.reads: list[float] = []
+        self._answered = 0
+
+    @property
+    def reads(self) -> list[float]:
+        return self._follower.reads
 
     def frame(self, race: dict[str, Any]) -> None:
         event = parse_event({"type": "race.data", "race": race, "version": race["version"]})
         assert isinstance(event, RaceUpdate)
-        self._handle(self._room.on_frame(event.race, self._now))
+        self._on(cases.Frame(event.race))
 
     def edit(self, shown: dict[str, Any], saved: dict[str, Any]) -> None:
         """Send a system message and a frame with the old data, then change the data silently."""
-        self._room.on_system_message(self._now)
+        self._on(cases.SystemLine())
         self.frame(shown)
         self._http = saved
 
     def wait(self, seconds: float = 30.0) -> list[str]:
         """Let time pass, and return the chat messages since the last call."""
-        until = self._now + seconds
-        while self._room.deadline is not None and self._room.deadline <= until:
-            self._now = self._room.deadline
-            self._handle(self._room.tick(self._now))
-        self._now = until
+        until = self._follower.now + seconds
+        while (at := self._follower.watched["orb/r"].deadline) is not None and at <= until:
+            self._follower.now = at
+            self._on(cases.Tick())
+        self._follower.now = until
         messages, self._messages = self._messages, []
         return messages
 
-    def _handle(self, notices: list[Notice]) -> None:
-        race = self._room.race
-        if race is not None and race.status == "finished" and not race.over:
-            self._lifecycle.observe(race)
-        for notice in notices:
-            match notice:
-                case ResultStands(result, previous):
-                    self._lifecycle.result_stands(result, previous)
-                case ResultTakenBack():
-                    self._lifecycle.taken_back("orb/r")
-                case Recorded(race) | Over(race):
-                    self._lifecycle.observe(race, in_room=True)
-                case ReadRace():
-                    self.reads.append(self._now)
-                    answer = parse_race(self._http)
-                    self._handle(self._room.on_read(answer, self._now, asked_at=self._now))
+    def _on(self, event: cases.Event) -> None:
+        self._follower.on("orb/r", event)
         for row in self._ledger.outbox.open_for("orb/r"):
             self._ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
             if row.message.kind == "chat":
                 self._messages.append(chat_body(row).text)
+        if len(self.reads) > self._answered:
+            self._answered = len(self.reads)
+            self._on(cases.Read(parse_race(self._http), self._follower.now))
 
 
 @pytest.fixture

@@ -6,16 +6,13 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from builders import CATEGORY, NOON, Clock, at_once, result, seen
 from worker_support import PATIENCE, until
 
-from racebot.bot.outbox_commands import Mark, ReadOutbox, Wait
-from racebot.bot.outbox_echoes import HISTORY_LENGTH
-from racebot.bot.outbox_protocol import MOST_TRIES, OutboxProtocol
-from racebot.bot.outbox_sender import OutboxSender
+from racebot.bot.room.delivery import HISTORY_LENGTH, MOST_TRIES, Conversation, OutboxDelivery
 from racebot.chat.info_box import InfoPolicy, info_block
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
@@ -36,7 +33,6 @@ from racebot.races.change import Change
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Ignored, Pong, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
-from racebot.racetime.socket import RoomSocket
 
 ROOM = "orb/r"
 CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",))
@@ -67,12 +63,11 @@ class FakeRoom:
         self.mute: set[str] = set()
         self.history_length = HISTORY_LENGTH
         self.strips_joiners = False
-        self.sender: OutboxSender | None = None
+        self.conversation = Conversation(self.send)
 
-    def connect(self, sender: OutboxSender) -> None:
+    def connect(self) -> None:
         """Open a new connection; the first frame shows the race."""
-        self.sender = sender
-        sender.on_joined()
+        self.conversation = Conversation(self._receive)
         self._answer(RaceUpdate(self.race))
 
     def wrote(self, text: str, *, bot: str | None = "OrbBot", ago: float = 0) -> ChatMessage:
@@ -81,6 +76,9 @@ class FakeRoom:
         return ChatMessage(
             f"m{len(self.chat)}", text, posted, None if bot else "id-ann", "Ann", False, bot, False
         )
+
+    async def _receive(self, action: Action) -> None:
+        await self.send(action)
 
     async def send(self, action: Action) -> None:
         data = action.data
@@ -133,9 +131,8 @@ class FakeRoom:
         return True
 
     def _answer(self, event: Event, action: str = "") -> None:
-        assert self.sender is not None
         if action not in self.mute:
-            asyncio.get_running_loop().call_soon(self.sender.on_event, event)
+            asyncio.get_running_loop().call_soon(self.conversation.on_event, event)
 
     @property
     def said(self) -> list[str]:
@@ -155,7 +152,7 @@ def room(clock: Clock) -> FakeRoom:
 
 
 @pytest.fixture
-def sender(ledger: Ledger, clock: Clock) -> OutboxSender:
+def sender(ledger: Ledger, clock: Clock) -> OutboxDelivery:
     return sender_of(ledger, clock)
 
 
@@ -165,15 +162,14 @@ def sender_of(
     info: InfoPolicy = InfoPolicy.WHEN_EMPTY,
     call: RunOnLedger = at_once,
     confirm_within: float = 0.05,
-) -> OutboxSender:
-    protocol = OutboxProtocol(info, DEFAULT_TEXTS, confirm_within)
-    return OutboxSender(ROOM, ledger, call, clock, protocol)
+) -> OutboxDelivery:
+    return OutboxDelivery(ROOM, ledger, call, clock, info, DEFAULT_TEXTS, confirm_within)
 
 
-async def deliver(sender: OutboxSender, room: FakeRoom, *, connect: bool = True) -> None:
+async def deliver(sender: OutboxDelivery, room: FakeRoom, *, connect: bool = True) -> None:
     if connect:
-        room.connect(sender)
-    await sender.deliver(cast(RoomSocket, room))
+        room.connect()
+    await sender.deliver(room.conversation)
 
 
 def put(ledger: Ledger, guid: str, body: Body | None = None) -> None:
@@ -191,7 +187,7 @@ def details(ledger: Ledger) -> list[str | None]:
 # Chat
 
 
-async def test_echo_confirms_a_message(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_echo_confirms_a_message(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
     put(ledger, "g1")
     put(ledger, "g2")
     await deliver(sender, room)
@@ -201,7 +197,7 @@ async def test_echo_confirms_a_message(ledger: Ledger, sender: OutboxSender, roo
 
 @pytest.mark.parametrize("strips_joiners", [True, False])
 async def test_a_name_with_a_family_emoji_is_confirmed_even_if_the_site_strips_joiners(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, *, strips_joiners: bool
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, *, strips_joiners: bool
 ) -> None:
     room.strips_joiners = strips_joiners
     name = "Ann\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"
@@ -212,7 +208,7 @@ async def test_a_name_with_a_family_emoji_is_confirmed_even_if_the_site_strips_j
 
 
 async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a power cut, all other states can be read from the room."""
     marks: list[tuple[Kind, str, bool]] = []
@@ -223,15 +219,15 @@ async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
         marks.append((row.message.kind, state.value, level == 2))
         mark(row, state, *rest)
 
-    take = ledger.outbox.take
+    mark_sent = ledger.outbox.mark_sent
 
-    def note_taken(row: OutboxRow, *rest: Any) -> bool:
+    def note_sent(row: OutboxRow, *rest: Any) -> bool:
         (level,) = ledger.db.execute("PRAGMA synchronous").fetchone()
         marks.append((row.message.kind, "sent", level == 2))
-        return take(row, *rest)
+        return mark_sent(row, *rest)
 
     monkeypatch.setattr(ledger.outbox, "mark", note)
-    monkeypatch.setattr(ledger.outbox, "take", note_taken)
+    monkeypatch.setattr(ledger.outbox, "mark_sent", note_sent)
     put(ledger, "g1")
     put(ledger, "g2", META)
     await deliver(sender, room)
@@ -243,12 +239,12 @@ async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
     ]
 
 
-async def test_an_empty_outbox_sends_nothing(sender: OutboxSender, room: FakeRoom) -> None:
+async def test_an_empty_outbox_sends_nothing(sender: OutboxDelivery, room: FakeRoom) -> None:
     await deliver(sender, room)
     assert room.actions == []
 
 
-async def test_buttons_go_with_the_message(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_buttons_go_with_the_message(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
     buttons = {"Why?": {"message": "!why"}}
     with ledger.transaction():
         put(ledger, "g1", ChatBody("hi", buttons=buttons))
@@ -264,7 +260,7 @@ async def test_the_next_message_waits_for_the_echo(ledger: Ledger, clock: Clock,
     room.mute = {"message"}
     delivering = asyncio.create_task(deliver(sender, room))
     await until(lambda: room.done("message"))
-    assert sender.expects_confirmation
+    assert room.conversation.expects_confirmation
     assert states(ledger) == ["sent", "waiting"], "marked as sent before it is sent"
     assert len(room.done("message")) == 1
     for other in (
@@ -273,18 +269,18 @@ async def test_the_next_message_waits_for_the_echo(ledger: Ledger, clock: Clock,
         Pong(),
         RaceUpdate(room.race),
     ):
-        sender.on_event(other)
+        room.conversation.on_event(other)
         await asyncio.sleep(0)
     assert states(ledger) == ["sent", "waiting"], "none of these is the echo"
     room.mute = set()
-    sender.on_event(room.wrote("text   of\ng1 "))
+    room.conversation.on_event(room.wrote("text   of\ng1 "))
     await delivering
     assert states(ledger) == ["delivered", "delivered"]
-    assert not sender.expects_confirmation
+    assert not room.conversation.expects_confirmation
 
 
 async def test_a_message_queued_during_a_delivery_is_delivered_too(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     delivering = asyncio.create_task(deliver(sender, room))
@@ -294,7 +290,7 @@ async def test_a_message_queued_during_a_delivery_is_delivered_too(
 
 
 async def test_messages_for_other_rooms_stay_queued(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     ledger.outbox.put(Message("orb/else", CATEGORY, "g", ChatBody("hi")), NOON)
     await deliver(sender, room)
@@ -303,7 +299,7 @@ async def test_messages_for_other_rooms_stay_queued(
 
 
 async def test_a_refused_message_is_not_sent_again(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, caplog: pytest.LogCaptureFixture
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, caplog: pytest.LogCaptureFixture
 ) -> None:
     put(ledger, "g1")
     put(ledger, "g2")
@@ -315,11 +311,11 @@ async def test_a_refused_message_is_not_sent_again(
 
 
 async def test_a_message_for_a_closed_chat_is_dropped_unsent(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     room.race = RECORDED
-    room.connect(sender)
+    room.connect()
     await asyncio.sleep(0)
     await deliver(sender, room, connect=False)
     assert room.actions == []
@@ -327,11 +323,11 @@ async def test_a_message_for_a_closed_chat_is_dropped_unsent(
 
 
 async def test_a_message_refused_by_a_closed_chat_is_marked_refused(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     """The race is recorded between the last frame and the message."""
     put(ledger, "g1")
-    room.connect(sender)
+    room.connect()
     await asyncio.sleep(0)
     room.race = RECORDED
     await deliver(sender, room, connect=False)
@@ -340,21 +336,21 @@ async def test_a_message_refused_by_a_closed_chat_is_marked_refused(
 
 
 async def test_a_silent_site_counts_as_a_lost_connection(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost, match=r"no answer within 0\.05 s"):
         await deliver(sender, room)
     assert states(ledger) == ["sent"]
-    assert not sender.expects_confirmation
+    assert not room.conversation.expects_confirmation
 
 
 # After a loss
 
 
 async def test_a_message_that_arrived_is_found_in_the_history(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock
 ) -> None:
     """The process died after sending, before the echo."""
     put(ledger, "g1")
@@ -371,7 +367,7 @@ async def test_a_message_that_arrived_is_found_in_the_history(
 
 
 async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_before(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     for guid in ("g1", "g2"):
         put(ledger, guid, ChatBody(guid, pin=True))
@@ -388,7 +384,7 @@ async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_be
 
 
 async def test_a_lost_message_is_sent_again_with_the_same_guid(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock
 ) -> None:
     put(ledger, "g1")
     room.deaf = {"message"}
@@ -404,7 +400,7 @@ async def test_a_lost_message_is_sent_again_with_the_same_guid(
 
 @pytest.mark.parametrize("pinned", [0, 2])
 async def test_a_message_older_than_the_history_counts_as_delivered(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, pinned: int
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, pinned: int
 ) -> None:
     """The process died after sending, and over 100 lines followed; pinned messages may be older."""
     put(ledger, "g1")
@@ -419,7 +415,7 @@ async def test_a_message_older_than_the_history_counts_as_delivered(
 
 
 async def test_a_message_missing_from_a_history_that_reaches_back_is_sent_again(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
@@ -429,7 +425,7 @@ async def test_a_message_missing_from_a_history_that_reaches_back_is_sent_again(
 
 
 async def test_the_same_text_from_a_user_is_no_echo(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
@@ -440,7 +436,7 @@ async def test_the_same_text_from_a_user_is_no_echo(
 
 
 async def test_an_earlier_message_with_the_same_text_is_no_echo(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1", ChatBody("the same"))
     await deliver(sender, room)
@@ -455,7 +451,7 @@ async def test_an_earlier_message_with_the_same_text_is_no_echo(
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
 async def test_a_message_is_found_although_the_clock_of_the_site_is_wrong(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, seconds: float
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, seconds: float
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
@@ -489,7 +485,7 @@ async def test_a_message_dropped_at_the_last_moment_is_not_sent(
 
 
 async def test_a_lost_message_is_dropped_once_the_race_is_recorded(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
     ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
@@ -501,7 +497,7 @@ async def test_a_lost_message_is_dropped_once_the_race_is_recorded(
 
 
 async def test_a_lost_refusal_does_not_block_later_messages(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     """The refusal used up the guid, so a repetition would never be answered."""
     put(ledger, "g1")
@@ -516,7 +512,7 @@ async def test_a_lost_refusal_does_not_block_later_messages(
 
 
 async def test_a_closed_chat_receives_no_further_message(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     """Even if the frame that shows the record is lost."""
     put(ledger, "g1")
@@ -529,7 +525,7 @@ async def test_a_closed_chat_receives_no_further_message(
 
 @pytest.mark.parametrize("action", ["message", "gethistory"])
 async def test_a_refused_token_keeps_the_message(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock, action: str
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock, action: str
 ) -> None:
     put(ledger, "g1")
     if action == "gethistory":
@@ -547,7 +543,7 @@ async def test_a_refused_token_keeps_the_message(
 
 
 async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1", META)
     room.race = replace(RECORDED, bot_meta={"seed": 77})
@@ -558,7 +554,7 @@ async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
 
 
 async def test_meta_that_is_already_set_is_not_set_again(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1", META)
     room.race = replace(RECORDED, bot_meta={"racebot": BOARDS})
@@ -568,7 +564,7 @@ async def test_meta_that_is_already_set_is_not_set_again(
 
 
 async def test_meta_without_a_pong_is_checked_on_the_next_connection(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1", META)
     room.race, room.deaf = RECORDED, {"ping"}
@@ -582,7 +578,7 @@ async def test_meta_without_a_pong_is_checked_on_the_next_connection(
 
 
 async def test_refused_meta_is_marked_with_the_reason(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1", META)
     room.refusals = {"setmeta": [Refusal(("Data provided is too large to save.",))]}
@@ -591,14 +587,14 @@ async def test_refused_meta_is_marked_with_the_reason(
 
 
 async def test_a_refusal_before_the_ping_is_sent_counts(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Events that arrive while the socket is still sending count, too."""
     put(ledger, "g1", META)
 
     async def slow(action: Action) -> None:
         if action.name == "setmeta":
-            sender.on_event(Refusal(("Data provided is too large to save.",)))
+            room.conversation.on_event(Refusal(("Data provided is too large to save.",)))
             await asyncio.sleep(0)
 
     monkeypatch.setattr(room, "send", slow)
@@ -607,12 +603,11 @@ async def test_a_refusal_before_the_ping_is_sent_counts(
 
 
 async def test_meta_waits_until_the_connection_shows_the_race(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1", META)
-    room.sender = sender
-    sender.on_event(RaceUpdate(replace(RECORDED, bot_meta={"racebot": BOARDS})))
-    sender.on_joined()
+    room.conversation.on_event(RaceUpdate(replace(RECORDED, bot_meta={"racebot": BOARDS})))
+    room.conversation = Conversation(room.send)
     with pytest.raises(ConnectionLost, match="the site does not show the race"):
         await deliver(sender, room, connect=False)
     assert states(ledger) == ["waiting"], "an earlier connection may have shown old data"
@@ -645,7 +640,7 @@ async def test_info_block_is_merged_into_the_info_box(
 
 
 async def test_an_info_box_set_before_a_crash_is_not_set_again(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom, clock: Clock
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock
 ) -> None:
     """Each `setinfo` makes the site post a line in chat."""
     put(ledger, "g1", InfoBody((BLOCK,)))
@@ -659,20 +654,20 @@ async def test_an_info_box_set_before_a_crash_is_not_set_again(
     assert states(ledger) == ["delivered"]
 
 
-def test_an_info_box_that_the_site_sets_late_is_not_set_again(ledger: Ledger) -> None:
+async def test_an_info_box_that_the_site_sets_late_is_not_set_again(
+    ledger: Ledger, clock: Clock, room: FakeRoom
+) -> None:
     """The site may carry out what a lost connection sent after it has shown the race on a new one."""
     put(ledger, "g1", InfoBody((BLOCK,)))
-    (row,) = ledger.outbox.of(ROOM)
-    protocol = OutboxProtocol(InfoPolicy.WHEN_EMPTY, DEFAULT_TEXTS)
-    protocol.on_joined()
-    protocol.on_event(RaceUpdate(RECORDED))
-    assert isinstance(protocol.next_command(0), ReadOutbox)
-    protocol.on_outbox([replace(row, state=Delivery.SENT)])
-    assert isinstance(protocol.next_command(0), Wait)
-    protocol.on_event(RaceUpdate(replace(RECORDED, info_bot=BLOCK)))
-    command = protocol.next_command(1)
-    assert isinstance(command, Mark)
-    assert command.state is Delivery.DELIVERED
+    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.race = RECORDED
+    sender = sender_of(ledger, clock, confirm_within=PATIENCE)
+    delivering = asyncio.create_task(deliver(sender, room))
+    await until(lambda: room.conversation.shown is not None)
+    room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=BLOCK)))
+    await delivering
+    assert room.done("setinfo") == []
+    assert states(ledger) == ["delivered"]
 
 
 async def test_an_info_box_that_the_site_trims_is_recognized(
@@ -683,16 +678,16 @@ async def test_an_info_box_that_the_site_trims_is_recognized(
     room.race, room.mute = RECORDED, {"setinfo"}
     delivering = asyncio.create_task(deliver(sender, room))
     await until(lambda: states(ledger) == ["sent"])
-    sender.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
+    room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
     await asyncio.sleep(0.01)
     assert states(ledger) == ["sent"], "an earlier frame confirms nothing"
-    sender.on_event(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
+    room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
     await delivering
     assert states(ledger) == ["delivered"]
 
 
 async def test_a_refused_info_block_is_marked_with_the_reason(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1", InfoBody((BLOCK,)))
     room.refusals = {"setinfo": [Refusal(("info_bot: no",))]}
@@ -700,7 +695,7 @@ async def test_a_refused_info_block_is_marked_with_the_reason(
     assert (states(ledger), details(ledger)) == (["refused"], ["info_bot: no"])
 
 
-async def test_meta_and_info_go_out_in_order(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_meta_and_info_go_out_in_order(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
     put(ledger, "g1", META)
     put(ledger, "g2", InfoBody((BLOCK,)))
     room.race = RECORDED
@@ -710,7 +705,7 @@ async def test_meta_and_info_go_out_in_order(ledger: Ledger, sender: OutboxSende
 
 
 async def test_an_info_box_that_never_shows_is_set_a_few_times_only(
-    ledger: Ledger, sender: OutboxSender, room: FakeRoom
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     """Each `setinfo` makes the site post a line in chat."""
     put(ledger, "g1", InfoBody(("Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)",)))
@@ -723,10 +718,25 @@ async def test_an_info_box_that_never_shows_is_set_a_few_times_only(
     assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
 
 
+@pytest.mark.parametrize("lost", [{"gethistory"}, {"unpin_message", "ping"}], ids=min)
+async def test_a_site_that_takes_messages_but_answers_no_request_is_not_asked_for_ever(
+    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, lost: set[str]
+) -> None:
+    """The message is pinned, so that its delivery needs the history and an unpinning, which a ping ends."""
+    for guid in ("g1", "g2"):
+        put(ledger, guid, ChatBody(guid, pin=True))
+    room.deaf = lost
+    for _ in range(MOST_TRIES["chat"]):
+        with pytest.raises(ConnectionLost):
+            await deliver(sender, room)
+    await deliver(sender, room)
+    assert states(ledger) == ["delivered", "refused"]
+
+
 @pytest.mark.parametrize("trouble", ["token", "connection"])
 async def test_an_info_box_that_was_not_set_is_tried_again_however_often(
     ledger: Ledger,
-    sender: OutboxSender,
+    sender: OutboxDelivery,
     room: FakeRoom,
     monkeypatch: pytest.MonkeyPatch,
     trouble: str,
@@ -739,7 +749,7 @@ async def test_an_info_box_that_was_not_set_is_tried_again_however_often(
         async def refused(action: Action) -> None:
             if trouble == "connection":
                 raise ConnectionLost("the socket closed")
-            sender.on_event(BAD_TOKEN)
+            room.conversation.on_event(BAD_TOKEN)
 
         patch.setattr(room, "send", refused)
         for _ in range(MOST_TRIES["info"] + 1):
@@ -770,7 +780,7 @@ async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> Non
 # Answers
 
 
-async def test_answers_come_after_the_outbox(ledger: Ledger, sender: OutboxSender, room: FakeRoom) -> None:
+async def test_answers_come_after_the_outbox(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
     sender.answer("the answer", "m1", to=None)
     sender.answer("for Ann", "m2", to="id-ann")
     put(ledger, "g1")
@@ -783,7 +793,7 @@ async def test_answers_come_after_the_outbox(ledger: Ledger, sender: OutboxSende
 
 @pytest.mark.parametrize("lost", ["deaf", "mute"])
 async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(
-    sender: OutboxSender, room: FakeRoom, lost: str
+    sender: OutboxDelivery, room: FakeRoom, lost: str
 ) -> None:
     """Whether the site received it or not."""
     sender.answer("the answer", "m1", to=None)
@@ -808,7 +818,7 @@ async def test_a_command_that_is_read_again_after_a_restart_is_answered_once(
 
 
 async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(
-    sender: OutboxSender, room: FakeRoom
+    sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     sender.answer("the answer", "m1", to=None)
     room.refusals = {"message": [BAD_TOKEN]}
@@ -826,15 +836,15 @@ async def test_a_closed_chat_receives_no_answer(ledger: Ledger, clock: Clock) ->
 
 
 async def test_an_expired_answer_is_dropped(
-    sender: OutboxSender, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    sender: OutboxDelivery, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("racebot.bot.outbox_protocol.ANSWER_EXPIRES", -1.0)
+    monkeypatch.setattr("racebot.bot.room.delivery.ANSWER_EXPIRES", -1.0)
     sender.answer("the answer", "m1", to=None)
     await deliver(sender, room)
     assert room.actions == []
 
 
-async def test_a_refused_answer_is_dropped(sender: OutboxSender, room: FakeRoom) -> None:
+async def test_a_refused_answer_is_dropped(sender: OutboxDelivery, room: FakeRoom) -> None:
     room.refusals["message"] = [Refusal(("direct_to: Unrecognised user",))]
     sender.answer("the answer", "m1", to="id-gone")
     sender.answer("another", "m2", to=None)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, NOON, Clock, chat_body, entrant, result, seen
+from room_support import Follower
 
-from racebot.bot.command_handler import CommandHandler, Reply
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room import case as cases
+from racebot.bot.room.answers import CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.rate_limit import Limiter
@@ -48,13 +49,13 @@ class Talk:
     def __init__(self, ledger: Ledger, clock: Clock, *, private: bool = False, per_person: int = 100) -> None:
         settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
         self.ledger = ledger
-        self.lifecycle = Lifecycle(settler, clock)
+        self.follower = Follower(settler, clock)
         self.now = 0.0
         self.count = 0
         texts, words = Texts(), CommandNames()
         answers = Answers(settler, texts, words, lambda _: Listing())
         self.commands = CommandHandler(
-            self.lifecycle,
+            self.follower.work,
             answers,
             texts,
             words,
@@ -74,10 +75,20 @@ class Talk:
         self, text: str, race: Race = FINISHED, *, moderator: bool = False, **facts: object
     ) -> Said | None:
         message = self.line(text, moderator=moderator, **facts)
-        asked = self.commands.parse(message, race)
-        reply = None if asked is None else self.commands.reply(asked, message, race)
+        question = self.commands.parse(message, race)
+        if question is None:
+            return None
+        if question.quiet is not None:
+            if race.name not in self.follower.watched:
+                self.follower.frame(race)
+            self.follower.on(race.name, cases.QuietOrder(question.quiet, question.given_at))
+        reply = self.commands.reply(question, race, is_quiet=self.is_quiet(race.name))
         text = "" if reply is None else reply.draft()
         return None if reply is None or not text else Said(text, reply.to)
+
+    def is_quiet(self, race: str = NAME) -> bool:
+        row = self.ledger.cases.get(race)
+        return row is not None and row.quiet
 
     def waiting(self) -> list[str]:
         return [chat_body(row).text for row in self.ledger.outbox.open_for(NAME)]
@@ -120,12 +131,13 @@ def test_bots_the_site_and_ordinary_lines_get_no_answer(talk: Talk, facts: dict[
 
 def test_a_closed_chat_gets_no_answer(talk: Talk) -> None:
     assert talk.commands.parse(talk.line("!rating"), replace(FINISHED, recorded=True)) is None
-    assert talk.commands.parse(talk.line("!rating"), None) is None
 
 
 def test_repeated_frame_is_answered_once(talk: Talk) -> None:
     message = talk.line("!rating")
-    assert talk.commands.parse(message, FINISHED) == ParsedCommand(Command.RATING)
+    question = talk.commands.parse(message, FINISHED)
+    assert question is not None
+    assert question.asked == ParsedCommand(Command.RATING)
     assert talk.commands.parse(message, FINISHED) is None
 
 
@@ -141,7 +153,7 @@ def test_limit_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock)
     assert talk.say("!rating", moderator=True) is not None
     assert talk.say("!rating", moderator=True) is None
     assert talk.say("!ratings off", moderator=True) is not None
-    assert talk.lifecycle.is_quiet(NAME)
+    assert talk.is_quiet()
     assert talk.say("!ratings on", moderator=True) is not None
     assert talk.say("!ratings redo", moderator=True) is None
     assert talk.waiting(), "a redo is never refused"
@@ -155,7 +167,7 @@ def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "unauthorised users get no answer"
     assert FINISHED.result is not None
-    talk.lifecycle.result_stands(FINISHED.result)
+    talk.follower.stands(FINISHED.result)
     assert talk.waiting() == []
     assert talk.say("!ratings ON", moderator=True) == Said(Texts().on, None)
     (said,) = talk.waiting()
@@ -165,7 +177,7 @@ def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None
 
 def test_off_drops_unsent_messages_and_survives_a_restart(talk: Talk, ledger: Ledger, clock: Clock) -> None:
     assert FINISHED.result is not None
-    talk.lifecycle.result_stands(FINISHED.result)
+    talk.follower.stands(FINISHED.result)
     assert len(talk.waiting()) == 1
     talk.say("!ratings off", moderator=True)
     assert talk.waiting() == []
@@ -178,20 +190,20 @@ def test_off_drops_unsent_messages_and_survives_a_restart(talk: Talk, ledger: Le
 def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> None:
     talk.say("!ratings off", moderator=True)
     recorded = result("r", "ann bo")
-    talk.lifecycle.recorded(recorded, in_room=True)
+    talk.follower.frame(seen(recorded))
     board = ledger.leaderboard(CATEGORY, GOAL)
     assert board is not None
     assert ledger.rated_count(board) == 1
-    assert not talk.lifecycle.is_quiet(NAME)
+    assert not talk.is_quiet()
 
 
 def test_nothing_is_withdrawn_in_a_quiet_room(talk: Talk) -> None:
     assert FINISHED.result is not None
-    talk.lifecycle.result_stands(FINISHED.result)
+    talk.follower.stands(FINISHED.result)
     (row,) = talk.ledger.outbox.open_for(NAME)
     talk.ledger.outbox.mark(row, type(row.state).DELIVERED, row.created_at)
     talk.say("!ratings off", moderator=True)
-    talk.lifecycle.over(replace(FINISHED, recordable=False))
+    talk.follower.frame(replace(FINISHED, recordable=False))
     assert talk.waiting() == []
 
 
@@ -213,7 +225,7 @@ def test_redo_without_changes_says_so(talk: Talk) -> None:
     open_room = replace(FINISHED, status="open", result=None)
     nothing = Said(Texts().nothing_to_repeat, None)
     assert talk.say("!ratings redo", open_room, moderator=True) == nothing
-    talk.lifecycle.recorded(result("r", "ann bo"), in_room=False)
+    talk.follower.read(seen(result("r", "ann bo")))
     assert talk.say("!ratings redo", moderator=True) == nothing
 
 
@@ -234,7 +246,7 @@ DOES_NOT_COUNT = {
 
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
 def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race: Race) -> None:
-    talk.lifecycle.recorded(result("earlier", "ann bo"), in_room=True)
+    talk.follower.frame(seen(result("earlier", "ann bo")))
     first, second = talk.say("!rating", race), talk.say("!rating", race)
     assert first is not None
     assert second is not None
@@ -278,10 +290,10 @@ def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
 
 
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.follower.read(seen(result("earlier", "bo ann")))
     assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
     assert FINISHED.result is not None
-    talk.lifecycle.result_stands(FINISHED.result)
+    talk.follower.stands(FINISHED.result)
     (text,) = talk.waiting()
     assert "Bo" in text
     assert "Ann" not in text
@@ -295,23 +307,23 @@ def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk) -> N
 
 
 def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.follower.read(seen(result("earlier", "bo ann")))
     talk.say("!ratings hide me")
     before = FINISHED.result
     assert before is not None
-    talk.lifecycle.result_stands(before)
+    talk.follower.stands(before)
     for row in talk.ledger.outbox.open_for(NAME):
         talk.ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
     entrants = tuple(replace(e, status=EntrantStatus.DQ) if e.name == "Ann" else e for e in before.entrants)
     assert entrants != before.entrants
-    talk.lifecycle.result_stands(replace(before, entrants=entrants), before)
+    talk.follower.stands(replace(before, entrants=entrants))
     texts = [chat_body(row).text for row in talk.ledger.outbox.of(NAME)]
     assert len(texts) == 2
     assert not any("Ann" in text for text in texts)
 
 
 def test_a_player_renamed_since_the_last_race_has_the_new_name(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.follower.read(seen(result("earlier", "bo ann")))
     for command in ("!rating", "!why", "!vs bo"):
         answer = talk.say(command, user_name="Annika")
         assert answer is not None
@@ -320,7 +332,7 @@ def test_a_player_renamed_since_the_last_race_has_the_new_name(talk: Talk) -> No
 
 @pytest.mark.parametrize("command", ["!rating ann", "!why ann", "!vs ann", "!vs ann bo", "!vs bo ann"])
 def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, command: str) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann cy"), in_room=False)
+    talk.follower.read(seen(result("earlier", "bo ann cy")))
     talk.say("!ratings hide me")
     assert talk.say(command, **CY) == Said(Texts().player_hidden, None)
     own = talk.say(command)
@@ -329,7 +341,7 @@ def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, comma
 
 
 def test_why_does_not_name_a_hidden_opponent(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.follower.read(seen(result("earlier", "bo ann")))
     asked = talk.say("!why", **BO)
     assert asked is not None
     assert "Ann" in asked.text
@@ -341,7 +353,7 @@ def test_why_does_not_name_a_hidden_opponent(talk: Talk) -> None:
 
 
 def test_odds_leave_hidden_players_out(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "ann bo cy"), in_room=False)
+    talk.follower.read(seen(result("earlier", "ann bo cy")))
     three = open_room("ann bo cy")
     before = talk.say("!odds", three)
     assert before is not None
@@ -353,7 +365,7 @@ def test_odds_leave_hidden_players_out(talk: Talk) -> None:
 
 
 def test_a_hidden_player_is_not_suggested_for_a_typo(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.follower.read(seen(result("earlier", "bo ann")))
     found = talk.say("!rating anne")
     assert found is not None
     assert "Ann" in found.text
@@ -364,9 +376,9 @@ def test_a_hidden_player_is_not_suggested_for_a_typo(talk: Talk) -> None:
 
 
 def test_players_cannot_show_a_name_that_the_operator_hid(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
+    talk.follower.read(seen(result("earlier", "bo ann")))
     talk.say("!ratings hide me")
-    settler = talk.lifecycle.settler
+    settler = talk.follower.settler
     ann = talk.ledger.players.find("Ann")
     orders.hide(settler, ann, "offensive", NOON)
     refused = Said(Texts().hidden_by_operator, "id-ann")
@@ -378,8 +390,8 @@ def test_players_cannot_show_a_name_that_the_operator_hid(talk: Talk) -> None:
 
 
 def test_a_wish_to_be_hidden_outlives_an_earlier_order_of_the_operator(talk: Talk) -> None:
-    talk.lifecycle.recorded(result("earlier", "bo ann"), in_room=False)
-    settler = talk.lifecycle.settler
+    talk.follower.read(seen(result("earlier", "bo ann")))
+    settler = talk.follower.settler
     ann = talk.ledger.players.find("Ann")
     orders.hide(settler, ann, "offensive", NOON)
     assert talk.say("!ratings hide me") == Said(Texts().hidden_by_operator, "id-ann")
@@ -392,7 +404,7 @@ def test_a_wish_to_be_hidden_outlives_an_earlier_order_of_the_operator(talk: Tal
 def test_players_can_hide_before_their_first_race(talk: Talk) -> None:
     assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
     assert FINISHED.result is not None
-    talk.lifecycle.result_stands(FINISHED.result)
+    talk.follower.stands(FINISHED.result)
     (text,) = talk.waiting()
     assert "Ann" not in text
     assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")

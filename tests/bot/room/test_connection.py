@@ -16,25 +16,17 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from builders import (
-    NOON,
-    Streamed,
-    at_once,
-    chat_body,
-    entrant_document,
-    race_document,
-    result,
-    seen,
-)
+from builders import NOON, Streamed, at_once, chat_body, result, seen
 from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
-from racebot.bot import command_queue, room_watcher
-from racebot.bot.command_handler import CommandHandler, Reply
-from racebot.bot.race_lifecycle import Lifecycle
+from racebot.bot.room import answers, case as cases, connection, inbox
+from racebot.bot.room.answers import CommandHandler, Question, Reply
+from racebot.bot.room.inbox import RoomContext
+from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers import why
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command, CommandNames, ParsedCommand
+from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.wording import DEFAULT_TEXTS
@@ -46,9 +38,10 @@ from racebot.queries.listing import Listing
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site
-from racebot.racetime.frames import ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
-from racebot.racetime.payload import parse_race
+from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate, Unreadable
+from racebot.racetime.gate import SiteClock
 from racebot.racetime.tokens import TokenSource
+from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.telemetry.troubles import Troubles
@@ -66,7 +59,7 @@ async def test_lost_rooms_check_their_existence_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Requests go out one at a time, so a thousand questions would delay everything else."""
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    short_pauses(monkeypatch)
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -91,7 +84,7 @@ async def test_lost_rooms_check_their_existence_one_by_one(
 async def test_an_unreadable_answer_to_a_lost_room_does_not_end_its_watch(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    short_pauses(monkeypatch)
     asked = itertools.count()
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -107,44 +100,57 @@ async def test_an_unreadable_answer_to_a_lost_room_does_not_end_its_watch(
     assert next(asked) > 1
 
 
-async def test_ledger_work_cut_off_by_a_lost_connection_is_repeated(ledger: Ledger) -> None:
-    race = seen(result("r", "ann bo"))
-    begun, go_on = asyncio.Event(), asyncio.Event()
+async def test_slow_ledger_work_neither_ends_a_connection_nor_is_begun_again(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A site that answers at once must not look dead while the ledger is busy with another event."""
+    monkeypatch.setattr("racebot.bot.room.delivery.ANSWER_WITHIN", 0.2)
+    busy, go_on, began = asyncio.Event(), asyncio.Event(), itertools.count()
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        begun.set()
-        await go_on.wait()
+        if getattr(work, "__name__", "") == "carry_out":
+            next(began)
+            busy.set()
+            await go_on.wait()
         return work(*arguments, **options)
 
-    async with Site(NOBODY_LISTENS, interval=0) as site:
-        room = watching(ledger, site, call)
-        taking = asyncio.create_task(room.on_listing(race))
-        await begun.wait()
-        taking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await taking
-        assert ledger.race(race.name) is None
+    joins = itertools.count()
+    socket = AnsweringSocket([RaceUpdate(seen(status="open")), _line("!leaderboard")])
+
+    def connected() -> SilentSocket:
+        next(joins)
+        return socket
+
+    connect(monkeypatch, connected)
+    handler = cast(CommandHandler, Answering("the answer"))
+    async with running(watching(ledger, site, call, handler)):
+        await busy.wait()
+        room = seen(result("r", "ann bo", recorded=False), 2)
+        socket.queue.put_nowait(RaceUpdate(room))
+        await asyncio.sleep(0.5)
         go_on.set()
-        await room.on_listing(race)
-    assert ledger.race(race.name) is not None
+        await until(lambda: "the answer" in socket.said)
+        await until(lambda: next(began) > 2)
+    assert next(joins) == 1
 
 
-async def test_ledger_work_refused_by_a_full_disk_is_repeated(ledger: Ledger) -> None:
-    race = seen(result("r", "ann bo"))
-    full = iter([True, True, False])
+async def test_ledger_work_refused_by_a_full_disk_is_repeated(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short_pauses(monkeypatch)
+    full = iter([True, True, True, False])
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
         if next(full, False):
             raise LedgerUnavailable("the disk is full")
         return work(*arguments, **options)
 
-    async with Site(NOBODY_LISTENS, interval=0) as site:
-        room = watching(ledger, site, call)
-        for _ in range(2):
-            with pytest.raises(LedgerUnavailable):
-                await room.on_listing(race)
-        await room.on_listing(race)
-    assert ledger.race(race.name) is not None
+    race = seen(result("r", "ann bo"))
+    connect(monkeypatch, SilentSocket)
+    room = watching(ledger, site, call)
+    async with running(room):
+        room.put(cases.Listed(race))
+        await until(lambda: ledger.race(race.name))
 
 
 async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
@@ -159,7 +165,7 @@ async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
         joined.put_nowait(arguments[3])
         yield SilentSocket()
 
-    monkeypatch.setattr(room_watcher, "join", join)
+    monkeypatch.setattr(connection, "join", join)
     room = watching(ledger, site, at_once)
     async with running(room):
         await until(lambda: joined.qsize() == 2)
@@ -182,8 +188,8 @@ async def test_unusable_answer_about_the_race_keeps_the_connection(
         paths.append(request.url.path)
         return answer(request)
 
-    monkeypatch.setattr(room_watcher, "join", join)
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    monkeypatch.setattr(connection, "join", join)
+    short_pauses(monkeypatch)
     async with (
         Site(NOBODY_LISTENS, interval=0, transport=Streamed(noted)) as site,
         running(watching(ledger, site, at_once)),
@@ -214,7 +220,7 @@ async def test_a_room_that_stays_unreadable_is_asked_ever_more_rarely(
                 asked.append(now)
                 self.events.append(Unreadable("race: entrants is not a list"))
 
-    monkeypatch.setattr(room_watcher, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: now))
     connect(monkeypatch, UnreadableRoom)
     async with running(watching(ledger, site, at_once)):
         await until(lambda: len(asked) >= 20)
@@ -224,21 +230,25 @@ async def test_a_room_that_stays_unreadable_is_asked_ever_more_rarely(
 
 
 @pytest.mark.parametrize("was_edited", [True, False])
-async def test_an_announced_edit_that_cannot_be_read_silences_answers_about_the_race(
+async def test_an_answer_about_the_race_waits_for_an_edit_to_be_read(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
 ) -> None:
-    """The bot answers, since old data is no sign of an edit."""
+    """Other answers do not wait. Without an edit, old data is answered if the site cannot be read."""
+    monkeypatch.setattr(cases, "CERTAIN_AFTER", 0.2)
+    monkeypatch.setattr(cases, "READ_AFTER", 0.01)
     questions = _Questions()
     events: list[Event] = [RaceUpdate(seen(result("r", "ann bo", recorded=False)))]
     events += [SYSTEM_MESSAGE] * was_edited
     events += [_line("!rating"), _line("!leaderboard")]
-
     connect(monkeypatch, lambda: SilentSocket(events))
     room = watching(ledger, site, at_once, cast(CommandHandler, questions))
     async with running(room):
         await until(lambda: Command.LEADERBOARD in questions.answered)
-    expected = [Command.LEADERBOARD] if was_edited else [Command.RATING, Command.LEADERBOARD]
-    assert questions.answered == expected
+        if was_edited:
+            assert Command.RATING not in questions.answered
+            edited = seen(result("r", "bo ann", recorded=False), 2)
+            room.put(cases.Read(edited, time.monotonic() + 1.0))
+        await until(lambda: Command.RATING in questions.answered)
 
 
 async def test_an_explanation_does_not_hold_up_the_ledger_thread(
@@ -260,7 +270,7 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
     ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
     handler = CommandHandler(
-        Lifecycle(settler, lambda: datetime.now(UTC)),
+        LedgerWork(settler, lambda: datetime.now(UTC)),
         Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: Listing()),
         DEFAULT_TEXTS,
         CommandNames(),
@@ -278,20 +288,13 @@ async def test_an_answer_in_preparation_outlives_its_connection(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The socket drops while the bot composes the answer, and the next one brings the answer."""
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    short_pauses(monkeypatch)
     drafting, go_on = threading.Event(), threading.Event()
 
     def compose() -> str:
         drafting.set()
         assert go_on.wait(PATIENCE)
         return "the answer"
-
-    class Slow(_Questions):
-        def reply(self, asked: ParsedCommand, *_: object) -> Reply:  # type: ignore[override]
-            return Reply(compose, None)
-
-        def is_repeat(self, *_: object) -> bool:
-            return False
 
     class DroppedSocket(SilentSocket):
         async def receive(self, wait: float) -> Event | None:
@@ -311,7 +314,7 @@ async def test_an_answer_in_preparation_outlives_its_connection(
         return socket
 
     connect(monkeypatch, connected)
-    async with running(watching(ledger, site, at_once, cast(CommandHandler, Slow()))):
+    async with running(watching(ledger, site, at_once, cast(CommandHandler, Answering(compose)))):
         await until(lambda: "the answer" in kept.said)
     assert dropped.said == []
 
@@ -320,14 +323,14 @@ async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again_befo
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another program writes to the database, or the disk is full. A later order may be the opposite."""
-    monkeypatch.setattr(command_queue, "RETRY_PAUSE", 0.001)
+    monkeypatch.setattr(inbox, "RETRY_COMMAND", 0.001)
     locked = iter([True, True, True])
 
     class Locked(_Questions):
-        def reply(self, asked: ParsedCommand, *_: object) -> None:
+        def reply(self, question: Question, *_: object, **facts: object) -> None:
             if next(locked, False):
                 raise LedgerUnavailable("the database is locked")
-            super().reply(asked)
+            super().reply(question)
 
     questions = Locked()
     given = [_line("!ratings hide me"), _line("!leaderboard")]
@@ -337,60 +340,16 @@ async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again_befo
     assert questions.answered == [Command.HELP, Command.LEADERBOARD]
 
 
-async def test_a_command_outlives_a_ledger_that_cannot_store_the_race_yet(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before the answer, the race is read again and stored. A locked database may need long to say so."""
-    limited: set[asyncio.Task[Any] | None] = set()
-    was_limited = []
-    timeout = asyncio.timeout
-
-    @asynccontextmanager
-    async def noted_timeout(delay: float | None) -> AsyncGenerator[None]:
-        async with timeout(delay):
-            limited.add(asyncio.current_task())
-            try:
-                yield
-            finally:
-                limited.discard(asyncio.current_task())
-
-    monkeypatch.setattr(asyncio, "timeout", noted_timeout)
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
-    entrants = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
-    ended = race_document("r", entrants)
-    locked = iter([False, True])
-    questions = _Questions()
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        token = {"access_token": "x", "expires_in": 3600}
-        return httpx.Response(200, json=token if request.url.path == "/o/token" else ended)
-
-    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        if getattr(work, "__name__", "") == "observe" and next(locked, False):
-            was_limited.append(asyncio.current_task() in limited)
-            raise LedgerUnavailable("the database is locked")
-        return work(*arguments, **options)
-
-    connections = iter([SilentSocket([RaceUpdate(parse_race(ended)), _line("!rating")])])
-    connect(monkeypatch, lambda: next(connections, SilentSocket()))
-    async with Site(NOBODY_LISTENS, interval=0, transport=Streamed(answer)) as site:
-        room = watching(ledger, site, call, cast(CommandHandler, questions), now=lambda: NOON)
-        async with running(room):
-            await until(lambda: questions.answered)
-    assert questions.answered == [Command.RATING]
-    assert was_limited == [False]
-
-
 @pytest.mark.parametrize("before", [[], ["!rating"], ["hello", "!rating"]], ids=len)
 async def test_commands_given_while_the_connection_was_lost_are_answered_once(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, before: list[str]
 ) -> None:
     """Unless the racer has waited for too long."""
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    short_pauses(monkeypatch)
     questions = _Questions()
     shown, chat = RaceUpdate(seen(status="open")), [_line(text) for text in before]
     late = [replace(_line("!odds"), posted_at=2.0), replace(_line("!leaderboard"), posted_at=10.5)]
-    history = ChatHistory((*chat, *late), sent_at=10.0 + command_queue.EXPIRES)
+    history = ChatHistory((*chat, *late), sent_at=10.0 + answers.EXPIRES)
 
     class LostSocket(SilentSocket):
         async def receive(self, wait: float) -> Event | None:
@@ -422,7 +381,7 @@ async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
     room = watching(ledger, site, at_once, quiet=0.1, now=lambda: NOON)
     async with running(room):
         await until(lambda: len(ledger.outbox.of("orb/r")) == 1)
-        await room.on_read(after, time.monotonic())
+        room.put(cases.Read(after, time.monotonic()))
         await until(lambda: len(ledger.outbox.of("orb/r")) == 2)
 
 
@@ -434,7 +393,7 @@ async def test_chat_lines_in_a_finished_room_cause_no_ledger_work(
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
         nonlocal observed
-        observed += getattr(work, "__name__", "") == "observe"
+        observed += getattr(work, "__name__", "") == "carry_out"
         return work(*arguments, **options)
 
     connect(monkeypatch, lambda: socket)
@@ -446,17 +405,23 @@ async def test_chat_lines_in_a_finished_room_cause_no_ledger_work(
 async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announced(
     ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    frames = [RaceUpdate(seen(result("r", order, recorded=False))) for order in ("ann bo", "bo ann")]
-    connections = iter(frames)
-    is_full = iter([True])
+    first, second = (
+        RaceUpdate(seen(result("r", order, recorded=False), version))
+        for version, order in enumerate(("ann bo", "bo ann"), start=1)
+    )
+    socket = AnsweringSocket([first])
+    assert first.race.result is not None
+    replaced = cases.Announce(first.race.result)
+    short_pauses(monkeypatch)
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        if getattr(work, "__name__", "") == "result_stands" and next(is_full, False):
+        effects = arguments[-1] if getattr(work, "__name__", "") == "carry_out" else ()
+        if isinstance(effects, tuple) and replaced in effects:
+            socket.queue.put_nowait(second)
             raise LedgerUnavailable("the disk is full")
         return work(*arguments, **options)
 
-    connect(monkeypatch, lambda: SilentSocket([frame] if (frame := next(connections, None)) else []))
-    monkeypatch.setattr(room_watcher, "retry_pauses", lambda: itertools.repeat(0.001))
+    connect(monkeypatch, lambda: socket)
     async with running(watching(ledger, site, call, quiet=0.0, now=lambda: NOON)):
         await until(lambda: ledger.outbox.of("orb/r"))
     (row,) = ledger.outbox.of("orb/r")
@@ -477,11 +442,11 @@ def connect(monkeypatch: pytest.MonkeyPatch, socket: Callable[[], SilentSocket])
     async def join(*_: Any) -> AsyncGenerator[SilentSocket]:
         yield socket()
 
-    monkeypatch.setattr(room_watcher, "join", join)
+    monkeypatch.setattr(connection, "join", join)
 
 
 @asynccontextmanager
-async def running(room: room_watcher.RoomWatch) -> AsyncGenerator[None]:
+async def running(room: connection.RoomWatch) -> AsyncGenerator[None]:
     task = asyncio.create_task(room.run())
     try:
         yield
@@ -497,17 +462,34 @@ class _Questions:
         self.answered: list[Command] = []
         self.seen: set[str] = set()
 
-    def parse(self, message: ChatMessage, _: object) -> ParsedCommand | None:
-        if message.id in self.seen:
+    def parse(self, message: ChatMessage, _: object) -> Question | None:
+        asked = CommandNames().parse(message.text)
+        if asked is None or message.id in self.seen:
             return None
         self.seen.add(message.id)
-        return CommandNames().parse(message.text)
+        return Question(asked, message, False, time.monotonic() + answers.EXPIRES)
 
-    def is_order(self, _: ParsedCommand) -> bool:
+    def of_first_history(self, history: ChatHistory, _: object) -> Sequence[ChatMessage]:
+        return answers.recent(history)
+
+    def reply(self, question: Question, *_: object, **facts: object) -> Reply | None:
+        self.answered.append(question.asked.command)
+        return None
+
+
+class Answering(_Questions):
+    """A command handler that answers everything in the same way."""
+
+    def __init__(self, text: str | Callable[[], str]) -> None:
+        super().__init__()
+        self.text = text
+
+    def reply(self, question: Question, *_: object, **facts: object) -> Reply:
+        text = self.text
+        return Reply(text if callable(text) else lambda: str(text), None)
+
+    def is_repeat(self, *_: object) -> bool:
         return False
-
-    def reply(self, asked: ParsedCommand, *_: object) -> None:
-        self.answered.append(asked.command)
 
 
 def _line(text: str) -> ChatMessage:
@@ -545,6 +527,27 @@ class SilentSocket:
             self.said.append(action.data["message"])
 
 
+class AnsweringSocket(SilentSocket):
+    """A room's socket that answers each ping at once, and brings more events as they are put into it."""
+
+    def __init__(self, events: Sequence[Event] = ()) -> None:
+        super().__init__()
+        self.queue: asyncio.Queue[Event] = asyncio.Queue()
+        for event in events:
+            self.queue.put_nowait(event)
+
+    async def receive(self, wait: float) -> Event | None:
+        try:
+            return await asyncio.wait_for(self.queue.get(), wait)
+        except TimeoutError:
+            return None
+
+    async def send(self, action: Action) -> None:
+        await super().send(action)
+        if action == actions.PING:
+            self.queue.put_nowait(Pong())
+
+
 def watching(
     ledger: Ledger,
     site: Site,
@@ -553,17 +556,21 @@ def watching(
     *,
     quiet: float = 1.0,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> room_watcher.RoomWatch:
-    return room_watcher.RoomWatch(
-        "orb/r",
+) -> connection.RoomWatch:
+    context = RoomContext(
         site=site,
         tokens=TokenSource(site, Credentials("id", SecretStr("secret"))),
-        lifecycle=Lifecycle(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), now),
+        work=LedgerWork(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), now, quiet=quiet),
         call=call,
-        clock=now,
-        quiet=quiet,
-        info=InfoPolicy.NEVER,
-        texts=DEFAULT_TEXTS,
-        commands=commands,
+        settings=Settings(info_block=InfoPolicy.NEVER),
         troubles=Troubles(),
+        commands=commands,
     )
+    site.clock = SiteClock(now)
+    return connection.RoomWatch("orb/r", context)
+
+
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing wait long before it is tried again."""
+    for module in (connection, inbox):
+        monkeypatch.setattr(module, "retry_pauses", lambda: itertools.repeat(0.001))

@@ -1,0 +1,299 @@
+"""Writes a race's announcements, corrections and withdrawals into the outbox.
+
+The outbox also says what chat was told: nothing else stores it. All methods are ledger work, inside the
+caller's transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from racebot.chat import info_box, rating_message
+from racebot.chat.rating_message import NO_MARKS, Marks
+from racebot.chat.wording import DEFAULT_TEXTS, Texts
+from racebot.ledger.outbox import (
+    Body,
+    ChatBody,
+    Delivery,
+    Edit,
+    InfoBody,
+    Message,
+    MetaBody,
+    OutboxRow,
+    chat_messages,
+)
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import new_places
+from racebot.queries.listing import Listing
+from racebot.races.result import RaceResult
+from racebot.racetime.payload import Race
+from racebot.standings.settle import RatedRace
+
+MARKED_PLACES = 20
+"""Places of a leaderboard within which messages mark a player's move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How the operator wants announcements.
+
+    Attributes:
+        texts: the wording.
+        buttons: returns the buttons of a rating message, given its leaderboard and the race's name.
+        listing: returns which players a leaderboard lists; None marks neither new places nor unranked
+            players in messages.
+        race_page: returns the address of a race's published page, or None.
+        pin: whether to pin the rating message that stands.
+    """
+
+    texts: Texts = DEFAULT_TEXTS
+    buttons: Callable[[Leaderboard, str], Mapping[str, Mapping[str, str]]] = lambda *_: {}
+    listing: Callable[[Leaderboard], Listing] | None = None
+    race_page: Callable[[str], str | None] = lambda _: None
+    pin: bool = False
+
+
+class Announcements:
+    """The announcements of all races, as the outbox holds them.
+
+    Args:
+        ledger: holds the outbox.
+        clock: returns the current time, with its offset.
+        style: how the operator wants them.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], datetime], style: Style) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._style = style
+
+    def announce(self, rated: Sequence[RatedRace]) -> str | None:
+        """Queue the changes of a finished race, or a correction of those that chat was told.
+
+        Waiting messages that this one replaces are dropped.
+
+        Returns:
+            `announcement` or `correction` if one is needed, otherwise None.
+        """
+        result, key = rated[0].result, announcement_key(rated)
+        if self.queued_key(result.name) == key:
+            return None
+        self.drop_waiting(result.name, "the result changed")
+        told = self._told(result.name)
+        if told is not None and told.result == key and self._is_complete(result.name, key):
+            return None
+        if told is None or told.result == key:
+            return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
+        edits = edits_between(told.told, result)
+        number = 1 + max(body.correction for _, body in chat_messages(self._ledger.outbox.of(result.name)))
+        body = ChatBody("", result=key, correction=number, edits=tuple(edits))
+        return "correction" if self._put_changes(rated, body, told.entries) else None
+
+    def repeat(self, rated: Sequence[RatedRace], ordered_in: str) -> bool:
+        """Queue the changes of a finished race once more. Return False if there are none.
+
+        Args:
+            rated: the changes on each leaderboard.
+            ordered_in: the id of the chat message that ordered it. The same order queues nothing twice.
+        """
+        return self._put_changes(rated, ChatBody(""), seed=f"order:{ordered_in}")
+
+    def greet(self, race: Race, compose: Callable[[Race], str]) -> None:
+        """Queue the greeting of a room once. `compose` returns it, empty if there is none yet."""
+        if any(body.greets for _, body in chat_messages(self._ledger.outbox.of(race.name))):
+            return
+        if text := compose(race):
+            self._put(race.name, race.category, ChatBody(text, greets=True))
+
+    def withdraw(self, race: str, category: str) -> None:
+        """Queue the withdrawal of changes that chat was told."""
+        if self._style.texts.withdrawn and any(body.announces for _, body in self._since_withdrawal(race)):
+            self._put(race, category, ChatBody(self._style.texts.withdrawn, withdraws=True))
+
+    def drop_waiting(self, race: str, reason: str) -> None:
+        """Drop a room's unsent chat messages."""
+        self._ledger.outbox.drop_waiting(race, "chat", self._clock(), reason)
+
+    def drop_unbegun(self, race: str, reason: str) -> None:
+        """Drop a room's unsent chat messages, except the rest of a half-sent announcement."""
+        begun = {body.correction for _, body in self._since_withdrawal(race) if body.result is not None}
+        for row, body in chat_messages(self._ledger.outbox.open_for(race)):
+            is_rest = body.result is not None and body.correction in begun
+            if row.state is Delivery.WAITING and not is_rest:
+                self._ledger.outbox.mark(row, Delivery.DROPPED, self._clock(), reason)
+
+    def was_told(self, race: str) -> bool:
+        """Return whether chat was told anything about ratings."""
+        return bool(self._sent(race))
+
+    def queued_key(self, race: str) -> str | None:
+        """Return the key of the last announcement that was queued and not dropped or withdrawn, or None."""
+        key = None
+        for row, body in chat_messages(self._ledger.outbox.of(race)):
+            if row.state is not Delivery.DROPPED and (body.withdraws or body.result is not None):
+                key = body.result
+        return key
+
+    def final(self, rated: Sequence[RatedRace]) -> Iterator[Message]:
+        """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted."""
+        boards = [self._masked(each) for each in rated if each.changes]
+        if not boards:
+            return
+        texts, race = self._style.texts, boards[0].result
+        entries = (info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards)
+        yield self._message(race.name, race.category, MetaBody(tuple(entries)))
+        if texts.info:
+            marks = self._marks(boards, settled=True)
+            blocks = (
+                info_box.info_block(
+                    each.result,
+                    each.leaderboard.name,
+                    each.changes,
+                    texts,
+                    marks.get(each.leaderboard.name, NO_MARKS),
+                    by_team=each.by_team,
+                    page=self._style.race_page(race.name),
+                )
+                for each in boards
+            )
+            yield self._message(race.name, race.category, InfoBody(tuple(blocks)))
+
+    def _masked(self, rated: RatedRace) -> RatedRace:
+        """Leave hidden players out of a message."""
+        hidden = self._ledger.orders.hidden()
+        changes = tuple(each for each in rated.changes if each.player not in hidden)
+        result = self._ledger.orders.masked(rated.result, self._style.texts.hidden_name)
+        return replace(rated, result=result, changes=changes)
+
+    def _marks(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, Marks]:
+        """Return the marks beside players in a race's message, by leaderboard.
+
+        Args:
+            rated: the changes on each leaderboard.
+            settled: whether the standings include the race already. New places are not marked then.
+        """
+        listing = self._style.listing
+        if listing is None:
+            return {}
+        return {
+            each.leaderboard.name: _marks(self._ledger, each, listing(each.leaderboard), settled=settled)
+            for each in rated
+        }
+
+    def _put_changes(
+        self,
+        rated: Sequence[RatedRace],
+        body: ChatBody,
+        announced: rating_message.Entries | None = None,
+        *,
+        seed: str | None = None,
+    ) -> bool:
+        """Queue the changes as messages like `body`, and return whether there are any.
+
+        A correction lists the entries that differ from `announced`.
+        """
+        result, texts = rated[0].result, self._style.texts
+        rated = [self._masked(each) for each in rated]
+        marks = self._marks(rated)
+        if body.correction:
+            parts = rating_message.correction(rated, announced or {}, body.edits, texts, marks=marks)
+        else:
+            parts = rating_message.announcement(rated, texts, marks=marks)
+        changed = [each for each in rated if each.changes]
+        for number, text in enumerate(parts, start=1):
+            part = replace(body, text=text, announces=bool(changed))
+            if number == len(parts) and body.result is not None:
+                part = replace(part, told=facts_of(result))
+            if number == len(parts) and changed:
+                part = replace(
+                    part,
+                    entries=rating_message.entries(changed, texts, marks),
+                    buttons=self._style.buttons(changed[0].leaderboard, result.name),
+                    pin=self._style.pin,
+                )
+            self._put(result.name, result.category, part, seed and f"{seed}:{number}")
+        return bool(parts)
+
+    def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
+        self._ledger.outbox.put(self._message(race, category, body, seed), self._clock())
+
+    def _message(self, race: str, category: str, body: Body, seed: str | None = None) -> Message:
+        """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
+        if seed is None:
+            seed = f"{race}:{len(self._ledger.outbox.of(race))}:{self._clock().isoformat()}"
+        return Message(race, category, str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{seed}")), body)
+
+    def _told(self, race: str) -> ChatBody | None:
+        """Return the announcement or correction that stands in a room's chat, or None."""
+        told = [body for _, body in self._since_withdrawal(race) if body.result is not None]
+        return told[-1] if told else None
+
+    def _is_complete(self, race: str, key: str) -> bool:
+        """Return whether no part of the announcement that stands in chat was dropped."""
+        rows = chat_messages(self._ledger.outbox.of(race))
+        last = [row.state for row, body in rows if body.result == key]
+        return last[-1] in {Delivery.SENT, Delivery.DELIVERED}
+
+    def _sent(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
+        """Return the chat messages about ratings that were sent to a room, oldest first."""
+        return [
+            (row, body)
+            for row, body in chat_messages(self._ledger.outbox.of(race))
+            if not body.greets and row.state in {Delivery.SENT, Delivery.DELIVERED}
+        ]
+
+    def _since_withdrawal(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
+        sent = self._sent(race)
+        withdrawn = [n for n, (_, body) in enumerate(sent, start=1) if body.withdraws]
+        return sent[withdrawn[-1] :] if withdrawn else sent
+
+
+def announcement_key(rated: Sequence[RatedRace]) -> str:
+    """Return a key that changes if the result behind an announcement changes.
+
+    Points are left out: another race settled in the meantime changes them, which needs no correction.
+    """
+    facts = [(r.leaderboard.name, r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+
+
+def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:
+    """Return each entrant's status and finish time, by user id."""
+    return {e.user_id: (e.status.value, e.finish_time) for e in result.entrants if e.user_id is not None}
+
+
+def edits_between(before: Mapping[str, tuple[str, int | None]], after: RaceResult) -> list[Edit]:
+    """List the entrants whose result differs from the facts of an earlier one.
+
+    Each has the new status, `time` if only the time changed, or `deleted` for an account that is gone.
+    """
+    now = facts_of(after)
+    edits = []
+    for player, (status, time) in now.items():
+        if player in before and before[player][0] != status:
+            edits.append(Edit(player, status))
+        elif player in before and before[player][1] != time:
+            edits.append(Edit(player, "time"))
+    if any(entrant.user_id is None for entrant in after.entrants):
+        edits += [Edit(player, "deleted") for player in before if player not in now]
+    return edits
+
+
+def _marks(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> Marks:
+    board = rated.leaderboard
+    before, after = set(), set()
+    for change in rated.changes:
+        standing = ledger.standing(board, change.player) if board.id is not None else None
+        known, finished = standing.finishes if standing else 0, change.place is not None
+        if known - (settled and finished) < listing.minimum_finishes:
+            before.add(change.player)
+        if known + (not settled and finished) < listing.minimum_finishes:
+            after.add(change.player)
+    moves = {} if settled else new_places(ledger, board, listing, rated.changes, within=MARKED_PLACES)
+    return Marks(moves, unranked=frozenset(after), unranked_before=frozenset(before))

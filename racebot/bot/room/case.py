@@ -1,0 +1,586 @@
+"""Everything known about one race, and what to do next. Pure: no I/O and no clock.
+
+`step` takes a case, an event and the time, and returns the new case with the effects to carry out. Rooms that
+the bot has joined, races that it polls and races in the list of past races all go through `step`.
+
+After the finish, room frames do not show a moderator's edit: the site announces it in chat, broadcasts the
+old data, and only then saves. Only an HTTP read shows the new result. So every system message in a room that
+ended leads to two reads: one soon, and one after the site's cache of the old answer has expired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from racebot.ledger.cases import CaseRow
+from racebot.races.result import RaceResult
+from racebot.racetime.payload import Race
+
+SITE_CACHE = 5.0
+"""Seconds for which the site caches a race's data."""
+READ_AFTER = 0.5
+"""Seconds from a system message to the first read. The site saves an edit just after announcing it."""
+CERTAIN_AFTER = SITE_CACHE + 1.5
+"""Seconds from a system message after which the site's cache cannot hold older data."""
+READ_PAUSE = SITE_CACHE + 0.5
+"""Seconds between two reads. An earlier read would get the cached answer to the last one."""
+RETRY_PAUSE = 30.0
+"""Seconds from a failed read to the retry."""
+MAX_AGE = 10.0
+"""Oldest data, in seconds, with which a command about the race is answered."""
+LONGEST_DOUBT = 60.0
+"""Seconds for which a result waits for a read that shows it after the last system message."""
+
+ANNOUNCE_WITHIN = timedelta(hours=1)
+"""An older result is not announced when it is first seen: its racers have left the room."""
+STAY_AFTER_FINISH = timedelta(hours=6)
+"""How long the socket of a finished room stays open. After that, its race is polled."""
+STAY_AFTER_OVER = timedelta(hours=1)
+"""How long the site keeps the chat of a cancelled or unrecorded race open."""
+UNDO_AFTER = timedelta(hours=1)
+"""How long the site must show a settled race as not recorded before the bot undoes its ratings.
+
+This is far longer than the site's caches, and gives administrators time to record the race again.
+"""
+GIVE_UP_AFTER = timedelta(days=1)
+"""Age at which the bot gives up a race that the site does not find."""
+EXPIRE_AFTER = timedelta(days=90)
+"""Age at which the bot gives up a race that was never recorded."""
+LONGEST_MISS_PAUSE = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The time of an event: seconds on a monotonic scale, and the time by the site's clock."""
+
+    seconds: float
+    site: datetime
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The race as a frame of its room shows it. Frames can be repeated, late, or older than an edit."""
+
+    race: Race
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The race as the site answered over HTTP.
+
+    `sent_at` is when the request was sent, in seconds on the monotonic scale. The answer is at most
+    `SITE_CACHE` seconds older.
+    """
+
+    race: Race
+    sent_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailed:
+    """The site did not answer a read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The race as the list of past races shows it. It may be a minute old, and has no version."""
+
+    race: Race
+
+
+@dataclass(frozen=True, slots=True)
+class SystemLine:
+    """A system message in chat, which may announce an edit, or a frame that could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A connection to the room was made, perhaps after another was lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The poll looked at the race, whether the site answered or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The site says that the race does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuietOrder:
+    """A moderator asked for quiet in the room, or for an end of it, at a time by the site's clock."""
+
+    quiet: bool
+    given_at: datetime
+
+
+Event = Frame | Read | ReadFailed | Listed | SystemLine | Joined | Tick | Looked | Missing | QuietOrder
+
+
+# Effects
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRace:
+    """Read the race over HTTP now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Greet:
+    """Greet the room with the odds, unless that has been done."""
+
+    race: Race
+
+
+@dataclass(frozen=True, slots=True)
+class Announce:
+    """Tell chat what the result would change, or correct what chat was told.
+
+    `is_late` says that its racers have left the room, so that only a correction is worth a message.
+    """
+
+    result: RaceResult
+    is_late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CompareAnnouncement:
+    """Join the room if chat was told of another result than this one."""
+
+    result: RaceResult
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """Drop announcements that wait: the race goes on again."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepQuiet:
+    """Drop messages that wait: a moderator asked for quiet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Tell chat that what it was told no longer holds: the race does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Rate the recorded result."""
+
+    result: RaceResult
+
+
+@dataclass(frozen=True, slots=True)
+class UndoSettling:
+    """Remove a race from the ratings: the site no longer has its record."""
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Drop all messages for the race, which is no longer followed."""
+
+    reason: str
+
+
+Effect = (
+    ReadRace
+    | Greet
+    | Announce
+    | CompareAnnouncement
+    | TakeBack
+    | KeepQuiet
+    | Withdraw
+    | Settle
+    | UndoSettling
+    | GiveUp
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the operator chose.
+
+    Attributes:
+        quiet: seconds for which a result must not change before it is announced.
+        counts: returns whether a result can be rated once it is recorded.
+        announce: whether to write in chat at all.
+        greet: whether to greet a room before the start.
+    """
+
+    quiet: float
+    counts: Callable[[RaceResult], bool]
+    announce: bool = True
+    greet: bool = False
+
+
+@dataclass(slots=True)
+class Case:
+    """Everything known about one race. Only `step` changes it, and only in a copy.
+
+    Attributes:
+        name: the race, `category/slug`.
+        rules: what the operator chose.
+        row: what outlives the process; None for a race that is not followed.
+        is_settled: whether the ledger has rated the race.
+        is_watched: whether the bot is in its room.
+        shown: the race as it was shown last.
+        is_recorded: whether its record was seen, after which nothing can change in its room.
+    """
+
+    name: str
+    rules: Rules
+    row: CaseRow | None = None
+    is_settled: bool = False
+    is_watched: bool = True
+    shown: Race | None = None
+    is_recorded: bool = False
+    _was_over: bool = False
+    _candidate: RaceResult | None = None
+    """The result that is shown, once it is final."""
+    _stands_at: float | None = None
+    """When the candidate stands; None if it does already, or without one."""
+    _version: int = 0
+    _version_at: float = float("-inf")
+    _read_at: float | None = None
+    """When to read the race."""
+    _last_read: float = float("-inf")
+    _confirmed_at: float = float("-inf")
+    """When the last request was sent whose answer is shown."""
+    _certain_at: float | None = None
+    """When a request must be sent for its answer to hold all announced edits; None if that has come."""
+    _doubted_at: float = float("-inf")
+    """The first system message since the last certain answer."""
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when a `Tick` next has something to do, in monotonic seconds, or None."""
+        stands_at = self._stands_at
+        if stands_at is not None and self.is_unsure:
+            stands_at = max(stands_at, self._doubted_at + LONGEST_DOUBT)
+        return min((at for at in (stands_at, self._read_at) if at is not None), default=None)
+
+    @property
+    def has_ended(self) -> bool:
+        """Return whether the race ended, so that moderators can edit its result."""
+        return self.shown is not None and self.shown.status in {"finished", "cancelled"}
+
+    @property
+    def is_unsure(self) -> bool:
+        """Return whether there may be an edit that no read has shown yet."""
+        return self._certain_at is not None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether a moderator asked for quiet in the room."""
+        return self.row is not None and self.row.quiet
+
+    def is_old(self, now: Moment) -> bool:
+        """Return whether the data of an ended race may be more than `MAX_AGE` seconds old."""
+        age = now.seconds - (self._confirmed_at - SITE_CACHE)
+        return self.has_ended and not self.is_recorded and age > MAX_AGE
+
+    def holds(self, result: RaceResult) -> bool:
+        """Return whether a result is still the race's current one."""
+        return self._candidate is not None and result.fingerprint() == self._candidate.fingerprint()
+
+    def may_leave(self, now: Moment) -> bool:
+        """Return whether nothing more is expected in the room."""
+        race = self.shown
+        if race is None or self.is_recorded or self.deadline is not None:
+            return self.is_recorded
+        ended_at = race.cancelled_at or race.ended_at or (race.result.ended_at if race.result else None)
+        if ended_at is None:
+            return race.over
+        return now.site - ended_at > (STAY_AFTER_OVER if race.over else STAY_AFTER_FINISH)
+
+
+def step(case: Case, event: Event, now: Moment) -> tuple[Case, tuple[Effect, ...]]:
+    """Return the case after an event, and the effects to carry out, in order. The given case stays."""
+    taking = _Step(replace(case), now)
+    taking.on(event)
+    return taking.case, tuple(taking.effects)
+
+
+class _Step:
+    """One step: changes its own copy of a case, and collects the effects."""
+
+    def __init__(self, case: Case, now: Moment) -> None:
+        self.case = case
+        self.now = now
+        self.effects: list[Effect] = []
+
+    def on(self, event: Event) -> None:
+        match event:
+            case Frame(race):
+                self._on_frame(race)
+            case Read(race, sent_at):
+                self._on_read(race, sent_at)
+            case Listed(race):
+                self._on_listed(race)
+            case ReadFailed() if self.case.has_ended and not self.case.is_recorded:
+                self._read_at(self.now.seconds + RETRY_PAUSE)
+            case SystemLine() if self.case.has_ended and not self.case.is_recorded:
+                if self.case._certain_at is None:
+                    self.case._doubted_at = self.now.seconds
+                self.case._certain_at = self.now.seconds + CERTAIN_AFTER
+                self._read_soon()
+            case Joined() if self.case.is_unsure:  # the lost connection may have interrupted the read
+                self._read_soon()
+            case Looked():
+                self._on_looked()
+            case Missing():
+                self._on_missing()
+            case QuietOrder(quiet, given_at):
+                self._on_quiet_order(quiet, given_at)
+        self._on_tick()
+
+    # What the site shows
+
+    def _on_frame(self, race: Race) -> None:
+        case, shown = self.case, self.case.shown
+        if self._is_outdated(race):
+            self._read_soon()  # the version that we know may be the wrong one
+        elif (
+            shown is not None
+            and case.has_ended
+            and not race.recorded
+            and race.version == case._version
+            and _state(race) != _state(shown)
+        ):
+            # A deleted account raises no version: the frame may repeat what the connection received before.
+            self._read_soon()
+        else:
+            self._show(race)
+
+    def _on_read(self, race: Race, sent_at: float) -> None:
+        case = self.case
+        if self._is_outdated(race):
+            if sent_at < case._version_at + CERTAIN_AFTER:
+                self._read_at(case._version_at + CERTAIN_AFTER)
+                return
+            case._version = 0  # no cache explains the difference: the higher version was wrong
+        case._confirmed_at = max(case._confirmed_at, sent_at)
+        if case._certain_at is not None and sent_at >= case._certain_at:
+            case._certain_at = None
+        self._show(race)
+
+    def _on_listed(self, race: Race) -> None:
+        case = self.case
+        if race.recorded or not case.is_watched:
+            self._show(race)
+        elif case.shown is not None and _state(race) != _state(case.shown):
+            self._read_soon()
+
+    def _show(self, race: Race) -> None:
+        """Take in the race as the site shows it now."""
+        case, result = self.case, race.result
+        if race.version is not None and race.version > case._version:
+            case._version, case._version_at = race.version, self.now.seconds
+        case.shown = race
+        if case.is_recorded:
+            return
+        ended = result is not None and not result.hidden
+        if race.recorded and result is not None and case.rules.counts(result):
+            self._settle(result)
+        elif (race.over and not race.recorded) or (
+            ended and result is not None and not case.rules.counts(result)
+        ):
+            self._over(race)
+        elif result is None or not result.final:
+            self._going_on(race)
+        elif case.is_settled:
+            self._without_record(race)
+        else:
+            self._finished(result)
+
+    def _settle(self, result: RaceResult) -> None:
+        case = self.case
+        self.effects.append(Settle(result))
+        self._forget_candidate()
+        case._read_at = case._certain_at = None
+        case.is_recorded = case.is_settled = True
+        case.row = None
+
+    def _over(self, race: Race) -> None:
+        """Follow a race that does not count. An edit can bring it back, or undo "do not record"."""
+        case, row = self.case, self.case.row
+        self._forget_candidate()
+        was_over, case._was_over = case._was_over, True
+        if race.recorded:
+            case._read_at = case._certain_at = None
+            case.is_recorded = True
+        if case.is_settled:
+            self._without_record(race)
+        elif not (was_over or (row is not None and row.over)) and (case.is_watched or row is not None):
+            self.effects.append(Withdraw())
+            ended_at = _return_possible_since(race)
+            if ended_at is None:
+                case.row = None
+            else:
+                row = row or CaseRow(case.name, race.category)
+                self._poll(replace(row, ended_at=row.ended_at or ended_at, over=True))
+
+    def _going_on(self, race: Race) -> None:
+        """Follow a race without a final result: before its finish, or after a finish was taken back."""
+        case = self.case
+        case._was_over = False
+        if case._candidate is not None:
+            self._forget_candidate()
+            self.effects.append(TakeBack())
+        if not case.is_watched or case.is_settled:
+            return
+        if case.row is None and race.result is None:
+            case.row = CaseRow(case.name, race.category)  # so that a restart rejoins the room
+        elif race.result is not None and not race.result.hidden:
+            self._await_record(race.result)
+        if case.rules.greet and is_time_to_greet(race) and not case.is_quiet:
+            self.effects.append(Greet(race))
+
+    def _finished(self, result: RaceResult) -> None:
+        case = self.case
+        case._was_over = False
+        self._await_record(result)
+        if not case.is_watched:
+            if case.rules.announce and not case.is_quiet:
+                self.effects.append(CompareAnnouncement(result))
+            return
+        if not case.holds(result):
+            case._stands_at = self.now.seconds + case.rules.quiet
+        case._candidate = result
+
+    def _await_record(self, result: RaceResult) -> None:
+        """Poll the finished race until it is recorded."""
+        row = self.case.row or CaseRow(self.case.name, result.category)
+        if row.next_look is None or row.over:
+            row = replace(row, over=False, unrecorded_since=None)
+            self._poll(replace(row, ended_at=row.ended_at or result.ended_at))
+
+    def _without_record(self, race: Race) -> None:
+        """Undo a settled race once its record has been missing for long enough."""
+        case, now = self.case, self.now.site
+        ended_at = race.ended_at or (race.result.ended_at if race.result else now)
+        row = case.row or CaseRow(case.name, race.category, ended_at=ended_at)
+        since = row.unrecorded_since or now
+        case.row = replace(row, unrecorded_since=since)
+        if now - since > UNDO_AFTER:
+            self.effects.append(UndoSettling())
+            case.row, case.is_settled = None, False
+
+    # Other events
+
+    def _on_tick(self) -> None:
+        case, now = self.case, self.now.seconds
+        if case._read_at is not None and now >= case._read_at:
+            case._last_read = now
+            # Keep reading until one read is late enough to bypass the cache.
+            unsure = case._certain_at is not None and now < case._certain_at
+            case._read_at = max(case._certain_at or now, now + READ_PAUSE) if unsure else None
+            self.effects.append(ReadRace())
+        if case._stands_at is None or case._candidate is None or now < case._stands_at:
+            return
+        if not case.is_unsure or now >= case._doubted_at + LONGEST_DOUBT:
+            case._stands_at = None
+            self._announce(case._candidate)
+
+    def _announce(self, result: RaceResult) -> None:
+        if self.case.rules.announce and not self.case.is_quiet:
+            is_late = self.now.site - result.ended_at > ANNOUNCE_WITHIN
+            self.effects.append(Announce(result, is_late))
+
+    def _on_quiet_order(self, quiet: bool, given_at: datetime) -> None:
+        case, shown = self.case, self.case.shown
+        if shown is None:
+            return
+        row = case.row or CaseRow(case.name, shown.category)
+        case.row = replace(row, quiet=quiet, ordered_at=given_at)
+        if quiet:
+            self.effects.append(KeepQuiet())
+        elif case._candidate is not None and case._stands_at is None:
+            self._announce(case._candidate)
+
+    def _on_looked(self) -> None:
+        row = self.case.row
+        if row is None or row.next_look is None or row.ended_at is None:
+            return
+        if self.now.site - row.ended_at > EXPIRE_AFTER:
+            self.effects.append(GiveUp(f"not recorded within {EXPIRE_AFTER.days} days"))
+            self.case.row = None
+        else:
+            self._poll(replace(row, misses=0))
+
+    def _on_missing(self) -> None:
+        row, now = self.case.row, self.now.site
+        if row is None or row.ended_at is None or now - row.ended_at >= GIVE_UP_AFTER:
+            self.effects.append(GiveUp("the site has no such race any more"))
+            self.case.row = None
+        else:
+            pause = min(timedelta(minutes=1) * 2 ** min(row.misses, 10), LONGEST_MISS_PAUSE)
+            self.case.row = replace(row, misses=row.misses + 1, next_look=now + pause)
+
+    def _poll(self, row: CaseRow) -> None:
+        """Schedule the next look at an ended race. Older races are polled less often."""
+        now = self.now.site
+        age = now - (row.ended_at or now)
+        if age < timedelta(hours=6):
+            pause = timedelta(minutes=1)
+        elif age < timedelta(days=2):
+            pause = timedelta(minutes=10)
+        elif age < timedelta(days=14):
+            pause = timedelta(hours=1)
+        else:
+            pause = timedelta(days=1)
+        # Cancelled races rarely come back.
+        pause = min(5 * pause, timedelta(days=1)) if row.over else pause
+        self.case.row = replace(row, next_look=now + pause)
+
+    def _is_outdated(self, race: Race) -> bool:
+        return race.version is not None and race.version < self.case._version and not race.recorded
+
+    def _read_soon(self) -> None:
+        if not self.case.is_recorded:
+            self._read_at(max(self.now.seconds + READ_AFTER, self.case._last_read + READ_PAUSE))
+
+    def _read_at(self, at: float) -> None:
+        planned = self.case._read_at
+        self.case._read_at = at if planned is None else min(planned, at)
+
+    def _forget_candidate(self) -> None:
+        self.case._candidate = self.case._stands_at = None
+
+
+def is_time_to_greet(race: Race) -> bool:
+    """Return whether the start is near: most of at least two entrants are ready, or the countdown runs.
+
+    A room opens empty and fills up over half an hour or more. The odds of the first two entrants say little,
+    and racers don't read chat once the race has begun.
+    """
+    entered = sum(entrant.user_id is not None for entrant in race.entrants)
+    if entered < 2 or race.hidden:
+        return False
+    return race.before_start and (race.status == "pending" or 2 * race.ready > entered)
+
+
+def _return_possible_since(race: Race) -> datetime | None:
+    """Return when a race ended if an edit can still make it count, otherwise None."""
+    if race.custom_goal or race.status == "partitioned":
+        return None
+    return race.result.ended_at if race.result else race.ended_at
+
+
+def _state(race: Race) -> tuple[str, bool, str | None]:
+    """Return the values on which two descriptions of a race must agree."""
+    return race.status, race.recordable, race.result.fingerprint() if race.result else None

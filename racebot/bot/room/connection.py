@@ -1,0 +1,221 @@
+"""Joins a room's socket, reads its frames into the inbox, and delivers the outbox."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from racebot.bot.retry import retry_pauses
+from racebot.bot.room import case as cases
+from racebot.bot.room.delivery import Conversation, OutboxDelivery
+from racebot.bot.room.inbox import Inbox, RoomContext
+from racebot.errors import (
+    ConnectionLost,
+    LedgerError,
+    LedgerUnavailable,
+    NotFoundError,
+    PayloadError,
+    RacebotError,
+    SiteError,
+    TokenRefused,
+)
+from racebot.racetime import actions
+from racebot.racetime.frames import ChatMessage, RaceUpdate, Refusal, Unreadable
+from racebot.racetime.socket import RoomSocket, bot_path, join
+from racebot.telemetry import metrics
+from racebot.telemetry.logs import about
+
+log = logging.getLogger(__name__)
+
+STEADY_AFTER = 60.0
+"""Seconds that a connection must last to reset the pauses between attempts."""
+FAILURES_UNTIL_ASKED = 3
+"""Lost connections in a row after which the bot asks the site whether the room still exists."""
+REFRESH_OPEN = 300.0
+"""Seconds of silence after which the bot asks an open room for its race, since a frame may be lost."""
+REFRESH_FINISHED = 60.0
+REFRESH_MISSED = 2.0
+"""Seconds after an unreadable or missing frame until the bot asks the room for its race. After several
+unreadable ones in a row, it waits longer."""
+
+
+class RoomWatch:
+    """Watches one room until its race is settled or over and its outbox is empty.
+
+    Args:
+        name: the race, `category/slug`.
+        context: what the category's rooms share.
+    """
+
+    def __init__(self, name: str, context: RoomContext) -> None:
+        self.name = name
+        self._category = name.partition("/")[0]
+        self._context = context
+        settings = context.settings
+        self._delivery = OutboxDelivery(
+            name,
+            context.work.ledger,
+            context.call,
+            context.work.clock,
+            settings.info_block,
+            settings.texts,
+        )
+        self._work = asyncio.Event()
+        self._inbox = Inbox(name, context, self._delivery, self.nudge)
+        self._reconnect = asyncio.Event()
+
+    def nudge(self) -> None:
+        """Check the outbox, which may hold new messages for this room."""
+        self._work.set()
+
+    def renew(self) -> None:
+        """Connect again with the current token."""
+        self._reconnect.set()
+
+    def put(self, *events: cases.Event) -> None:
+        """Take in what another source than the room's socket shows of its race."""
+        for event in events:
+            self._inbox.put(event)
+
+    async def run(self) -> None:
+        """Watch the room until it is done, reconnecting after lost connections and temporary errors.
+
+        Raises:
+            LedgerError: the database is not intact.
+        """
+        with about(self.name):
+            inbox = asyncio.create_task(self._inbox.run(), name=f"inbox {self.name}")
+            joining = asyncio.create_task(self._join_until_done(), name=f"join {self.name}")
+            try:
+                done, _ = await asyncio.wait({inbox, joining}, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                for task in (inbox, joining):
+                    task.cancel()
+                await asyncio.gather(inbox, joining, return_exceptions=True)
+
+    async def _join_until_done(self) -> None:
+        context, failed = self._context, self._context.troubles.failed
+        delays, failures = retry_pauses(), 0
+        token, joined_before = "", False
+        while True:
+            joined_at: float | None = None
+            try:
+                self._reconnect.clear()  # before the token is taken: it may be renewed during the handshake
+                token = await context.tokens.get()
+                path = self._inbox.race.websocket_path if self._inbox.race else None
+                path = path or bot_path(self.name)
+                async with join(context.site.url, self.name, path, token, context.site.gate) as socket:
+                    joined_at = time.monotonic()
+                    if not joined_before:
+                        log.info("%s: joined the room", self.name)
+                        joined_before = True
+                    context.troubles.over(self.name)
+                    metrics.CONNECTIONS.labels(self._category).inc()
+                    failures = 0
+                    if await self._stay(socket):
+                        return
+                    continue
+            except TokenRefused as error:
+                failed(self.name, str(error), "requesting a new one", level=logging.INFO)
+                context.tokens.refuse(token)
+            except ConnectionLost as error:
+                failed(self.name, str(error), level=logging.INFO)
+                failures += 1
+                if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
+                    self._inbox.put(cases.Missing())
+                    await asyncio.Event().wait()  # until the inbox has handled it
+            except LedgerUnavailable as error:
+                failed(self.name, str(error), level=logging.ERROR)
+            except LedgerError:
+                raise
+            except RacebotError as error:
+                failed(self.name, str(error))
+            except Exception as error:
+                failed(self.name, f"unexpected error: {error!r}", level=logging.ERROR, error=error)
+            metrics.RECONNECTS.labels(self._category).inc()
+            if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
+                delays = retry_pauses()
+            await asyncio.sleep(next(delays))
+
+    async def _stay(self, socket: RoomSocket) -> bool:
+        """Follow the room on one connection. Return True once the room is done."""
+        self._inbox.put(cases.Joined())
+        self._work.set()
+        room = Conversation(socket.send)
+        renewing = asyncio.create_task(self._reconnect.wait(), name=f"renew {self.name}")
+        tasks = [
+            renewing,
+            asyncio.create_task(self._listen(socket, room), name=f"listen {self.name}"),
+            asyncio.create_task(self._speak(room), name=f"speak {self.name}"),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+        return renewing not in done
+
+    async def _listen(self, socket: RoomSocket, room: Conversation) -> None:
+        """Read frames and pass them on. Nothing here waits for the ledger or for another request."""
+        if self._context.commands is not None:
+            await socket.send(actions.GET_HISTORY)
+        refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
+        after_unreadable = REFRESH_MISSED
+        while True:
+            event = await socket.receive(max(0.0, refresh_at - time.monotonic()))
+            now = time.monotonic()
+            if isinstance(event, RaceUpdate):
+                if event.sent_at is not None:
+                    self._context.site.clock.set(event.sent_at)
+                refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
+                after_unreadable = REFRESH_MISSED
+                self._context.troubles.over(f"{self.name} frames")
+            elif isinstance(event, Unreadable):
+                problem = f"unreadable frame: {event.reason}"
+                self._context.troubles.failed(f"{self.name} frames", problem, "asking for the race again")
+                refresh_at = min(refresh_at, now + after_unreadable)
+                after_unreadable = min(2 * after_unreadable, REFRESH_FINISHED)
+            elif isinstance(event, ChatMessage) and event.is_system:
+                # The site announces changes in chat, too; the race's data should follow at once.
+                refresh_at = min(refresh_at, now + REFRESH_MISSED)
+            elif isinstance(event, Refusal) and event.token_refused and not room.expects_confirmation:
+                raise TokenRefused("the site refuses the token")
+            if event is not None:
+                room.on_event(event)
+                self._inbox.on_frame(event)
+            if now >= refresh_at:
+                refresh_at = now + REFRESH_FINISHED
+                await socket.send(actions.GET_RACE)
+
+    async def _speak(self, room: Conversation) -> None:
+        """Deliver the outbox whenever there is work. Return once the room is done."""
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            await self._delivery.deliver(room)
+            # Asked before the outbox is read: the event that ends the room also queues its last messages.
+            if self._inbox.may_leave() and not await self._context.call(
+                self._context.work.ledger.outbox.open_for, self.name
+            ):
+                return
+
+    async def _is_gone(self) -> bool:
+        """Return whether the site says that the race does not exist."""
+        site = self._context.site
+        if site.gate.existence_check.locked():
+            return False  # another room is asking; this one can ask after its next failure
+        async with site.gate.existence_check:
+            try:
+                await site.race(self.name)
+            except NotFoundError:
+                return True
+            except (SiteError, PayloadError):
+                pass
+            return False

@@ -1,0 +1,453 @@
+"""Delivers a room's outbox, then the answers to its commands.
+
+The site sends no acknowledgements. A chat message comes back as the bot's own message; `info_bot` and
+`bot_meta` appear in the race's data. If the connection or the process dies before that, the chat history
+shows whether the message arrived. If it did not, it is sent again with the same guid.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from racebot.chat import info_box
+from racebot.chat.info_box import InfoPolicy
+from racebot.chat.wording import Texts
+from racebot.errors import ConnectionLost, TokenRefused
+from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
+from racebot.ledger.store import Ledger
+from racebot.ledger.thread import RunOnLedger
+from racebot.racetime import actions
+from racebot.racetime.actions import Action
+from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate, Refusal
+from racebot.racetime.payload import Race
+from racebot.telemetry import metrics
+from racebot.text.safe import visible
+
+log = logging.getLogger(__name__)
+
+CONFIRM_WITHIN = 10.0
+"""Seconds to wait for the site to show what we sent, before the connection counts as lost."""
+ANSWER_WITHIN = 3.0
+"""The same for an answer to a command, which must not delay a rating message."""
+ANSWER_EXPIRES = 60.0
+"""Seconds after which an answer to a command is dropped."""
+INFO_WITHIN = 3.0
+"""Seconds in which the site may still carry out a `setinfo` that was sent on a lost connection."""
+MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
+"""How often to try a message that the site never shows. Fewer for `setinfo`: each posts a chat line."""
+HISTORY_LENGTH = 100
+"""Number of messages in the site's chat history, not counting pinned ones."""
+
+Confirms = Callable[[Event], bool]
+"""Returns whether an event shows that the site carried out an action."""
+
+
+class Conversation:
+    """One connection to the room: actions out, and the events that confirm or refuse them.
+
+    Args:
+        send: sends an action.
+    """
+
+    def __init__(self, send: Callable[[Action], Awaitable[None]]) -> None:
+        self._send = send
+        self._shown = asyncio.Event()
+        self._race: Race | None = None
+        self._confirms: Confirms | None = None
+        self._confirmation: asyncio.Future[Event] | None = None
+
+    @property
+    def expects_confirmation(self) -> bool:
+        """Return whether the site has yet to confirm or refuse something."""
+        return self._confirms is not None
+
+    def on_event(self, event: Event) -> None:
+        """Take in an event of the room, which may confirm or refuse an action."""
+        if isinstance(event, RaceUpdate):
+            self._race = event.race
+            self._shown.set()
+        waiting = self._confirmation
+        if waiting is not None and self._confirms is not None and not waiting.done():  # noqa: SIM102
+            if isinstance(event, Refusal) or self._confirms(event):
+                waiting.set_result(event)
+
+    @property
+    def shown(self) -> Race | None:
+        """Return the race as this connection showed it last, None before its first frame."""
+        return self._race
+
+    async def race(self, within: float) -> Race:
+        """Return the race as this connection shows it, waiting for its first frame.
+
+        Raises:
+            ConnectionLost: no frame shows it within so many seconds.
+        """
+        try:
+            async with asyncio.timeout(within):
+                await self._shown.wait()
+        except TimeoutError:
+            raise ConnectionLost("the site does not show the race") from None
+        assert self._race is not None  # noqa: S101 - set together with the event
+        return self._race
+
+    async def next_race(self, within: float) -> None:
+        """Wait for another frame with the race, for at most so many seconds."""
+        self._shown.clear()
+        try:
+            async with asyncio.timeout(within):
+                await self._shown.wait()
+        except TimeoutError:
+            self._shown.set()
+
+    async def exchange(
+        self, *sent: Action, confirms: Confirms, within: float, on_sent: Callable[[], None] = lambda: None
+    ) -> Event:
+        """Send actions, and return the event that confirms or refuses them. Calls `on_sent` in between.
+
+        Raises:
+            ConnectionLost: the socket closed, or no such event comes within so many seconds.
+            TokenRefused: the site refuses the token.
+        """
+        self._confirmation, self._confirms = asyncio.get_running_loop().create_future(), confirms
+        try:
+            for action in sent:
+                await self._send(action)
+            on_sent()
+            async with asyncio.timeout(within):
+                event = await self._confirmation
+        except TimeoutError:
+            raise ConnectionLost(f"no answer within {within:g} s") from None
+        finally:
+            self._confirmation = self._confirms = None
+        if isinstance(event, Refusal) and event.token_refused:
+            raise TokenRefused("the site refuses the token")
+        return event
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer to a command. It is kept in memory only, since the player can ask again."""
+
+    text: str
+    guid: str
+    to: str | None
+    expires: float
+
+
+class OutboxDelivery:
+    """Delivers one room's outbox in order, then the answers to commands.
+
+    Args:
+        name: the race.
+        ledger: holds the outbox.
+        call: runs ledger work.
+        clock: returns the current time, with its offset.
+        info: how `info_bot` may be used.
+        texts: the wording, which identifies our own line in the info box.
+        confirm_within: seconds within which the site must show what was sent.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ledger: Ledger,
+        call: RunOnLedger,
+        clock: Callable[[], datetime],
+        info: InfoPolicy,
+        texts: Texts,
+        confirm_within: float = CONFIRM_WITHIN,
+    ) -> None:
+        self._name = name
+        self._ledger = ledger
+        self._call = call
+        self._clock = clock
+        self._info = info
+        self._texts = texts
+        self._within = confirm_within
+        self._tries: Counter[int] = Counter()
+        self._answers: deque[_Answer] = deque()
+
+    def answer(self, text: str, asked_in: str, *, to: str | None) -> None:
+        """Queue an answer to a command.
+
+        Args:
+            text: the answer.
+            asked_in: the id of the chat message with the command. The guid is made from it, so that the site
+                ignores a second answer, even after a restart.
+            to: the id of the only user to see it; None for the room.
+        """
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:answer:{asked_in}")
+        self._answers.append(_Answer(text, str(guid), to, time.monotonic() + ANSWER_EXPIRES))
+
+    async def deliver(self, room: Conversation) -> None:
+        """Deliver all open messages in order, then the answers.
+
+        Raises:
+            TokenRefused: the site refuses the token.
+            ConnectionLost: the socket closed, or the site does not respond.
+            LedgerUnavailable: the ledger cannot be read or written at the moment.
+        """
+        while True:
+            rows = await self._call(self._ledger.outbox.of, self._name)
+            unfinished = [row for row in rows if row.state in {Delivery.WAITING, Delivery.SENT}]
+            if unfinished:
+                await _RowDelivery(self, room, rows, unfinished[0]).deliver()
+            elif self._answers:
+                await self._give_answer(room)
+            else:
+                return
+
+    async def _give_answer(self, room: Conversation) -> None:
+        answer = self._answers[0]
+        race = await room.race(self._within)
+        if time.monotonic() <= answer.expires and not race.recorded:
+            message = actions.message(answer.text, answer.guid, to=answer.to)
+            # If the connection is lost, it is sent again: the site ignores a guid that it knows.
+            within = min(ANSWER_WITHIN, self._within)
+            event = await room.exchange(message, actions.PING, confirms=_is_pong, within=within)
+            if isinstance(event, Refusal):
+                log.warning("%s: the site refused an answer: %s", self._name, "; ".join(event.errors))
+        self._answers.popleft()
+
+
+class _RowDelivery:
+    """One attempt to deliver one message of the outbox."""
+
+    def __init__(
+        self, delivery: OutboxDelivery, room: Conversation, rows: Sequence[OutboxRow], row: OutboxRow
+    ) -> None:
+        self._delivery = delivery
+        self._ledger, self._call = delivery._ledger, delivery._call
+        self._within = delivery._within
+        self._tries = delivery._tries
+        self._room = room
+        self._rows = rows
+        self._row = row
+        self._counted = False
+        """Whether this attempt was counted as a try, since something was sent."""
+
+    async def deliver(self) -> None:
+        kind, body = self._row.message.kind, self._row.message.body
+        if self._tries[self._row.id] >= MOST_TRIES[kind]:
+            self._warn(f"gave up on a {kind} message that the site never showed")
+            await self._mark(Delivery.REFUSED, "never confirmed by the site")
+            return
+        match body:
+            case ChatBody():
+                await self._send_chat(body)
+            case MetaBody():
+                await self._send_meta(body)
+            case InfoBody():
+                await self._send_info(body)
+
+    async def _send_chat(self, body: ChatBody) -> None:
+        row, race = self._row, self._room.shown
+        if body.greets and not (await self._race()).before_start:
+            await self._mark(Delivery.DROPPED, "the race has begun")
+            return
+        if row.state is Delivery.SENT:
+            history = await self._history()
+            if self._arrived(body.text, history):
+                await self._unpin_replaced(body)
+                await self._mark(Delivery.DELIVERED, "found in the chat history")
+                return
+            if not _reaches_back(history, row):
+                await self._mark(Delivery.DELIVERED, "too long ago for the chat history")
+                return
+            if (await self._race()).recorded:
+                # If a refusal was lost, the site would silently ignore a message with the same guid.
+                await self._mark(Delivery.DROPPED, "chat was closed before it arrived")
+                return
+        elif race is not None and race.recorded:
+            await self._mark(Delivery.DROPPED, "chat is closed")
+            return
+        elif not await self._mark_sent():
+            return
+        pinned = body.pin and await self._may_pin()
+        message = actions.message(body.text, row.message.guid, buttons=body.buttons, pinned=pinned)
+        event = await self._exchange(message, confirms=_echo_of(body.text))
+        if not isinstance(event, Refusal):
+            await self._unpin_replaced(body)
+        await self._conclude(event)
+
+    async def _send_meta(self, body: MetaBody) -> None:
+        race = await self._race()
+        keys = info_box.meta(race.bot_meta, body.leaderboards)
+        if all(race.bot_meta.get(key) == value for key, value in keys.items()):
+            await self._mark(Delivery.DELIVERED)
+        elif await self._mark_sent():
+            await self._conclude(
+                await self._exchange(actions.set_meta(keys), actions.PING, confirms=_is_pong)
+            )
+
+    async def _send_info(self, body: InfoBody) -> None:
+        row, policy = self._row, self._delivery._info
+        until = time.monotonic() + min(INFO_WITHIN, self._within)
+        while True:
+            race = await self._race()
+            text = info_box.merged_info(race.info_bot, body.blocks, policy, self._delivery._texts)
+            left = until - time.monotonic()
+            if text is None or row.state is not Delivery.SENT or left <= 0:
+                break
+            await self._room.next_race(left)
+        if text is None and row.state is Delivery.SENT:
+            await self._mark(Delivery.DELIVERED, "found in the info box")
+        elif text is None:
+            await self._mark(Delivery.DROPPED, f"info box left alone ({policy.value})")
+        elif await self._mark_sent():
+            await self._conclude(await self._exchange(actions.set_info(text), confirms=_shows_info(text)))
+
+    async def _may_pin(self) -> bool:
+        """Return False if a moderator unpinned the rating message that stands."""
+        before: list[str] = []
+        for row, body in chat_messages(self._rows):
+            if row.state is Delivery.DELIVERED:
+                if body.withdraws:
+                    before.clear()
+                elif body.pin:
+                    before.append(body.text)
+        if not before:
+            return True
+        return any(each.pinned and _shows_any(each, before) for each in await self._history())
+
+    async def _unpin_replaced(self, body: ChatBody) -> None:
+        """Unpin our rating messages that a new one replaces or withdraws."""
+        ours = [chat.text for each, chat in chat_messages(self._rows) if chat.pin and each.id < self._row.id]
+        if not ours or not (body.pin or body.withdraws):
+            return
+        pinned = [each for each in await self._history() if each.pinned and _shows_any(each, ours)]
+        pinned.sort(key=lambda message: message.posted_at)
+        if pinned and _shows_any(pinned[-1], [body.text]):
+            pinned.pop()
+        for message in pinned:
+            event = await self._exchange(actions.unpin(message.id), actions.PING, confirms=_is_pong)
+            if isinstance(event, Refusal):
+                self._warn(f"the site refused to unpin a message: {'; '.join(event.errors)}")
+
+    async def _conclude(self, event: Event) -> None:
+        """Store whether the site carried the message out or refused it."""
+        if not isinstance(event, Refusal):
+            await self._mark(Delivery.DELIVERED)
+            return
+        reason = "; ".join(event.errors)
+        self._warn(f"the site refused a {self._row.message.kind} message: {reason}")
+        await self._mark(Delivery.REFUSED, reason)
+        if event.chat_closed:
+            await self._call(self._drop_waiting_chat)
+
+    async def _race(self) -> Race:
+        return await self._room.race(self._within)
+
+    async def _history(self) -> Sequence[ChatMessage]:
+        """Return the last messages of chat, or none if the site refuses to show them."""
+        event = await self._exchange(
+            actions.GET_HISTORY, confirms=lambda event: isinstance(event, ChatHistory)
+        )
+        return event.messages if isinstance(event, ChatHistory) else ()
+
+    async def _exchange(self, *sent: Action, confirms: Confirms) -> Event:
+        """Send actions, and return the event that confirms or refuses them.
+
+        The first exchange counts the attempt as a try, unless the site refuses the token.
+        """
+        try:
+            return await self._room.exchange(
+                *sent, confirms=confirms, within=self._within, on_sent=self._count
+            )
+        except TokenRefused:
+            self._tries[self._row.id] -= 1
+            raise
+
+    def _count(self) -> None:
+        if not self._counted:
+            self._tries[self._row.id] += 1
+            self._counted = True
+
+    async def _mark_sent(self) -> bool:
+        """Store that the message is about to be sent. Return False if it was dropped in the meantime."""
+
+        # A chat message must never be sent twice, so the mark must be on disk before it is sent.
+        def write() -> bool:
+            with self._ledger.transaction(lasting=self._row.message.kind == "chat"):
+                return self._ledger.outbox.mark_sent(self._row, self._delivery._clock())
+
+        return await self._call(write)
+
+    async def _mark(self, state: Delivery, detail: str | None = None) -> None:
+        kind, now = self._row.message.kind, self._delivery._clock()
+        metrics.MESSAGES.labels(kind, state.value).inc()
+        if kind == "chat" and state is Delivery.DELIVERED:
+            metrics.MESSAGE_SECONDS.observe((now - self._row.created_at).total_seconds())
+
+        # If a power cut loses this mark, the room still shows what was delivered.
+        def write() -> None:
+            with self._ledger.transaction(lasting=False):
+                self._ledger.outbox.mark(self._row, state, now, detail)
+
+        await self._call(write)
+
+    def _drop_waiting_chat(self) -> None:
+        with self._ledger.transaction():
+            name = self._row.message.race
+            self._ledger.outbox.drop_waiting(name, "chat", self._delivery._clock(), "chat is closed")
+
+    def _warn(self, text: str) -> None:
+        log.warning("%s: %s", self._row.message.race, text)
+
+    def _arrived(self, text: str, history: Sequence[ChatMessage]) -> bool:
+        """Return whether the history shows this message, apart from earlier ones with the same text.
+
+        Compares texts and counts messages, because the site's clock or ours may be wrong.
+        """
+        earlier = [
+            each
+            for each, body in chat_messages(self._rows)
+            if each.id < self._row.id and each.state is Delivery.DELIVERED and body.text == text
+        ]
+        return sum(map(_echo_of(text), history)) > len(earlier)
+
+
+def _reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:
+    """Return whether a history reaches back to the time when this message was sent."""
+    if len(history) < HISTORY_LENGTH:
+        return True
+    oldest = history[-HISTORY_LENGTH]  # those before it are pinned
+    return oldest.posted_at <= row.updated_at.timestamp()
+
+
+def _is_history(event: Event) -> bool:
+    return isinstance(event, ChatHistory)
+
+
+def _is_pong(event: Event) -> bool:
+    return isinstance(event, Pong)
+
+
+def _echo_of(text: str) -> Confirms:
+    """Recognise our own message by its visible text, since the site may drop invisible characters."""
+    words = visible(text).split()
+
+    def echo(event: Event) -> bool:
+        return (
+            isinstance(event, ChatMessage) and event.bot is not None and visible(event.text).split() == words
+        )
+
+    return echo
+
+
+def _shows_any(message: ChatMessage, texts: Sequence[str]) -> bool:
+    return any(_echo_of(text)(message) for text in texts)
+
+
+def _shows_info(text: str) -> Confirms:
+    def lines(info: str) -> list[str]:
+        return [visible(line).strip() for line in info.strip().splitlines()]
+
+    return lambda event: isinstance(event, RaceUpdate) and lines(event.race.info_bot) == lines(text)

@@ -1,0 +1,368 @@
+"""The one consumer of everything that happens about a room: frames, reads, listed races, chat, the clock.
+
+Events are handled in order. Only the inbox changes the room's case and carries out its effects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from racebot.bot.retry import retry_pauses
+from racebot.bot.room import case as cases
+from racebot.bot.room.answers import CommandHandler, Question, recent
+from racebot.bot.room.case import Announce, Case, Effect, Moment, ReadRace, step
+from racebot.bot.room.delivery import OutboxDelivery
+from racebot.bot.room.ledger_work import LedgerWork
+from racebot.errors import LedgerError, LedgerUnavailable, PayloadError, RacebotError, SiteError
+from racebot.ledger.cases import CaseRow
+from racebot.ledger.thread import RunOnLedger
+from racebot.racetime.client import Site
+from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unreadable
+from racebot.racetime.payload import Race
+from racebot.racetime.tokens import TokenSource
+from racebot.settings.model import Settings
+from racebot.telemetry import metrics
+from racebot.telemetry.troubles import Troubles
+
+log = logging.getLogger(__name__)
+
+RETRY_COMMAND = 5.0
+"""Seconds until a command is tried again that the ledger could not carry out."""
+READ_FOR_ANSWER = 10.0
+"""Seconds that an answer waits for the site to show the race, if no edit was announced."""
+
+RoomEvent = cases.Event | ChatMessage | ChatHistory
+"""What the inbox takes in."""
+
+
+async def _nothing(_: str) -> None:
+    """Let every goal pass."""
+
+
+@dataclass(frozen=True)
+class RoomContext:
+    """What the rooms of one category share.
+
+    Attributes:
+        site: the site.
+        tokens: the bot's token.
+        work: does the ledger work.
+        call: runs it.
+        settings: the operator's settings.
+        troubles: logs failures.
+        commands: answers commands; None if commands are off.
+        on_race: called with the race whenever the room may have changed.
+        follow_goal: called with the goal of a race before the ledger uses it, since a goal that is new may be
+            an old one that the site renamed. It raises `SiteError` if the site cannot say.
+    """
+
+    site: Site
+    tokens: TokenSource
+    work: LedgerWork
+    call: RunOnLedger
+    settings: Settings
+    troubles: Troubles
+    commands: CommandHandler | None = None
+    on_race: Callable[[Race], object] = lambda _: None
+    follow_goal: Callable[[str], Awaitable[None]] = field(default=_nothing)
+
+    def now(self) -> Moment:
+        """Return the current time."""
+        return Moment(time.monotonic(), self.site.clock())
+
+
+class Inbox:
+    """One room's events, its case, and the work that both lead to.
+
+    Args:
+        name: the race, `category/slug`.
+        context: what the category's rooms share.
+        delivery: sends answers.
+        changed: called whenever the outbox may hold new messages, or the room may be done.
+    """
+
+    def __init__(
+        self, name: str, context: RoomContext, delivery: OutboxDelivery, changed: Callable[[], None]
+    ) -> None:
+        self._name = name
+        self._context = context
+        self._delivery = delivery
+        self._changed = changed
+        self._events: deque[RoomEvent] = deque()
+        self._came = asyncio.Event()
+        self._case: Case | None = None
+        self._stored: CaseRow | None = None
+        """The row of the case as the ledger has it."""
+        self._effects: list[Effect] = []
+        """Effects to carry out. They are kept while the ledger is unavailable."""
+        self._retry_at: float | None = None
+        self._pauses = retry_pauses()
+        self._questions: deque[Question] = deque()
+        self._saw_history = False
+        self._reading: asyncio.Task[None] | None = None
+        self._read_again = False
+        self._answering: asyncio.Task[None] | None = None
+        self._is_busy = False
+
+    @property
+    def race(self) -> Race | None:
+        """Return the race as it was shown last."""
+        return None if self._case is None else self._case.shown
+
+    def put(self, event: RoomEvent) -> None:
+        """Queue an event. A frame with the race replaces one that waits right before it."""
+        if isinstance(event, cases.Frame) and self._events and isinstance(self._events[-1], cases.Frame):
+            self._events.pop()
+        self._events.append(event)
+        self._came.set()
+
+    def on_frame(self, event: object) -> None:
+        """Queue what matters of a frame of the room's socket."""
+        match event:
+            case RaceUpdate(race):
+                self.put(cases.Frame(race))
+            case Unreadable() | ChatMessage(is_system=True):
+                self.put(cases.SystemLine())
+            case ChatMessage() | ChatHistory() if self._context.commands is not None:
+                self.put(event)
+
+    def may_leave(self) -> bool:
+        """Return whether nothing is left to do in the room, apart from its outbox."""
+        busy = self._is_busy or self._is_unstored()
+        idle = not (busy or self._events or self._questions or self._answering)
+        return idle and self._case is not None and self._case.may_leave(self._context.now())
+
+    async def run(self) -> None:
+        """Handle events until cancelled, or until the site no longer has the race.
+
+        Raises:
+            LedgerError: the database is not intact.
+        """
+        try:
+            await self._load()
+            is_gone = False
+            while not is_gone or self._is_unstored():
+                event = await self._next_event()
+                self._is_busy = True
+                is_gone = is_gone or isinstance(event, cases.Missing)
+                try:
+                    await self._handle(event)
+                except (LedgerUnavailable, SiteError) as error:
+                    self._failed(error)
+                except LedgerError:
+                    raise
+                except Exception as error:
+                    # An event that cannot be handled is lost, but not the room.
+                    self._failed(error)
+                    self._effects.clear()
+                finally:
+                    self._is_busy = False
+                self._changed()
+        finally:
+            for task in (self._reading, self._answering):
+                if task is not None:
+                    task.cancel()
+
+    async def _load(self) -> None:
+        """Load the case, once the ledger can be read."""
+        while self._case is None:
+            try:
+                self._case = await self._context.call(self._context.work.load, self._name, watched=True)
+                self._stored = self._case.row
+            except LedgerUnavailable as error:
+                self._failed(error)
+                await asyncio.sleep(next(self._pauses))
+
+    async def _next_event(self) -> RoomEvent:
+        """Return the next event, or a tick once the case, a retry or a command is due."""
+        while not self._events:
+            self._came.clear()
+            due = [self._case.deadline if self._case else None, self._retry_at]
+            due += [question.due(time.monotonic()) for question in self._questions if self._answering is None]
+            deadline = min((at for at in due if at is not None), default=None)
+            try:
+                async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
+                    await self._came.wait()
+            except TimeoutError:
+                return cases.Tick()
+        return self._events.popleft()
+
+    async def _handle(self, event: RoomEvent) -> None:
+        match event:
+            case ChatMessage():
+                self._ask(event)
+            case ChatHistory():
+                self._on_history(event)
+            case _:
+                self._step(event)
+        await self._carry_out()
+        await self._answer_next()
+
+    def _step(self, event: cases.Event) -> None:
+        assert self._case is not None  # noqa: S101 - loaded before the first event
+        before = self._case.shown
+        self._case, effects = step(self._case, event, self._context.now())
+        if ReadRace() in effects:
+            self._read()
+        self._effects += [effect for effect in effects if effect != ReadRace()]
+        if self._case.shown is not None and (effects or self._case.shown is not before):
+            self._context.on_race(self._case.shown)
+
+    async def _carry_out(self) -> None:
+        """Store the case's row, and carry out the effects that still hold."""
+        case = self._case
+        if case is None or not self._is_unstored():
+            self._retry_at = None
+            return
+        if self._retry_at is not None and time.monotonic() < self._retry_at:
+            return
+        await self._follow_goal()
+        self._effects = [e for e in self._effects if not isinstance(e, Announce) or case.holds(e.result)]
+        await self._context.call(self._context.work.carry_out, case, self._stored, tuple(self._effects))
+        self._stored = case.row
+        self._effects.clear()
+        self._retry_at, self._pauses = None, retry_pauses()
+        self._context.troubles.over(f"{self._name} inbox")
+
+    def _is_unstored(self) -> bool:
+        """Return whether the ledger has yet to store or carry out anything."""
+        return self._case is not None and (bool(self._effects) or self._case.row != self._stored)
+
+    async def _follow_goal(self) -> None:
+        if self.race is not None and not self.race.custom_goal:
+            await self._context.follow_goal(self.race.goal)
+
+    def _failed(self, error: Exception) -> None:
+        """Log a failure, and plan to carry out again what it left."""
+        text = str(error) if isinstance(error, RacebotError) else f"unexpected error: {error!r}"
+        unexpected = None if isinstance(error, RacebotError) else error
+        self._context.troubles.failed(f"{self._name} inbox", text, level=logging.ERROR, error=unexpected)
+        self._retry_at = time.monotonic() + next(self._pauses)
+
+    # Reads over HTTP
+
+    def _read(self) -> None:
+        """Read the race over HTTP, or once more after the read that is under way."""
+        if self._reading is not None and not self._reading.done():
+            self._read_again = True
+        else:
+            self._reading = asyncio.create_task(self._read_race(), name=f"read {self._name}")
+
+    async def _read_race(self) -> None:
+        source = f"{self._name} read"
+        while True:
+            self._read_again = False
+            try:
+                race, sent_at = await self._context.site.timed_race(self._name)
+            except (SiteError, PayloadError) as error:
+                self._context.troubles.failed(source, str(error))
+                self.put(cases.ReadFailed())
+            else:
+                self._context.troubles.over(source)
+                self.put(cases.Read(race, sent_at))
+            for question in self._questions:
+                question.reads += 1
+            if not self._read_again:
+                return
+
+    # Commands
+
+    def _ask(self, message: ChatMessage) -> None:
+        """Queue a chat line if it is a command to answer."""
+        handler, case = self._context.commands, self._case
+        if handler is None or case is None or case.shown is None or case.is_recorded:
+            return
+        question = handler.parse(message, case.shown)
+        if question is not None:
+            self._questions.append(question)
+
+    def _on_history(self, history: ChatHistory) -> None:
+        """Queue the commands that the chat history shows."""
+        handler, case = self._context.commands, self._case
+        if handler is None or case is None or case.shown is None:
+            return
+        if self._saw_history:
+            lines = recent(history)
+        else:
+            ordered_at = None if case.row is None else case.row.ordered_at
+            lines = handler.of_first_history(history, ordered_at)
+            self._saw_history = True
+        for line in lines:
+            self._ask(line)
+
+    async def _answer_next(self) -> None:
+        """Carry out or answer the first command that is ready, one at a time."""
+        now = time.monotonic()
+        while self._answering is None and self._case is not None:
+            for late in [question for question in self._questions if now >= question.expires]:
+                log.warning("%s: a command could not be answered in time", self._name)
+                self._questions.remove(late)
+            ready = next((question for question in self._questions if self._is_ready(question, now)), None)
+            if ready is None or ready.not_before > now:
+                return
+            self._questions.remove(ready)
+            if ready.quiet is not None:
+                self._step(cases.QuietOrder(ready.quiet, ready.given_at))
+                try:
+                    await self._carry_out()
+                except LedgerUnavailable:
+                    self._try_later(ready)
+                    raise
+            self._answering = asyncio.create_task(self._answer(ready), name=f"answer {self._name}")
+
+    def _is_ready(self, question: Question, now: float) -> bool:
+        """Return whether the case is fresh enough to answer; read the race again if it is not.
+
+        After a system message, an answer about the race waits for a read that shows what was announced.
+        Otherwise it waits for one read, but not for a site that cannot be read.
+        """
+        case = self._case
+        assert case is not None  # noqa: S101 - loaded before the first command
+        if not question.is_about_race or case.is_recorded:
+            return True
+        if case.is_unsure:
+            return False
+        if not case.is_old(self._context.now()) or question.reads or now >= question.reads_by:
+            return True
+        if question.reads_by == float("inf"):
+            question.reads_by = now + READ_FOR_ANSWER
+            self._read()
+        return False
+
+    async def _answer(self, question: Question) -> None:
+        """Answer a command. If it fails, only this answer is lost."""
+        handler, race, case = self._context.commands, self.race, self._case
+        try:
+            if handler is None or case is None or race is None or race.recorded:
+                return
+            await self._follow_goal()
+            reply = await self._context.call(handler.reply, question, race, is_quiet=case.is_quiet)
+            # Explaining a large race is slow, and must not block the ledger's thread.
+            text = "" if reply is None else await asyncio.to_thread(reply.draft)
+            if reply is not None and text and not handler.is_repeat(race.name, reply, text):
+                metrics.COMMANDS.labels(question.asked.command.value).inc()
+                self._delivery.answer(text, question.message.id, to=reply.to)
+        except (LedgerUnavailable, SiteError) as error:
+            log.warning("%s; trying again", error)
+            self._try_later(question)
+        except LedgerError as error:
+            # A damaged database stops the bot elsewhere; a command must not.
+            log.error("%s; no answer given", error)
+        except Exception:
+            log.exception("%s: unexpected error while answering %s", self._name, question.asked.command)
+        finally:
+            self._answering = None
+            self.put(cases.Tick())
+
+    def _try_later(self, question: Question) -> None:
+        """Try a command again that the ledger could not carry out, since an order must not be lost.
+
+        Later commands wait meanwhile: the next order may be the opposite.
+        """
+        question.not_before = time.monotonic() + RETRY_COMMAND
+        self._questions.appendleft(question)

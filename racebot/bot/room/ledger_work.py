@@ -1,0 +1,190 @@
+"""Carries out the effects of a race's case in the ledger, each step in one transaction."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from racebot.bot.room.announcements import Announcements, Style, announcement_key
+from racebot.bot.room.case import (
+    Announce,
+    Case,
+    CompareAnnouncement,
+    Effect,
+    GiveUp,
+    Greet,
+    KeepQuiet,
+    Rules,
+    Settle,
+    TakeBack,
+    UndoSettling,
+    Withdraw,
+)
+from racebot.ledger.cases import CaseRow
+from racebot.ledger.outbox import Delivery, Message
+from racebot.races.result import RaceResult
+from racebot.racetime.payload import Race
+from racebot.standings.settle import RatedRace, Settler
+from racebot.telemetry import metrics
+
+log = logging.getLogger(__name__)
+
+
+class LedgerWork:
+    """The ledger as the rooms use it. All methods are ledger work.
+
+    Args:
+        settler: rates results.
+        clock: returns the current time, with its offset.
+        quiet: seconds for which a result must not change before it is announced.
+        announce: whether to write in chat at all.
+        style: how announcements look.
+        greeting: returns the greeting of a room before its start, empty if there is none yet; None for none.
+    """
+
+    def __init__(
+        self,
+        settler: Settler,
+        clock: Callable[[], datetime],
+        *,
+        quiet: float = 10.0,
+        announce: bool = True,
+        style: Style | None = None,
+        greeting: Callable[[Race], str] | None = None,
+    ) -> None:
+        self.settler = settler
+        self.ledger = settler.ledger
+        self.clock = clock
+        self._rules = Rules(quiet, self._counts, announce, greeting is not None)
+        self._greeting = greeting or (lambda _: "")
+        self._announcements = Announcements(self.ledger, clock, style or Style())
+
+    def _counts(self, result: RaceResult) -> bool:
+        return self.settler.plans.counts(result)  # the plans change when a goal is renamed
+
+    def load(self, name: str, *, watched: bool) -> Case:
+        """Return the case of a race as the ledger knows it."""
+        return Case(
+            name,
+            self._rules,
+            self.ledger.cases.get(name),
+            is_settled=self.ledger.has_race(name),
+            is_watched=watched,
+        )
+
+    def carry_out(self, case: Case, stored: CaseRow | None, effects: Sequence[Effect]) -> bool:
+        """Store the case's row and carry out the effects of a step, in one transaction.
+
+        Args:
+            case: the case after the step.
+            stored: the row as it is stored.
+            effects: the effects, in order.
+
+        Returns:
+            Whether the room must be joined, since its chat was told of another result.
+
+        Raises:
+            LedgerError: the ledger cannot be read or written.
+        """
+        needs_room = False
+        with self.ledger.transaction(lasting=bool(effects)):
+            is_known = case.is_watched or (stored is not None and not stored.unrecorded_since)
+            if case.row != stored:
+                self._store(case, stored)
+            for effect in effects:
+                match effect:
+                    case Announce(result, is_late):
+                        self._announce(result, is_late=is_late)
+                    case CompareAnnouncement(result):
+                        needs_room = self._is_told_otherwise(result)
+                    case Greet(race):
+                        self._announcements.greet(race, self._greeting)
+                    case TakeBack():
+                        self._announcements.drop_unbegun(case.name, "the race goes on")
+                        log.info("%s: no longer finished, the race goes on", case.name)
+                    case KeepQuiet():
+                        self._announcements.drop_waiting(case.name, "a moderator asked for quiet")
+                    case Withdraw():
+                        self._withdraw(case)
+                    case Settle(result):
+                        self._settle(result, is_known=is_known)
+                    case UndoSettling():
+                        self.settler.withdraw(case.name)
+                        log.warning(
+                            "%s: no longer recorded on the site, so its rating changes are undone", case.name
+                        )
+                    case GiveUp(reason):
+                        self._give_up(case.name, reason)
+        return needs_room
+
+    def say_again(self, result: RaceResult | None, ordered_in: str) -> bool:
+        """Queue the provisional changes once more. Return False if there are none.
+
+        Args:
+            result: the race's result.
+            ordered_in: the id of the chat message with the order, which is carried out once, even after a
+                restart.
+        """
+        if result is None or not result.final or not self.settler.plans.counts(result):
+            return False
+        with self.ledger.transaction():
+            if self.ledger.has_race(result.name):
+                return False
+            return self._announcements.repeat(self.settler.preview(result), ordered_in)
+
+    def _store(self, case: Case, stored: CaseRow | None) -> None:
+        row, name = case.row, case.name
+        if row is None:
+            self.ledger.cases.remove(name)
+            return
+        self.ledger.cases.save(row)
+        if row.next_look is not None and not row.over and (stored is None or stored.next_look is None):
+            log.info("%s: finished; waiting for a moderator to record it", name)
+        elif stored is not None and stored.over and not row.over:
+            log.info("%s: an edit brought the race back", name)
+        if row.quiet != (stored is not None and stored.quiet):
+            log.info("%s: chat messages are switched %s", name, "off" if row.quiet else "on")
+
+    def _announce(self, result: RaceResult, *, is_late: bool) -> None:
+        if self.ledger.has_race(result.name):
+            return  # another source showed the record first
+        if is_late and not self._announcements.was_told(result.name):
+            return
+        said = self._announcements.announce(self.settler.preview(result))
+        if said is not None:
+            log.info("%s: queued the %s of the rating changes", result.name, said)
+
+    def _is_told_otherwise(self, result: RaceResult) -> bool:
+        if not self._announcements.was_told(result.name):
+            return False
+        return self._announcements.queued_key(result.name) != announcement_key(self.settler.preview(result))
+
+    def _withdraw(self, case: Case) -> None:
+        self._announcements.drop_waiting(case.name, "the race is not recorded")
+        if not case.is_quiet:
+            self._announcements.withdraw(case.name, case.name.partition("/")[0])
+        log.info("%s: cancelled or set to do not record; no ratings change", case.name)
+
+    def _settle(self, result: RaceResult, *, is_known: bool) -> None:
+        """Settle a recorded race, and queue its final changes if we know the room."""
+        is_known = is_known or bool(self.ledger.outbox.of(result.name))
+
+        def final_messages(rated: list[RatedRace]) -> Iterable[Message]:
+            self._announcements.drop_waiting(result.name, "the race is recorded")
+            return self._announcements.final(rated) if is_known else ()
+
+        began = time.perf_counter()
+        rated = self.settler.settle(result, final_messages, self.clock())
+        if rated is not None:
+            metrics.SETTLED.labels(result.category).inc()
+            metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)
+        for each in rated or ():
+            outcome = each.note or f"{len(each.changes)} ratings changed"
+            log.info("%s: settled on %s: %s", result.name, each.leaderboard.name, outcome)
+
+    def _give_up(self, name: str, reason: str) -> None:
+        for row in self.ledger.outbox.open_for(name):
+            self.ledger.outbox.mark(row, Delivery.DROPPED, self.clock(), "the room is gone")
+        log.warning("%s: %s; given up", name, reason)

@@ -1,0 +1,78 @@
+"""Races that are followed without sockets: their cases, stepped and carried out at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from builders import seen
+
+from racebot.bot.room import case as cases
+from racebot.bot.room.case import Case, Moment, ReadRace, step
+from racebot.bot.room.ledger_work import LedgerWork
+from racebot.races.result import RaceResult
+from racebot.racetime.payload import Race
+from racebot.standings.settle import Settler
+
+QUIET = 10.0
+
+
+class Follower:
+    """Follows races like the bot, each watched or polled. `now` is the monotonic clock.
+
+    Effects are carried out after each event. Reads are only noted.
+    """
+
+    def __init__(self, settler: Settler, clock: Callable[[], datetime], **options: Any) -> None:
+        self.settler = settler
+        self.ledger = settler.ledger
+        self.clock = clock
+        self.work = LedgerWork(settler, clock, quiet=QUIET, **options)
+        self.now = 1000.0
+        self.watched: dict[str, Case] = {}
+        self.reads: list[float] = []
+        self._version = 0
+
+    def on(self, name: str, *events: cases.Event, watched: bool = True) -> bool:
+        """Step through events, and return whether the room must be joined."""
+        case = self.watched.get(name) if watched else None
+        needs_room = False
+        for event in events:
+            case = case or self.work.load(name, watched=watched)
+            stored = self.ledger.cases.get(name)
+            case, effects = step(case, event, Moment(self.now, self.clock()))
+            self.reads += [self.now for effect in effects if isinstance(effect, ReadRace)]
+            if effects or case.row != stored:
+                needs_room |= self.work.carry_out(case, stored, effects)
+        if watched and case is not None:
+            self.watched[name] = case
+        return needs_room
+
+    def frame(self, race: Race) -> None:
+        """Show a race in its room, in a new version of it."""
+        self._version += 1
+        self.on(race.name, cases.Frame(replace(race, version=self._version)))
+
+    def read(self, race: Race) -> bool:
+        """Show a race to a poll, and return whether its room must be joined."""
+        return self.on(race.name, cases.Read(race, self.now), watched=False)
+
+    def stands(self, result: RaceResult) -> None:
+        """Show a result in its room until it stands."""
+        self.frame(seen(result))
+        self.now += QUIET
+        self.on(result.name, cases.Tick())
+
+    def going_on(self, name: str) -> None:
+        """Show a race in progress again, after its finish was taken back."""
+        self.frame(replace(seen(), name=name))
+
+    def looked(self, name: str) -> None:
+        """Note that a poll looked at a race."""
+        self.on(name, cases.Looked(), watched=False)
+
+    def missing(self, name: str) -> None:
+        """Let the site deny that a race exists."""
+        self.on(name, cases.Missing(), watched=False)
