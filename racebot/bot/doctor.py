@@ -32,7 +32,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Check settings, files, database, site, credentials, categories and goals."""
     yield Finding(True, f"settings: valid; model {settings.model}")
     for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
-        if _open_to_all(path):
+        if open_to_all(path):
             yield Finding(False, f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings)
     if settings.pages_dir is not None:
@@ -49,7 +49,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
                 yield finding
 
 
-def _open_to_all(path: Path) -> bool:
+def open_to_all(path: Path) -> bool:
     if sys.platform == "win32":  # the mode says nothing about access there
         return False
     try:

@@ -11,27 +11,22 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
-def prose(page: Path) -> str:
-    """Return a page's text without code."""
-    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    return re.sub(r"(?<!\[)`[^`\n]+`(?!\])", "", text)
+def without_code(text: str) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def headings(page: Path) -> set[str]:
-    """Return the anchors of a page's headings by GitHub's rule, which numbers repeated ones."""
-    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    names: set[str] = set()
-    for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE):
-        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        count = sum(re.fullmatch(rf"{re.escape(name)}(-\d+)?", other) is not None for other in names)
-        names.add(f"{name}-{count}" if count else name)
-    return names
+    """Return the anchors of a page's headings by GitHub's rule."""
+    found = re.findall(r"^#+ (.+)$", without_code(page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def broken(page: Path, text: str) -> list[str]:
     """Return the broken relative links of a text on this page."""
     found = []
-    for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", text):
+    prose = re.sub(r"(?<!\[)`[^`\n]+`(?!\])", "", without_code(text))
+    targets = re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", prose) + re.findall(r'(?:src|srcset)="([^"]+)"', prose)
+    for target in targets:
         if re.match(r"[a-z]+:", target):
             continue
         path, _, heading = target.partition("#")
@@ -43,7 +38,7 @@ def broken(page: Path, text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_work(page: Path) -> None:
-    assert broken(page, prose(page)) == []
+    assert broken(page, page.read_text(encoding="utf-8")) == []
 
 
 def test_broken_links_are_found() -> None:

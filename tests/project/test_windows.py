@@ -70,6 +70,6 @@ def test_doctor_ignores_file_modes_on_windows(tmp_path: Path, monkeypatch: pytes
     env = tmp_path / ".env"
     env.touch(0o666)
     env.chmod(0o666)
-    assert doctor._open_to_all(env)
+    assert doctor.open_to_all(env)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert not doctor._open_to_all(env)
+    assert not doctor.open_to_all(env)
