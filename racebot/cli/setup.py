@@ -6,10 +6,11 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from dotenv import dotenv_values
@@ -27,6 +28,7 @@ from racebot.cli.setup_questions import (
     check_bot,
     confirm,
     find_category,
+    heading,
     not_empty,
     numbers,
     say,
@@ -51,7 +53,6 @@ from racebot.text.format import counted
 if TYPE_CHECKING:
     from racebot.study.evaluate import Report
 
-STEPS = 5
 COMPARED = (DEFAULT_MODEL, "plackett-luce", "trueskill")
 """The models that are compared with the one in use."""
 ENOUGH_RACES = 100
@@ -60,32 +61,22 @@ ENOUGH_RACES = 100
 
 @app.command()
 def setup(
-    category: Annotated[
-        str | None, typer.Option(help="The category's slug or address.", show_default=False)
-    ] = None,
-    client_id: Annotated[str | None, typer.Option(help="The bot's client id.", show_default=False)] = None,
+    category: Annotated[str | None, typer.Option(help="The category's slug or address.")] = None,
+    client_id: Annotated[str | None, typer.Option(help="The bot's client id.")] = None,
     secret_file: Annotated[
-        Path | None,
-        typer.Option(help="File with the bot's client secret; - reads standard input.", show_default=False),
+        Path | None, typer.Option(help="File with the bot's client secret; - reads standard input.")
     ] = None,
     goal: Annotated[
         list[str] | None,
         typer.Option(metavar="GOAL", help="Rate this goal only. Repeatable. Default: all goals."),
     ] = None,
-    team_races: Annotated[
-        TeamPolicy | None, typer.Option(help="What a team race does.", show_default=False)
-    ] = None,
-    info_block: Annotated[
-        InfoPolicy | None, typer.Option(help="Whether to write into info boxes.", show_default=False)
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="The rating model's key.", show_default=False)] = None,
+    team_races: Annotated[TeamPolicy | None, typer.Option(help="What a team race does.")] = None,
+    info_block: Annotated[InfoPolicy | None, typer.Option(help="Whether to write into info boxes.")] = None,
+    model: Annotated[str | None, typer.Option(help="The rating model's key.")] = None,
     fit: Annotated[bool, typer.Option("--fit", help="With --no-input: fit the model to the races.")] = False,
     backfill: Annotated[bool, typer.Option(help="Fetch and rate the past races.")] = True,
     no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing; for scripts.")] = False,
-    site: Annotated[
-        str | None,
-        typer.Option(help="The site's address; only a test site needs this.", show_default=False),
-    ] = None,
+    site: Annotated[str | None, typer.Option(help="The site's address; only a test site needs this.")] = None,
 ) -> None:
     """Set up a bot for a category, question by question. Run it again to change an answer.
 
@@ -94,82 +85,87 @@ def setup(
 
     Example: racebot setup
     """
-    before = _settings_so_far(site)
-    interactive = not no_input
-    if interactive and not sys.stdin.isatty():
-        raise SettingsError("setup asks questions in a terminal: run it in one, or give --no-input")
-    if model is not None:
-        registry.create(model)
-    logs.to_stderr("error", before.log_format)
-    address = before.site if site is None else site.rstrip("/")
-    try:
-        if interactive:
-            _welcome(before)
-        found = _category(address, category, before, interactive=interactive)
-        secret = _read_secret(secret_file)
-        bot_id, secret = _bot(found, address, client_id, secret, before, interactive=interactive)
-        goals = _goals(found, goal, before, interactive=interactive)
-        teams, info = _policies(team_races, info_block, before, interactive=interactive)
-    except KeyboardInterrupt:
-        say()
-        say("Stopped. Nothing was saved.")
-        raise
-    answers = {
-        "site": address,
-        "category": found.slug,
-        "client_id": bot_id,
-        "client_secret": secret,
-        "goals": _goals_as_text(goals),
-        "team_races": teams.value,
-        "info_block": info.value,
-        "model": before.model if model is None else model,
-    }
-    settings = _save(before, answers)
-    say()
-    confirm(f"saved in {Path('.env').absolute()}, which only you can read")
-    if backfill:
-        if interactive:
-            _heading(5, "Past races")
-        try:
-            _rate_past_races(settings, interactive=interactive, fit=fit)
-        except (KeyboardInterrupt, typer.Abort):
-            say()
-            say("Stopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
-            raise KeyboardInterrupt from None
-    say()
-    if running(settings.database):
-        say("The bot is running. Restart it to use the new settings.", style="bold")
-        return
-    say("Everything is set up. Start the bot with", style="bold")
-    say()
-    say(f"    {' '.join(program())} run")
-    say()
-    say("It joins every race room of the category. Ctrl-C stops it. docs/operating.md has the rest.")
-    say(f"`{' '.join(program())} service` shows how to keep it running after you log out.")
-
-
-def _settings_so_far(site: str | None) -> Settings:
-    """Return the settings so far.
-
-    Raises:
-        SettingsError: they have a mistake, or several categories.
-    """
-    load(site=site)  # checks the option
     before = load()
     if before.categories:
         raise SettingsError(
             f"{before.config}: has [[categories]]: setup is for one category; edit the file, then run "
             "`racebot doctor`"
         )
-    return before
+    given = load(site=site, model=model, team_races=team_races, info_block=info_block)
+    if not no_input and not sys.stdin.isatty():
+        raise SettingsError("setup asks questions in a terminal: run it in one, or give --no-input")
+    logs.to_stderr("error", before.log_format)
+    answers = {name: getattr(given, name) for name in ("site", "model", "team_races", "info_block")}
+    secret = _read_secret(secret_file)
+    if no_input:
+        answers |= _checked(before, given.site, category, client_id, secret, goal)
+    else:
+        try:
+            answers |= _asked(before, given.site, category, client_id, secret, goal)
+            heading(4, "Two choices")
+            if not team_races:
+                answers["team_races"] = _ask_team_races(before.team_races)
+            if not info_block:
+                answers["info_block"] = _ask_info_block(before.info_block)
+        except KeyboardInterrupt:
+            say("\nStopped. Nothing was saved.")
+            raise
+    settings = _save(before, answers)
+    confirm(f"saved in {Path('.env').absolute()}, which only you can read")
+    if backfill:
+        try:
+            _rate_past_races(settings, interactive=not no_input, fit=fit)
+        except (KeyboardInterrupt, typer.Abort):
+            say("\nStopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
+            raise KeyboardInterrupt from None
+    if running(settings.database):
+        say("\nThe bot is running. Restart it to use the new settings.", style="bold")
+        return
+    words = " ".join(program())
+    say("\nEverything is set up. Start the bot with", style="bold")
+    say(f"\n    {words} run\n")
+    say("It joins every race room of the category. Ctrl-C stops it. docs/operating.md has the rest.")
+    say(f"`{words} service` says how to keep it running after you log out.")
 
 
-def _heading(number: int, title: str) -> None:
-    say()
-    say(f"{number} of {STEPS}  {title}", style="bold")
+def _checked(
+    before: Settings,
+    site: str,
+    category: str | None,
+    client_id: str | None,
+    secret: str | None,
+    goals: list[str] | None,
+) -> dict[str, Any]:
+    """Return the answers of options and settings, which the site accepts, by setting.
+
+    Raises:
+        RacebotError: an answer is missing, or the site refuses it.
+    """
+    answers = {
+        "--category": category or before.category,
+        "--client-id": client_id or before.client_id,
+        "--secret-file": _text(before.client_secret) if secret is None else secret,
+    }
+    for option, answer in answers.items():
+        if not answer:
+            raise SettingsError(f"{option} is missing: give it, or leave out --no-input")
+    slug, client_id, secret = (_text(answer) for answer in answers.values())
+    slug = find_category(site, slug).slug
+    check_bot(site, slug, client_id, secret)
+    if goals is None:
+        goals = before.goals if slug == before.category else []
+    return {"category": slug, "client_id": client_id, "client_secret": secret, "goals": goals}
 
 
-def _welcome(before: Settings) -> None:
+def _asked(
+    before: Settings,
+    site: str,
+    category: str | None,
+    client_id: str | None,
+    secret: str | None,
+    goals: list[str] | None,
+) -> dict[str, Any]:
+    """Ask for the category, its bot and its goals, apart from those that options gave."""
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
@@ -177,89 +173,66 @@ def _welcome(before: Settings) -> None:
     )
     if before.category:
         say("Press Enter to keep an answer in brackets.")
-
-
-def _category(address: str, given: str | None, before: Settings, *, interactive: bool) -> Category:
-    if interactive:
-        _heading(1, "Category")
-        if given is None and not before.category:
-            say(f"The category's short name is the end of its address: smr for {address}/smr.")
-    found = ask(
-        "Category",
-        lambda answer: find_category(address, answer),
-        option="--category",
-        given=given,
-        default=before.category or "",
-        interactive=interactive,
-    )
+    heading(1, "Category")
+    if not category and not before.category:
+        say(f"The category's short name is the end of its address: smr for {site}/smr.")
+    found = ask("Category", partial(find_category, site), given=category, default=before.category or "")
     confirm(f"{found.name}, with {counted(len(found.goals), 'goal')}")
-    return found
+    heading(2, "The bot's credentials")
+    client_id, secret = _ask_credentials(before, site, found.slug, client_id, secret)
+    if goals is None:
+        goals = _ask_goals(found, before.goals if found.slug == before.category else [])
+    return {"category": found.slug, "client_id": client_id, "client_secret": secret, "goals": goals}
 
 
-def _bot(
-    category: Category,
-    address: str,
-    given_id: str | None,
-    given_secret: str | None,
-    before: Settings,
-    *,
-    interactive: bool,
+def _ask_credentials(
+    before: Settings, site: str, slug: str, client_id: str | None, secret: str | None
 ) -> tuple[str, str]:
     """Ask for id and secret until the site accepts both."""
-    if interactive:
-        _heading(2, "The bot's credentials")
-        if not before.client_secret and given_id is None:
-            say(
-                "An owner of the category creates the bot on the site: Manage, then Bots. Copy its client id "
-                "and client secret from there. The secret stays hidden while you type or paste it."
-            )
-    stored_id = before.client_id or ""
-    stored_secret = before.client_secret.get_secret_value() if before.client_secret else ""
+    stored_id, stored_secret = before.client_id or "", _text(before.client_secret)
+    if not stored_secret and not client_id:
+        say(
+            "An owner of the category creates the bot on the site: Manage, then Bots. Copy its client id and "
+            "client secret from there. The secret stays hidden while you type or paste it."
+        )
     while True:
-        client_id = ask(
-            "Client id",
-            not_empty,
-            option="--client-id",
-            default=stored_id,
-            given=given_id,
-            interactive=interactive,
-        )
-        keep = stored_secret if client_id == before.client_id else ""
-        secret = ask(
-            "Client secret",
-            not_empty,
-            option="--secret-file",
-            given=given_secret,
-            default=keep,
-            shown="the stored one" if keep else None,
-            hidden=True,
-            interactive=interactive,
-        )
+        client_id = ask("Client id", not_empty, given=client_id, default=stored_id)
+        keep = stored_secret if client_id == stored_id else ""
+        shown = "the stored one" if keep else None
+        secret = ask("Client secret", not_empty, given=secret, default=keep, shown=shown, hidden=True)
         try:
-            check_bot(address, category.slug, client_id, SecretStr(secret))
+            check_bot(site, slug, client_id, secret)
         except RacebotError as error:
-            if not interactive:
-                raise
             say(f"    {error}", style="red")
-            given_id = given_secret = None
-            if client_id == stored_id and secret == stored_secret:
+            if (client_id, secret) == (stored_id, stored_secret):  # the site refuses what is stored
                 stored_id = stored_secret = ""
-            continue
-        confirm(f"the site accepts them; the bot belongs to {category.slug}")
-        return client_id, secret
+            client_id = secret = None
+        else:
+            confirm(f"the site accepts them; the bot belongs to {slug}")
+            return client_id, secret
 
 
-def _goals(
-    category: Category, given: list[str] | None, before: Settings, *, interactive: bool
-) -> tuple[str, ...]:
-    """Ask which goals to rate. An empty answer rates all of them, including those of later seasons."""
-    stored = tuple(before.goals) if category.slug == before.category else ()
-    if given is not None:
-        return tuple(given)
-    if not interactive:
+def _ask_team_races(stored: TeamPolicy) -> TeamPolicy:
+    if stored is TeamPolicy.TEAM:
         return stored
+    question = "Do team races count, each racer by their own time?"
+    counts = agree(question, default=stored is TeamPolicy.INDIVIDUAL)
+    return TeamPolicy.INDIVIDUAL if counts else TeamPolicy.IGNORE
+
+
+def _ask_info_block(stored: InfoPolicy) -> InfoPolicy:
+    if stored is InfoPolicy.NEVER:
+        return stored
+    say("All bots share the info box above a race's results. The final changes go there.")
+    question = "May they stand below another bot's lines in the info box?"
+    below = agree(question, default=stored is InfoPolicy.APPEND)
+    return InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
+
+
+def _ask_goals(category: Category, stored: list[str]) -> list[str]:
+    """Ask which goals to rate. An empty answer rates all of them, including those of later seasons."""
+    heading(3, "Goals")
     names = [*category.goals, *(goal for goal in stored if goal not in category.goals)]
-    _heading(3, "Goals")
     for number, name in enumerate(names, start=1):
         say(f"{number:>4}  {name}")
     if stored:
@@ -268,28 +241,7 @@ def _goals(
             return stored
     say("Each goal gets its own leaderboard. If you choose all, new goals are rated, too.")
     chosen = ask("Numbers of the goals to rate", lambda answer: numbers(answer, len(names)), shown="all")
-    return tuple(names[number - 1] for number in chosen)
-
-
-def _policies(
-    teams: TeamPolicy | None, info: InfoPolicy | None, before: Settings, *, interactive: bool
-) -> tuple[TeamPolicy, InfoPolicy]:
-    if interactive:
-        _heading(4, "Two choices")
-        if teams is None and before.team_races is not TeamPolicy.TEAM:
-            members = agree(
-                "Do team races count, each racer by their own time?",
-                default=before.team_races is TeamPolicy.INDIVIDUAL,
-            )
-            teams = TeamPolicy.INDIVIDUAL if members else TeamPolicy.IGNORE
-        if info is None and before.info_block is not InfoPolicy.NEVER:
-            say("All bots share the info box above a race's results. The final changes go there.")
-            below = agree(
-                "May they stand below another bot's lines in the info box?",
-                default=before.info_block is InfoPolicy.APPEND,
-            )
-            info = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
-    return teams or before.team_races, info or before.info_block
+    return [names[number - 1] for number in chosen]
 
 
 def _read_secret(path: Path | None) -> str | None:
@@ -301,14 +253,14 @@ def _read_secret(path: Path | None) -> str | None:
     if path is None:
         return None
     try:
-        return sys.stdin.readline() if str(path) == "-" else path.read_text(encoding="utf-8")
+        return (sys.stdin.readline() if str(path) == "-" else path.read_text(encoding="utf-8")).strip()
     except OSError as error:
         raise SettingsError(f"--secret-file {path}: {error.strerror}: correct the path") from None
     except UnicodeDecodeError:
         raise SettingsError(f"--secret-file {path}: not UTF-8 text: correct the path") from None
 
 
-def _save(before: Settings, answers: Mapping[str, str]) -> Settings:
+def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
     """Write the answers that the settings do not have yet to `.env`, and return the settings that hold now.
 
     Raises:
@@ -316,17 +268,15 @@ def _save(before: Settings, answers: Mapping[str, str]) -> Settings:
     """
     env = Path(".env")
     values: dict[str, str | None] = {}
-    for name, text in answers.items():
-        variable, stored = PREFIX + name.upper(), getattr(before, name)
-        if isinstance(stored, SecretStr):
-            stored = stored.get_secret_value()
-        changed = text != (_goals_as_text(stored) if name == "goals" else str(stored or ""))
+    for name, answer in answers.items():
+        variable = PREFIX + name.upper()
+        changed = _text(answer) != _text(getattr(before, name))
         if changed and os.environ.get(variable):
             raise SettingsError(
                 f"{variable} is set in the environment and overrides {env.absolute()}: unset it first"
             )
         if changed or os.environ.get(variable):
-            values[variable] = text
+            values[variable] = _text(answer)
     for name in KEPT_IN_FILES:
         path = dotenv_values(env, encoding="utf-8").get(f"{PREFIX}{name.upper()}_FILE")
         if path and (secret := values.pop(PREFIX + name.upper(), None)):
@@ -339,10 +289,14 @@ def _save(before: Settings, answers: Mapping[str, str]) -> Settings:
     return load()
 
 
-def _goals_as_text(goals: Sequence[str]) -> str:
-    """Return goals separated by semicolons, or as JSON if a name has one."""
-    awkward = any(";" in goal or goal.strip() != goal for goal in goals) or "".join(goals[:1]).startswith("[")
-    return json.dumps(list(goals), ensure_ascii=False) if awkward else "; ".join(goals)
+def _text(value: Any) -> str:
+    """Return a setting's value as it is written in `.env`."""
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, list):
+        awkward = any(";" in each or each.strip() != each for each in value) or "".join(value).startswith("[")
+        return json.dumps(value, ensure_ascii=False) if awkward else "; ".join(value)
+    return str(value or "")
 
 
 def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> None:
@@ -357,6 +311,7 @@ def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> Non
     from racebot.cli.past_races import rate_from_site
 
     if interactive:
+        heading(5, "Past races")
         say("Fetching takes about a second for each hundred races. The bot stays silent.")
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())

@@ -14,20 +14,26 @@ from rich.prompt import Prompt
 from rich.text import Text
 
 from racebot.cli.common import console
-from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
+from racebot.errors import CredentialsError, NotFoundError, RacebotError, SiteError
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category
 from racebot.text.safe import printable
 
 T = TypeVar("T")
 
+STEPS = 5
 ATTEMPTS = 2
 """Requests before the site counts as not answering."""
 
 
 def say(text: str = "", *, style: str = "") -> None:
     """Print a paragraph, wrapped at the width of the terminal."""
-    console.print(Text(printable(text), style))
+    console.print(Text("\n".join(map(printable, text.split("\n"))), style))
+
+
+def heading(number: int, title: str) -> None:
+    """Print the heading of a step."""
+    say(f"\n{number} of {STEPS}  {title}", style="bold")
 
 
 def confirm(text: str) -> None:
@@ -39,49 +45,34 @@ def ask(
     question: str,
     check: Callable[[str], T],
     *,
-    option: str = "",
     given: str | None = None,
     default: str = "",
     shown: str | None = None,
     hidden: bool = False,
-    interactive: bool = True,
 ) -> T:
     """Ask until `check` accepts the answer, and return the value that it makes of the answer.
 
     Args:
         question: the question, without a question mark or colon at its end.
         check: turns the answer into a value, or raises a RacebotError that says what is wrong.
-        option: the command's option that gives the answer.
-        given: the answer from the command line, which is used in place of the first question.
+        given: an answer from the command line, which is used in place of the first question.
         default: the answer of a user who just presses Enter.
         shown: how to show the default; by default, as it is.
         hidden: whether to hide what the user types.
-        interactive: False to use `given` or the default.
-
-    Raises:
-        RacebotError: there is no acceptable answer, and nobody can be asked.
     """
     note = default if shown is None else shown
     prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
     while True:
-        answer = given
-        if answer is None and interactive:
-            try:
-                answer = Prompt.ask(
-                    prompt, console=console, password=hidden, default=default, show_default=False
-                )
-            except EOFError:  # Ctrl-D
-                raise KeyboardInterrupt from None
-        answer = (default if answer is None else answer).strip()
         try:
-            if not answer and not interactive:
-                raise SettingsError(f"{option} is missing: give it, or leave out --no-input")
-            return check(answer or default)
+            typed = given or Prompt.ask(
+                prompt, console=console, password=hidden, default=default, show_default=False
+            )
+            return check((typed or "").strip() or default)
+        except EOFError:  # Ctrl-D
+            raise KeyboardInterrupt from None
         except RacebotError as error:
-            if not interactive:
-                raise
             say(f"    {error}", style="red")
-        given = None
+            given = None
 
 
 def agree(question: str, *, default: bool) -> bool:
@@ -143,7 +134,7 @@ def find_category(site_url: str, answer: str) -> Category:
         raise _no_answer(error) from None
 
 
-def check_bot(site_url: str, slug: str, client_id: str, client_secret: SecretStr) -> None:
+def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> None:
     """Check that these are the credentials of a bot of this category.
 
     Raises:
@@ -153,7 +144,7 @@ def check_bot(site_url: str, slug: str, client_id: str, client_secret: SecretStr
     async def fetch() -> None:
         async with Site(site_url, attempts=ATTEMPTS) as site:
             try:
-                token, _ = await site.token(Credentials(client_id, client_secret))
+                token, _ = await site.token(Credentials(client_id, SecretStr(client_secret)))
             except CredentialsError:
                 raise RacebotError(
                     f"The site refuses this secret for client id {client_id!r}. Copy both again."
