@@ -7,7 +7,7 @@ is chosen.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -16,89 +16,57 @@ from typer.main import get_group
 from racebot import __version__
 
 
-class Section(NamedTuple):
-    """A heading of `racebot --help`: its module in this package, and its commands with their lines."""
-
-    module: str
-    commands: dict[str, str]
-
-
 SECTIONS = {
-    "Set up": Section(
-        "setup",
-        {
-            "setup": "Set up a bot, question by question",
-            "doctor": "Check that everything is set up, and say how to fix it",
-            "service": "Print a systemd unit that keeps the bot running",
-        },
-    ),
-    "Run": Section(
-        "run",
-        {
-            "run": "Watch race rooms and update the ratings, until stopped",
-            "status": "Show what the bot is doing",
-            "health": "Succeed if the bot has seen its category lately",
-        },
-    ),
-    "Races and ratings": Section(
-        "races",
-        {
-            "backfill": "Fetch the category's past races and rate them",
-            "import": "Rate the races of a file",
-            "leaderboard": "Show the leaderboards",
-            "player": "Show a player's standing and last races",
-            "race": "Show how a race changed each rating, and why",
-        },
-    ),
-    "Pages": Section(
-        "pages",
-        {
-            "web": "Serve leaderboards, players and races as pages and JSON",
-            "export-site": "Export the pages as files for a static host",
-        },
-    ),
-    "Maintenance": Section(
-        "maintenance",
-        {
-            "verify": "Compare the stored ratings with a replay of all races",
-            "rebuild": "Rate the stored races again with the current settings",
-            "backup": "Copy the database, even while the bot runs",
-            "refit": "Rate a leaderboard with racebot's current defaults",
-            "fit": "Fit a leaderboard's model to its races",
-        },
-    ),
-    "Corrections": Section(
-        "corrections",
-        {
-            "hide": "Hide a player in chat and on pages",
-            "unhide": "Show a hidden player again",
-            "forget": "Erase a player's name permanently",
-            "merge": "Merge two accounts of the same person",
-            "exclude": "Exclude a race from the ratings",
-            "include": "Include an excluded race again",
-            "audit": "List all orders with date and reason",
-        },
-    ),
-    "Studies": Section(
-        "studies",
-        {
-            "evaluate": "Compare models on past races",
-            "tune": "Search for a model's best parameters",
-            "iterate": "Rate a whole history at once with iterated-elo",
-        },
-    ),
-    "Try it": Section(
-        "try_it",
-        {
-            "demo": "Show the bot at work for half a minute",
-            "sandbox": "Serve a local imitation of racetime.gg",
-        },
-    ),
+    "Setup": {
+        "setup": "Set up a bot, question by question",
+        "doctor": "Check that everything is set up, and say how to fix it",
+        "service": "Print a systemd unit that keeps the bot running",
+    },
+    "Run": {
+        "run": "Watch race rooms and update the ratings, until stopped",
+        "status": "Show what the bot is doing",
+        "health": "Succeed if the bot has seen its category lately",
+    },
+    "Races": {
+        "backfill": "Fetch the category's past races and rate them",
+        "import": "Rate the races of a file",
+        "leaderboard": "Show the leaderboards",
+        "player": "Show a player's standing and last races",
+        "race": "Show how a race changed each rating, and why",
+    },
+    "Pages": {
+        "web": "Serve leaderboards, players and races as pages and JSON",
+        "export-site": "Export the pages as files for a static host",
+    },
+    "Maintenance": {
+        "verify": "Compare the stored ratings with a replay of all races",
+        "rebuild": "Rate the stored races again with the current settings",
+        "backup": "Copy the database, even while the bot runs",
+        "refit": "Rate a leaderboard with racebot's current defaults",
+        "fit": "Fit a leaderboard's model to its races",
+    },
+    "Corrections": {
+        "hide": "Hide a player in chat and on pages",
+        "unhide": "Show a hidden player again",
+        "forget": "Erase a player's name permanently",
+        "merge": "Merge two accounts of the same person",
+        "exclude": "Exclude a race from the ratings",
+        "include": "Include an excluded race again",
+        "audit": "List all orders with date and reason",
+    },
+    "Studies": {
+        "evaluate": "Compare models on past races",
+        "tune": "Search for a model's best parameters",
+        "iterate": "Rate a whole history at once with iterated-elo",
+    },
+    "Try it": {
+        "demo": "Show the bot at work for half a minute",
+        "sandbox": "Serve a local imitation of racetime.gg",
+    },
 }
-"""All commands under the headings of `racebot --help`."""
-COMMANDS = {name: summary for section in SECTIONS.values() for name, summary in section.commands.items()}
-"""The line of each command in `racebot --help`."""
-_MODULES = {name: section.module for section in SECTIONS.values() for name in section.commands}
+"""The commands and their lines of `racebot --help`, by heading. The module of a section has its name."""
+COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
+_MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
 
 
 class _LazyGroup(TyperGroup):
@@ -123,7 +91,7 @@ class _LazyGroup(TyperGroup):
         width = max(map(len, COMMANDS))
         for title, section in SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), line) for name, line in section.commands.items()])
+                formatter.write_dl([(name.ljust(width), line) for name, line in section.items()])
 
 
 app = typer.Typer(
