@@ -76,7 +76,7 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
 @app.command()
 def exclude(
     race: Race,
-    reason: Annotated[str, typer.Option(help="Why; `racebot audit` shows it.", show_default=False)],
+    reason: Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")],
     database: Database = None,
 ) -> None:
     """Exclude a race from the ratings, and rate its leaderboards again.

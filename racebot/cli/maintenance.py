@@ -113,7 +113,6 @@ def make_backup(
         typer.Option(
             metavar="FOLDER",
             help="The folder for the copy. Default: backups/ beside the database.",
-            show_default=False,
         ),
     ] = None,
     database: Database = None,

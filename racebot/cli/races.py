@@ -40,7 +40,7 @@ def backfill(
         datetime | None, typer.Option(help="Rate races that ended before this day (UTC).")
     ] = None,
     category: Annotated[
-        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.", show_default=False)
+        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
     ] = None,
     database: Database = None,
 ) -> None:
@@ -72,7 +72,7 @@ def import_file(
         ),
     ] = None,
     category: Annotated[
-        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.", show_default=False)
+        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
     ] = None,
     database: Database = None,
 ) -> None:

@@ -440,7 +440,6 @@ def service(
         typer.Option(
             help="The account that a system service runs as. Default: the folder's owner; if that is root, "
             "`racebot`.",
-            show_default=False,
         ),
     ] = None,
 ) -> None:

@@ -64,9 +64,7 @@ def ask(
     prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
     while True:
         try:
-            typed = given or Prompt.ask(
-                prompt, console=console, password=hidden, default=default, show_default=False
-            )
+            typed = given or Prompt.ask(prompt, console=console, password=hidden, default=default)
             return check((typed or "").strip() or default)
         except EOFError:  # Ctrl-D
             raise KeyboardInterrupt from None

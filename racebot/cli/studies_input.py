@@ -26,7 +26,6 @@ File = Annotated[
     Path | None,
     typer.Argument(
         help="An archive, JSON saved from the site, or a .csv file. Default: the ledger.",
-        show_default=False,
     ),
 ]
 BoardName = Annotated[

@@ -81,9 +81,7 @@ def demo(
     open_pages: Annotated[
         bool, typer.Option("--open", help="Then serve the pages and open them in a browser.")
     ] = False,
-    record: Annotated[
-        Path | None, typer.Option(help="Also write the demo as an asciicast.", show_default=False)
-    ] = None,
+    record: Annotated[Path | None, typer.Option(help="Also write the demo as an asciicast.")] = None,
 ) -> None:
     """Show the bot at work for half a minute: the real worker, a sandbox and simulated racers.
 
@@ -131,19 +129,14 @@ def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model
 
 
 def _open_pages(database: Path) -> None:
+    from racebot.cli.pages import publication_of
     from racebot.web.http import server
-    from racebot.web.site.ledger_view import Publication
-
-    settings = Settings(database=database)
 
     def opened(address: str) -> None:
         tell(f"{address} - press Ctrl-C to stop")
         webbrowser.open(address)
 
-    publication = Publication(
-        settings.listing, settings.provisional_races, settings.site, commands=settings.named_commands()
-    )
-    server.serve(database, publication, "127.0.0.1", 0, opened)
+    server.serve(database, publication_of(Settings(database=database)), "127.0.0.1", 0, opened)
 
 
 def _need_sandbox() -> None:
