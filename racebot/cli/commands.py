@@ -15,7 +15,6 @@ from typer.main import get_group
 
 from racebot import __version__
 
-
 SECTIONS = {
     "Setup": {
         "setup": "Set up a bot, question by question",

@@ -64,7 +64,9 @@ def ask(
     prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
     while True:
         try:
-            typed = given or Prompt.ask(prompt, console=console, password=hidden, default=default)
+            typed = given or Prompt.ask(
+                prompt, console=console, password=hidden, default=default, show_default=False
+            )
             return check((typed or "").strip() or default)
         except EOFError:  # Ctrl-D
             raise KeyboardInterrupt from None
