@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from racebot.text.safe import printable
 
+CLOSING = "?!.,;:"
+"""Punctuation that may follow a command or a name."""
 LONGEST_ARGUMENT = 100
 """Characters of an argument to read. All names on the site are shorter."""
 
@@ -105,7 +107,7 @@ class CommandNames:
         if not line.startswith(self.prefix):
             return None
         word, _, argument = line.removeprefix(self.prefix).partition(" ")
-        command = self._named(word.casefold())
+        command = self._named(word.rstrip(CLOSING).casefold())
         return (
             None
             if command is None

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from racebot.chat.commands import CLOSING
 from racebot.ledger.players import Player, split_full_name
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
 from racebot.text.parse import fold_name
+
+JOINING = {"and", "vs", "vs.", "versus", "&"}
+"""Words that may stand between two names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +48,19 @@ def is_hidden_from(ledger: Ledger, asker: Person, person: Person) -> bool:
 def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person) -> Person | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
-    If no name matches, names are compared in plain letters, without accents. If several players share a
+    If no name matches, names are compared in plain letters, without accents, and then without punctuation at
+    the end. If several players share a
     name, the one in the room is chosen, otherwise the one with the most races. `me` is the asker, unless
     that is somebody's name.
     """
     found = _people(race, text, str.casefold, ledger.players.called) or _people(
         race, text, fold_name, ledger.players.called_roughly
     )
-    if not found and text.casefold() == "me":
+    bare = text.rstrip(CLOSING)
+    if not found and bare.casefold() == "me":
         return asker
+    if not found and bare not in {"", text}:
+        return find_person(ledger, board, bare, race, asker)
     return max(found, key=lambda person: _races(ledger, board, person), default=None)
 
 
@@ -83,8 +91,9 @@ def find_pair(
 ) -> tuple[Person, Person] | str:
     """Return the two players to compare: two named players, or the asker and one named player.
 
-    Names can contain spaces, so every space may separate the two names. If a name is unknown, return that
-    name, or the whole text if that can be told of none.
+    Names can contain spaces, so every space may separate the two names, with or without a comma or a word of
+    `JOINING`. If a name is unknown, return the name that was not found, or the whole text if it is unclear
+    which part is the name.
     """
 
     def find(name: str) -> Person | None:
@@ -94,10 +103,12 @@ def find_pair(
         return asker, named
     words, unknown = text.split(), text
     for cut in range(1, len(words)):
-        names = " ".join(words[:cut]), " ".join(words[cut:]).lstrip("@")
-        one, other = map(find, names)
-        if one is not None and other is not None:
-            return one, other
-        if one is not None or other is not None:
-            unknown = names[one is not None]
+        rests = [words[cut:], words[cut + 1 :]] if words[cut].casefold() in JOINING else [words[cut:]]
+        for rest in filter(None, rests):
+            names = " ".join(words[:cut]), " ".join(rest).lstrip("@")
+            one, other = map(find, names)
+            if one is not None and other is not None:
+                return one, other
+            if one is not None or other is not None:
+                unknown = names[one is not None]
     return unknown

@@ -11,6 +11,18 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from racebot.queries.reasons import (
+    AS_EXPECTED,
+    COST,
+    FINISHING,
+    FIRST_OPPONENT,
+    GAINED,
+    LIMIT,
+    OPPONENT,
+    PLACE,
+    RULES,
+)
+
 LONGEST = 500
 """Most characters in a template. A message on the site has at most 1,000."""
 LONGEST_LABEL = 40
@@ -143,6 +155,9 @@ class Texts(BaseModel):
         "answers !leaderboard on an empty one",
         "leaderboard needed",
     )
+    unknown_leaderboard: str = _text(
+        "No leaderboard has that name.", "answers !leaderboard with an unknown name"
+    )
     link: str = _text("{url}", "ends it where pages are published", "url")
 
     why: str = _text(
@@ -156,34 +171,34 @@ class Texts(BaseModel):
         "name before after change leaderboard race",
     )
     why_place: str = _text(
-        "{ordinal} of {compared}, {expected} expected",
+        "{ordinal} of {compared} (expected {expected})",
         "the place and the expected one, among the entrants that the model compares",
         "place ordinal compared expected",
     )
     why_only_finisher: str = _text("the only finisher", "in place of that, for the only finisher")
     why_unfinished: str = _text(
-        "{status}, {chance} to finish", "the same, for a player who did not finish", "status chance"
+        "{status}; finishing was {chance} likely",
+        "the same, for a player who did not finish",
+        "status chance",
     )
     why_unfinished_place: str = _text(
-        "{status}, {expected} expected",
+        "{status} (expected {expected})",
         "the same, where the model does not tell the chance to finish",
         "status expected",
     )
-    why_finishing: str = _text("finishing {points}", "the part of the change for finishing", "points")
-    why_placing: str = _text("place {points}", "the part of the change for the place", "points")
-    why_small: str = _text("under one point", "explains a change of ±0")
-    why_forfeit: str = _text("no worse than a forfeit", "a limit: finishing never costs more than a forfeit")
-    why_floor: str = _text("ratings never go lower", "a limit: the lowest rating")
-    why_winner: str = _text("a winner never loses", "a limit: the winner keeps their rating")
-    why_last: str = _text("last place never gains", "a limit: last of all, or not finished")
-    why_limit: str = _text("{limit} {points}", "what a limit added or took away", "limit points")
-    why_cost: str = _text("cost: {names}", "opponents that cost the most, the worst first", "names")
-    why_gained: str = _text("gained: {names}", "opponents that gained the most", "names")
-    why_first: str = _text(
-        "{name} ({chance} to beat)", "the first opponent and the chance to beat them", "name chance"
-    )
-    why_opponent: str = _text("{name} ({chance})", "each further opponent", "name chance")
-    why_as_expected: str = _text("about as expected", "in place of opponents, if no result stood out")
+    why_finishing: str = _text(FINISHING, "the part of the change for finishing", "points")
+    why_placing: str = _text(PLACE, "the part of the change for the place", "points")
+    why_small: str = _text(RULES["small"], "explains a change of ±0")
+    why_forfeit: str = _text(RULES["forfeit"], "a limit: finishing never costs more than a forfeit")
+    why_floor: str = _text(RULES["floor"], "a limit: the lowest rating")
+    why_winner: str = _text(RULES["winner"], "a limit: the winner keeps their rating")
+    why_last: str = _text(RULES["last"], "a limit: last of all, or not finished")
+    why_limit: str = _text(LIMIT, "what a limit added or took away", "limit points")
+    why_cost: str = _text(COST, "opponents that cost the most, the worst first", "names")
+    why_gained: str = _text(GAINED, "opponents that gained the most", "names")
+    why_first: str = _text(FIRST_OPPONENT, "the first opponent and the chance to beat them", "name chance")
+    why_opponent: str = _text(OPPONENT, "each further opponent", "name chance")
+    why_as_expected: str = _text(AS_EXPECTED, "in place of opponents, if no result stood out")
     why_nothing: str = _text(
         "{name} has no rated race yet.", "answers !why if there is nothing to explain", "name leaderboard"
     )
@@ -194,7 +209,7 @@ class Texts(BaseModel):
         "{name} {chance}?", "the same for a player who is not ranked yet", "name chance"
     )
     odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name chance")
-    odds_rest: str = _text("{count} more <1%", "all entrants with a smaller chance", "count")
+    odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named", "count chance")
     odds_started: str = _text("Odds are only available before the start.", "answers !odds after the start")
     odds_teams: str = _text("There are no odds for team races.", "answers !odds before a team race")
     odds_none: str = _text(
@@ -213,7 +228,9 @@ class Texts(BaseModel):
     )
     versus_never: str = _text("no rated race together", "in place of that, if they never met")
     versus_points: str = _text("{points} and {other_points}", "their ratings", "points other_points")
-    versus_chance: str = _text("{chance} to win the next", "the first player's chance", "chance")
+    versus_chance: str = _text(
+        "{chance} to beat {other} next time", "the first player's chance", "chance other"
+    )
     versus_whom: str = _text(
         "Write {command} name, or {command} name name.",
         "answers !vs without a name, or with one player twice",
@@ -228,11 +245,11 @@ class Texts(BaseModel):
     help_moderators: str = _text("Moderators: {commands}", "follows for moderators", "commands")
     help_name: str = _text("name", "stands for a player's name in it")
     off: str = _text(
-        "Quiet in this room. The race still counts. Write {command} on to undo.",
+        "I'll stay quiet here; the race still counts. Type {command} on to bring me back.",
         "answers a moderator's !ratings off",
         "command",
     )
-    on: str = _text("Back in this room.", "answers a moderator's !ratings on")
+    on: str = _text("I'm back in this room.", "answers a moderator's !ratings on")
     nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
     hidden: str = _text(
         "Your name is hidden. Your races still count. Write {command} show me to undo.",

@@ -181,7 +181,7 @@ async def test_the_opener_silences_the_bot_and_moderators_are_always_heard(sandb
         assert await answered(room, stranger, "!ratings off") == texts.moderators_only
         for user in (opener, helper):
             for _ in range(2):  # within the time in which an answer is not repeated
-                assert "Quiet in this room" in await answered(room, user, "!ratings off")
+                assert "stay quiet here" in await answered(room, user, "!ratings off")
                 assert await answered(room, user, "!ratings on") == texts.on
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings if") for text in said(room)))

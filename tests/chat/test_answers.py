@@ -4,13 +4,11 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from builders import CATEGORY, GOAL, entrant, result, seen
 from hypothesis import assume, given, strategies as st
 
 from racebot import __version__
-from racebot.chat.answers import odds
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
 from racebot.chat.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
@@ -150,6 +148,16 @@ def test_no_answer_repeats_an_argument_that_is_no_stored_name(
         *suggestions,
         *(ask(command, name) for name in ("ann", "bo", "cy")),
     }
+
+
+def test_punctuation_after_a_name_is_ignored_unless_it_is_part_of_it(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert ask(Command.WHY, "Bo?") == ask(Command.WHY, "Bo")
+    assert ask(Command.RATING, "me!") == ask(Command.RATING)
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [result("what", "bo? di", after=7)], "import"
+    )
+    assert ask(Command.RATING, "Bo?").startswith("Bo?: ")
 
 
 def test_me_is_the_asker_unless_it_is_a_name(ledger: Ledger) -> None:
@@ -323,7 +331,7 @@ def test_leaderboard_shows_the_first_players(ledger: Ledger) -> None:
     told = [f"{n} {p.name} {points(ledger, p)}" for n, p in enumerate(best, start=1)]
     assert ask(Command.LEADERBOARD) == f"Any Orb, top 3 of 3: {' · '.join(told)}"
     assert ask(Command.LEADERBOARD, "2") == f"Any Orb, top 2 of 3: {' · '.join(told[:2])}"
-    for odd in ("0", "-1", "many", "٣", "99999999999999999999"):
+    for odd in ("0", "99999999999999999999", "2."):
         assert ask(Command.LEADERBOARD, odd).startswith("Any Orb, top ")
 
 
@@ -354,6 +362,13 @@ def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Led
     )
     assert ask(Command.LEADERBOARD, named).startswith("Map Rando S3, top 2 of 2: 1 Di ")
     assert ask(Command.LEADERBOARD, "orb").startswith("Any Orb, ")
+    assert ask(Command.LEADERBOARD, f"{named} 1").startswith("Map Rando S3, top 1 of 2: 1 Di ")
+    assert ask(Command.LEADERBOARD, "1").startswith("Any Orb, top 1 of ")
+
+
+@pytest.mark.parametrize("text", ["xyz", "xyz 10", "xyz?"])
+def test_unknown_leaderboard_is_said_to_be_unknown(ledger: Ledger, text: str) -> None:
+    assert asking(ledger)(Command.LEADERBOARD, text) == Texts().unknown_leaderboard
 
 
 def test_a_leaderboard_without_players_says_so(ledger: Ledger) -> None:
@@ -369,7 +384,7 @@ def test_why_explains_place_parts_and_opponents_in_one_line(ledger: Ledger) -> N
     change = last_change(ledger, ANN)
     why = explanation_of(ledger, "orb/c", ANN)
     assert answer == (
-        f"Ann {points(ledger, ANN)} (−{-change}), last race: 2nd of 2, {why.expected:.1f} expected"
+        f"Ann {points(ledger, ANN)} (−{-change}), last race: 2nd of 2 (expected {why.expected:.1f})"
         f" · finishing +{why.finish_points} · place −{-why.place_points}"
         f" · cost: Bo ({why.pushed[0].chance:.0%} to beat)"
     )
@@ -387,13 +402,13 @@ def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
 
 def test_why_of_a_dnf_gives_the_chance_to_finish(ledger: Ledger) -> None:
     answer = asking(ledger)(Command.WHY, by=CY)
-    assert re.fullmatch(r"Cy \d+ \(−\d+\), last race: DNF, \d+% to finish", answer)
+    assert re.fullmatch(r"Cy \d+ \(−\d+\), last race: DNF; finishing was \d+% likely", answer)
 
 
 def test_why_of_a_dq_gives_the_chance_to_finish(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
-    assert re.search(r": DQ, \d+% to finish$", ask(Command.WHY, by=BO, race=room))
+    assert re.search(r": DQ; finishing was \d+% likely$", ask(Command.WHY, by=BO, race=room))
 
 
 def test_why_names_the_only_finisher(ledger: Ledger) -> None:
@@ -407,18 +422,18 @@ def test_why_names_the_only_finisher(ledger: Ledger) -> None:
 def test_why_compares_finishers_only_with_a_hurdle_model(ledger: Ledger) -> None:
     ask = asking(ledger)
     everyone = seen(result("now", "cy=bo ann", after=3, recorded=False))
-    assert ": 1st of 3, " in ask(Command.WHY, race=everyone, by=CY)
-    assert ": 1st of 3, " in ask(Command.WHY, race=everyone, by=BO)
-    assert ": 3rd of 3, " in ask(Command.WHY, race=everyone)
+    assert ": 1st of 3 (expected " in ask(Command.WHY, race=everyone, by=CY)
+    assert ": 1st of 3 (expected " in ask(Command.WHY, race=everyone, by=BO)
+    assert ": 3rd of 3 (expected " in ask(Command.WHY, race=everyone)
     two = seen(result("now", "cy ann", dnf="bo", after=3, recorded=False))
-    assert ": 1st of 2, " in ask(Command.WHY, race=two, by=CY)
+    assert ": 1st of 2 (expected " in ask(Command.WHY, race=two, by=CY)
 
 
 def test_why_of_no_change_says_so_without_numbers_that_cancel_out(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "ann bo di", after=3, recorded=False))
     assert re.fullmatch(
-        r"Di 1000 \(±0\) if recorded: 3rd of 3, \d\.\d expected · last place never gains",
+        r"Di 1000 \(±0\) if recorded: 3rd of 3 \(expected \d\.\d\) · last place never gains",
         ask(Command.WHY, race=room, by=DI),
     )
 
@@ -429,7 +444,7 @@ def test_a_deleted_account_takes_no_place_among_the_compared(ledger: Ledger) -> 
     gone = replace(
         shown, entrants=tuple(replace(e, user_id=None) if e.name == "Zed" else e for e in shown.entrants)
     )
-    assert ": 2nd of 2, " in ask(Command.WHY, race=seen(gone))
+    assert ": 2nd of 2 (expected " in ask(Command.WHY, race=seen(gone))
 
 
 def test_explanation_is_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -453,13 +468,13 @@ def test_explanation_is_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) 
 
 def test_why_of_a_dnf_names_opponents_if_the_model_compares_everyone(ledger: Ledger) -> None:
     ask = asking(ledger, model="trueskill")
-    assert re.search(r": DNF, \d\.\d expected · cost: ", ask(Command.WHY, by=CY))
+    assert re.search(r": DNF \(expected \d\.\d\) · cost: ", ask(Command.WHY, by=CY))
 
 
 def test_why_says_that_a_race_is_not_recorded_yet(ledger: Ledger) -> None:
     ask = asking(ledger)
     room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
-    assert " if recorded: 1st of 2, " in ask(Command.WHY, by=CY, race=room)
+    assert " if recorded: 1st of 2 (expected " in ask(Command.WHY, by=CY, race=room)
     assert "if recorded" not in ask(Command.WHY, "di", race=room)
 
 
@@ -546,7 +561,23 @@ def test_comparison_shows_record_points_and_chance(ledger: Ledger) -> None:
         f"Ann vs Bo: 2–1 in 3 races · {points(ledger, ANN)} and {points(ledger, BO)} · "
     )
     assert ask(Command.VERSUS, "cy", by=BO).startswith("Bo vs Cy: 3–0 in 3 races · ")
-    assert " to win the next" in ask(Command.VERSUS, "bo")
+    assert ask(Command.VERSUS, "bo").endswith("% to beat Bo next time")
+
+
+@pytest.mark.parametrize("text", ["Bo, Cy", "Bo and Cy", "Bo vs Cy", "bo & @cy?", "Bo, vs. Cy!"])
+def test_comparison_accepts_words_between_two_names(ledger: Ledger, text: str) -> None:
+    assert asking(ledger)(Command.VERSUS, text).startswith("Bo vs Cy: 3–0 in 3 races")
+
+
+def test_words_between_names_can_be_part_of_a_name(ledger: Ledger) -> None:
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+        [
+            replace(race, entrants=(replace(race.entrants[0], name="Salt and Pepper"), race.entrants[1]))
+            for race in [result("x", "ann bo", after=7)]
+        ],
+        "import",
+    )
+    assert asking(ledger)(Command.VERSUS, "Salt and Pepper, bo").startswith("Salt and Pepper vs Bo: ")
 
 
 def test_comparison_links_the_page_of_both_players(ledger: Ledger) -> None:
@@ -604,12 +635,17 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
         assert (first, second) == ("X", "Y")
 
 
-def test_entrants_are_counted_only_if_their_chance_rounds_to_nothing(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("entrants", "named", "others"), [(8, 8, 0), (9, 9, 0), (10, 8, 2), (40, 8, 32)])
+def test_odds_name_the_best_and_count_the_others(
+    ledger: Ledger, entrants: int, named: int, others: int
 ) -> None:
-    monkeypatch.setattr(odds, "win_chances", lambda *_: np.array([0.989, 0.007, 0.004]))
-    shown = asking(ledger)(Command.ODDS, race=field(ANN, BO, DI))
-    assert "1%" in shown and "1 more" in shown
+    people = [Person(f"id-{number}", f"Racer {number}") for number in range(entrants)]
+    phrases = asking(ledger)(Command.ODDS, race=field(*people)).partition(": ")[2].split(" · ")
+    if others:
+        count, chance = map(int, re.findall(r"\d+", phrases.pop()))
+        assert count == others
+        assert chance == pytest.approx(100 * others / entrants, abs=2)
+    assert len(phrases) == named
 
 
 def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
@@ -618,7 +654,7 @@ def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
     Settler(ledger, Plans(LeaderboardPlan("trueskill"))).merge(
         [result(f"m{n}", "ann di", after=5 + n) for n in range(40)], "import"
     )
-    assert "Ann >99% · 1 more <1%" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
+    assert "Ann >99% · Di <1%" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
     assert "!why [Name], !leaderboard, !vs Name, !odds" in ask(Command.HELP)
 
 

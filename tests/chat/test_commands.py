@@ -17,6 +17,8 @@ WORDS = CommandNames()
         ("!ratings", ParsedCommand(Command.HELP)),
         ("!ratings off", ParsedCommand(Command.HELP, "off")),
         ("!vs Bo", ParsedCommand(Command.VERSUS, "Bo")),
+        ("!why? Ann", ParsedCommand(Command.WHY, "Ann")),
+        ("!rating?", ParsedCommand(Command.RATING)),
         ("!leaderboard\n12", ParsedCommand(Command.LEADERBOARD, "12")),
         ("!rating \u202eAnn\x07", ParsedCommand(Command.RATING, "Ann")),
     ],
@@ -26,7 +28,7 @@ def test_commands_are_parsed(line: str, asked: ParsedCommand) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["", "!", "! rating", "rating", "my !rating", "!ratingz", "!rating?", "!!rating"]
+    "line", ["", "!", "! rating", "rating", "my !rating", "!ratingz", "!?rating", "!?", "!!rating"]
 )
 def test_other_lines_are_not_commands(line: str) -> None:
     assert WORDS.parse(line) is None

@@ -18,7 +18,7 @@ from racebot.chat.answers.context import (
     unknown_player,
 )
 from racebot.chat.answers.help import help_phrases
-from racebot.chat.commands import Command, CommandNames, ParsedCommand
+from racebot.chat.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person, find_person, is_hidden_from, known_as
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard
@@ -81,8 +81,14 @@ class Answers:
             return finished(one_message(phrases, self._texts))
         race = replace(race, entrants=self._ledger.orders.amended_entrants(race.entrants))
         asker = known_as(self._ledger, asker)
-        boards = self._boards(race, self._goal(command, race))
-        drafts = [self._draft_for(self._context(board), command, race, asker) for board in boards]
+        goal, count = race.goal, leaderboard.USUAL_LENGTH
+        if command.command is Command.LEADERBOARD and command.argument:
+            chosen = self._chosen_leaderboard(command.argument.rstrip(CLOSING), race)
+            if chosen is None:
+                return finished(self._texts.unknown_leaderboard)
+            goal, count = chosen
+        boards = self._boards(race, goal)
+        drafts = [self._draft_for(self._context(board), command, count, race, asker) for board in boards]
         titles = [self._texts.board.format(leaderboard=plain(board.name)) for board in boards]
 
         def compose() -> str:
@@ -135,11 +141,19 @@ class Answers:
         ]
         return [max(raced, key=itemgetter(0))[1]] if raced else []
 
-    def _goal(self, command: ParsedCommand, race: Race) -> str:
-        """Return the room's goal, or the goal that `!leaderboard` names in full or, failing that, in part."""
-        wanted = command.argument.casefold()
-        if command.command is not Command.LEADERBOARD or not wanted:
-            return race.goal
+    def _chosen_leaderboard(self, text: str, race: Race) -> tuple[str, int] | None:
+        """Return the goal and number of players that `!leaderboard` asks for; None for an unknown name."""
+        name, _, number = text.rpartition(" ")
+        if goal := self._goal_named(text, race):
+            return goal, leaderboard.USUAL_LENGTH
+        if not (number.isdecimal() and number.isascii()):
+            return None
+        goal = self._goal_named(name, race) if name else race.goal
+        return (goal, int(number)) if goal else None
+
+    def _goal_named(self, text: str, race: Race) -> str | None:
+        """Return the goal whose leaderboard has a name in full or, failing that, in part."""
+        wanted = text.casefold()
         named = [
             (goal, [" ".join(name.casefold().split()) for name in (goal, board.name)])
             for board in self._ledger.leaderboards()
@@ -152,12 +166,14 @@ class Answers:
             goal for goal, names in named if not wanted.isdecimal() and any(wanted in name for name in names)
         ]
         found = in_full or in_part
-        return race.goal if race.goal in found or not found else found[0]
+        return race.goal if race.goal in found else next(iter(found), None)
 
-    def _draft_for(self, context: Context, command: ParsedCommand, race: Race, asker: Person) -> Draft:
+    def _draft_for(
+        self, context: Context, command: ParsedCommand, count: int, race: Race, asker: Person
+    ) -> Draft:
         match command.command:
             case Command.LEADERBOARD:
-                return finished(leaderboard.answer(context, command.argument, asker))
+                return finished(leaderboard.answer(context, count, asker))
             case Command.ODDS:
                 return finished(odds.answer(context, race))
             case Command.VERSUS:

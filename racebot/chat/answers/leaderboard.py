@@ -15,18 +15,17 @@ USUAL_LENGTH = 5
 LONGEST = 25
 
 
-def answer(context: Context, argument: str, asker: Person) -> str:
+def answer(context: Context, count: int, asker: Person) -> str:
     """Write a leaderboard's first players, as many as fit.
 
     Args:
         context: the leaderboard.
-        argument: how many players to name, as the asker typed it; anything else than a number is ignored.
+        count: how many players to name, from 1 to `LONGEST`; others are clamped.
         asker: named after the others, if not among them.
     """
     texts, board, listing = context.texts, context.board, context.listing
-    length = int(argument) if argument.isdecimal() and argument.isascii() else USUAL_LENGTH
-    length = min(max(length, 1), LONGEST)
-    players = top_players(context.ledger, board, listing, length) if board.id is not None else []
+    count = min(max(count, 1), LONGEST)
+    players = top_players(context.ledger, board, listing, count) if board.id is not None else []
     if not players:
         return texts.leaderboard_empty.format(leaderboard=context.name, needed=listing.minimum_finishes)
     listed = listed_count(context.ledger, board, listing)
@@ -36,9 +35,9 @@ def answer(context: Context, argument: str, asker: Person) -> str:
     if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
         place = placing_of(context.ledger, board, own, listing).place
         end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
-    for count in range(len(entries), 0, -1):
-        opening = texts.leaderboard.format(leaderboard=context.name, count=count, listed=listed)
-        text = opening + texts.separator.join(filter(None, [*entries[:count], *end]))
+    for shown in range(len(entries), 0, -1):
+        opening = texts.leaderboard.format(leaderboard=context.name, count=shown, listed=listed)
+        text = opening + texts.separator.join(filter(None, [*entries[:shown], *end]))
         if len(text) <= MESSAGE_LIMIT:
             return text
     return one_message(entries[:1], texts, opening)

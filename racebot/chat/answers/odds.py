@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from racebot.chat.answers.context import Context, one_message
 from racebot.chat.line_breaks import unbroken
 from racebot.chat.names import chat_names
 from racebot.chat.numbers import percent
+from racebot.queries.odds import odds
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race
-from racebot.ratings import registry
-from racebot.ratings.forecast import win_chances
-from racebot.standings.rater import current_states
 
-LEAST_ODDS = 0.005
-"""Entrants with a smaller chance to win, which is written as <1%, are counted, not named."""
+NAMED = 8
+"""Most entrants to name."""
 
 
 def answer(context: Context, race: Race) -> str:
@@ -28,46 +24,34 @@ def answer(context: Context, race: Race) -> str:
     return texts.odds_teams if _by_team(context, race) else texts.odds_none
 
 
-def odds_phrases(context: Context, race: Race, most: int | None = None) -> list[str]:
-    """List the entrants' chances to win, the favorite first. Ledger work.
-
-    Args:
-        context: the leaderboard.
-        race: the race.
-        most: how many entrants to name; None names all with a chance of at least `LEAST_ODDS`.
+def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
+    """List the best entrants' chances to win, the favorite first, then what the others share. Ledger work.
 
     Returns:
         The phrases, without hidden players; none unless two known individual entrants wait for the start.
     """
-    board, texts = context.board, context.texts
+    texts, hidden = context.texts, context.ledger.orders.hidden()
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
-    if not race.before_start or race.hidden or _by_team(context, race) or len(entrants) < 2:
+    if not race.before_start or race.hidden or _by_team(context, race):
         return []
-    players = [str(entrant.user_id) for entrant in entrants]
-    hidden = context.ledger.orders.hidden()
-    states, raced = zip(*current_states(context.ledger, board, players), strict=True)
-    model = registry.create(board.model, board.parameters)
-    chances = win_chances(model, np.array(states)).tolist()
     names = chat_names(entrants, texts)
-    visible = [i for i, player in enumerate(players) if player not in hidden]
+    found = odds(context.ledger, context.board, [str(entrant.user_id) for entrant in entrants])
+    visible = [each for each in found if each.id not in hidden]
     if len(visible) < 2:
         return []
-    order = sorted(visible, key=lambda i: (-chances[i], names[players[i]]))
-    likely = [i for i in order if chances[i] >= LEAST_ODDS] or order[:1]
-    named = likely[:most]
+    visible.sort(key=lambda each: (-each.win_chance, names[each.id]))
+    named = len(visible) if len(visible) == most + 1 else most
     phrases = []
-    for i in named:
+    for each in visible[:named]:
         template = texts.odds_new
-        if raced[i]:
-            standing = context.ledger.standing(board, players[i])
-            ranked = standing is None or context.is_ranked(standing)
-            template = texts.odds_player if ranked else texts.odds_unranked
-        phrases.append(unbroken(template.format(name=names[players[i]], chance=percent(chances[i], texts))))
-    rest = len(order) - len(named)
-    if rest:
-        template = texts.odds_rest if len(named) == len(likely) else texts.more
-        phrases.append(unbroken(template.format(count=rest)))
-    return phrases
+        if not each.new:
+            standing = context.ledger.standing(context.board, each.id)
+            template = texts.odds_player if context.is_ranked(standing) else texts.odds_unranked
+        phrases.append(template.format(name=names[each.id], chance=percent(each.win_chance, texts)))
+    if others := visible[named:]:
+        chance = percent(sum(each.win_chance for each in others), texts)
+        phrases.append(texts.odds_rest.format(count=len(others), chance=chance))
+    return list(map(unbroken, phrases))
 
 
 def _by_team(context: Context, race: Race) -> bool:

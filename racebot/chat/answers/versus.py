@@ -37,7 +37,7 @@ def answer(context: Context, argument: str, race: Race, asker: Person) -> str:
     phrases = [
         _head_to_head(found, texts) if found.meetings else texts.versus_never,
         texts.versus_points.format(points=points, other_points=other_points),
-        texts.versus_chance.format(chance=percent(found.chance, texts)),
+        texts.versus_chance.format(chance=percent(found.chance, texts), other=plain(other.name)),
         context.link_phrase(context.links.comparison(board, one.id, other.id)) if found.meetings else "",
     ]
     return one_message(phrases, texts, opening)
