@@ -133,7 +133,6 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, everything: 
 
 
 def _is_in(manifest: Manifest, group: Group) -> bool:
-    """Return True if a manifest lists a group with the same token."""
     line = manifest.get(group.first)
     return line is not None and line.token == group.token
 
@@ -227,7 +226,6 @@ def _write(path: Path, body: bytes) -> bool:
 
 
 def _extend(path: Path, pieces: Iterable[bytes]) -> None:
-    """Append to a file atomically."""
     part = _part(path)
     shutil.copyfile(path, part)
     with part.open("ab") as file:

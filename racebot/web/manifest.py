@@ -41,7 +41,6 @@ class Group(NamedTuple):
 
     @property
     def first(self) -> str:
-        """The file that stands for the group."""
         return self.paths[0]
 
 

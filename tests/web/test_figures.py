@@ -48,7 +48,7 @@ def test_higher_rated_player_counts_as_ahead_and_a_tie_as_half(merge: Merge) -> 
     assert found.pairs == 5
     assert found.higher_ahead == pytest.approx((4 * 0.5 + 1) / 5)
     (gap,) = found.gaps
-    assert (gap.low, gap.high, gap.pairs, gap.happened) == (150, 250, 1, 1.0)
+    assert (gap.low, gap.high, gap.cases, gap.happened) == (150, 250, 1, 1.0)
     assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
 
 

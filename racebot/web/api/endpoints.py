@@ -69,7 +69,6 @@ _REQUIRED = {"a", "b", "name", "players"}
 
 
 def all_leaderboards(request: PageRequest) -> LeaderboardsAnswer:
-    """Return a summary of every leaderboard."""
     view = request.view
     totals = [(board, view.totals(board)) for board in view.boards]
     return LeaderboardsAnswer(
@@ -144,7 +143,6 @@ def player_on_board(request: PageRequest, board: Board, player: str) -> PlayerOn
 
 
 def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
-    """Return a player's standing on every leaderboard."""
     view = request.view
     standings = view.standings(player)
     if not standings:
@@ -264,7 +262,6 @@ def rated_race(request: PageRequest, race: str) -> RaceAnswer | None:
 
 
 def live_rooms(request: PageRequest) -> LiveAnswer:
-    """Return the open rooms with their addresses."""
     view = request.view
     live = view.live_rooms()
     return LiveAnswer(live.seen_at, live.late, _with_addresses(view, OpenRoom, live.rooms))
@@ -273,12 +270,10 @@ def live_rooms(request: PageRequest) -> LiveAnswer:
 def _with_addresses(
     view: LedgerView, kind: type[Addressed], races: Iterable[RaceRow | PlayedRace | Meeting | LiveRoom]
 ) -> list[Addressed]:
-    """Add the addresses of its room and page to each race."""
     return [with_fields(kind, race, **_addresses_of(view, race.race)) for race in races]
 
 
 def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
-    """Return the addresses of a race's room and page."""
     page = page_of(view, addresses.RACE.path(race=race))
     return {"room": f"{view.publication.site}/{quote(race)}", "page": page}
 

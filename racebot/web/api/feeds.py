@@ -46,7 +46,6 @@ class FeedEntry:
 
 
 def board_feed(request: PageRequest, board: Board) -> Content:
-    """Return the feed of a leaderboard's last races."""
     races = latest_races(request.view.ledger, board.key, ENTRIES)
     first = min((race.sequence for race in races), default=1)
     changes: dict[int, list[RatingChange]] = defaultdict(list)
@@ -66,7 +65,6 @@ def board_feed(request: PageRequest, board: Board) -> Content:
 
 
 def player_feed(request: PageRequest, board: Board, player: str) -> Content:
-    """Return the feed of a player's last races on a leaderboard."""
     standing = request.view.standing(board, player)
     if standing is None:
         return None
@@ -89,7 +87,6 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
 
 
 def _summary(race: RaceRow | PlayedRace, about: str) -> str:
-    """Return the goal and day of a race, and more about it."""
     return " · ".join(filter(None, [f"{plain_name(race.goal)}, {day(race.ended_at)}", about]))
 
 

@@ -51,27 +51,24 @@ class ChangeSizes:
 
 
 @dataclass(frozen=True, slots=True)
-class LeadFigures:
-    """How often the higher-rated of two racers finished ahead, for leads of `low` to `high` points."""
+class Calibration:
+    """Predicted and actual shares of the cases in one group.
 
-    low: int
-    high: int | None
-    pairs: int
-    predicted: float
-    happened: float
-
-
-@dataclass(frozen=True, slots=True)
-class FinishFigures:
-    """How often racers finished, in one quartile of predicted finish probability.
-
-    `points` is the median rating in the quartile.
+    Attributes:
+        cases: number of pairs or entries.
+        predicted: share that the model predicted.
+        happened: share that happened.
+        low: least lead of the pairs, in points.
+        high: lead from which on the next group begins; None for the last group.
+        points: median rating of the entries.
     """
 
     cases: int
-    points: int
     predicted: float
     happened: float
+    low: int = 0
+    high: int | None = None
+    points: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +105,14 @@ class RaceFigures:
     entries: int
     changes: Sequence[ChangeSizes]
     finished: float
-    finishing: Sequence[FinishFigures]
+    finishing: Sequence[Calibration]
     unfinished: int
     gained_unfinished: int
     winners: int
     lost_winning: int
     pairs: int
     higher_ahead: float | None
-    gaps: Sequence[LeadFigures]
+    gaps: Sequence[Calibration]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +184,6 @@ def explained(request: PageRequest, board: Board) -> Content:
 
 
 def board_figures(view: LedgerView, board: Board) -> BoardFigures:
-    """Compute the statistics of a leaderboard."""
     model = registry.create(board.stored.model, board.stored.parameters)
     return BoardFigures(
         newcomer=int(model.points(model.initial()[np.newaxis, :])[0]),
@@ -241,7 +237,7 @@ def _change_sizes(races_before: NDArray[np.int64], size: NDArray[np.int64]) -> I
             )
 
 
-def _finishing(entries: _Entries, model: RatingModel) -> Iterator[FinishFigures]:
+def _finishing(entries: _Entries, model: RatingModel) -> Iterator[Calibration]:
     """Yield predicted and actual finishes for each quartile of finish probability, lowest first."""
     if not isinstance(model, PredictsFinish):
         return
@@ -251,7 +247,7 @@ def _finishing(entries: _Entries, model: RatingModel) -> Iterator[FinishFigures]
     for number in range(4):
         chosen = quarter == number
         if chosen.sum() >= LEAST:
-            yield FinishFigures(
+            yield Calibration(
                 cases=int(chosen.sum()),
                 points=int(np.median(entries.before[chosen])),
                 predicted=float(chance[chosen].mean()),
@@ -279,14 +275,14 @@ def _pairs(entries: _Entries, model: RatingModel, provisional: int) -> _Pairs:
     )
 
 
-def _gaps(pairs: _Pairs) -> Iterator[LeadFigures]:
+def _gaps(pairs: _Pairs) -> Iterator[Calibration]:
     for low, high in GAPS:
         chosen = pairs.settled & (pairs.gap >= low) & (pairs.gap < (np.inf if high is None else high))
         if chosen.sum() >= LEAST:
-            yield LeadFigures(
+            yield Calibration(
                 low=low,
                 high=high,
-                pairs=int(chosen.sum()),
+                cases=int(chosen.sum()),
                 predicted=float(pairs.chance[chosen].mean()),
                 happened=float(pairs.right[chosen].mean()),
             )

@@ -33,7 +33,6 @@ def change(points: int) -> Markup:
 
 
 def medal(standing: int | str) -> Markup:
-    """Return a place, or a result such as DNF."""
     text = str(standing)
     kind = f"m{text}" if text in {"1", "2", "3"} else "" if text[:1].isdecimal() else "out"
     return Markup('<span class="medal %s">%s</span>') % (kind, text)
@@ -69,13 +68,11 @@ def gained(places: float) -> Markup:
 
 
 def part(words: str, points: int | None) -> Markup:
-    """Return a reason for a change, with its points if it has any, as an item of a list."""
     shown = Markup("") if points is None else Markup(" <b>%s</b>") % signed(points)
     return Markup("<li>%s%s</li>") % (shown_name(words, 120), shown)
 
 
 def opponent(verb: str, name: str, chance: float) -> Markup:
-    """Return an opponent who moved a rating, as an item of a list."""
     return Markup(  # noqa: S704 - the name is escaped, the rest are our own words
         f"<li>{verb} <b><bdi>{escape(shown_name(name, 40))}</bdi></b> ({escape(percent(chance))})</li>"
     )
@@ -135,11 +132,9 @@ def player_link(request: PageRequest, player: Named, stem: str | None = None, li
 
 
 def race_link(request: PageRequest, race: str) -> Markup:
-    """Return a link to a race's page."""
     return Markup('<a href="%s">%s</a>') % (link(request.path, addresses.RACE.path(race=race)), slug(race))
 
 
 def who(request: PageRequest, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
-    """Return a player's face and link, and what follows the name."""
     parts = (face(request, player), player_link(request, player, stem), extra)
     return Markup('<span class="who">%s<span>%s%s</span></span>') % parts

@@ -105,7 +105,6 @@ class Choice:
         )
 
     def query(self, page: int = 1) -> str:
-        """Return the query string for this choice and page."""
         pairs = {
             "q": self.q,
             "min": str(self.minimum or ""),
@@ -124,7 +123,6 @@ class Choice:
 
     @property
     def narrowed(self) -> bool:
-        """Return True if players are left out."""
         return bool(self.q or self.minimum or self.active)
 
     @property
@@ -133,7 +131,6 @@ class Choice:
 
     @property
     def moment(self) -> datetime | None:
-        """Return the end of the chosen day."""
         if self.at is None:
             return None
         return datetime(self.at.year, self.at.month, self.at.day, tzinfo=UTC) + timedelta(days=1)
@@ -200,7 +197,6 @@ def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[Page
 
 
 def page_number(query: Mapping[str, str]) -> int:
-    """Return the query's `page`, from 1."""
     return int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else 1
 
 
@@ -262,7 +258,6 @@ def _day(text: str) -> date:
 
 
 def embedded_board(request: PageRequest, board: Board) -> Content:
-    """Render a leaderboard to show in a frame on another site."""
     rows = whole_number(request.query, "rows", EMBEDDED_ROWS, most=MOST_EMBEDDED_ROWS)
     players = request.view.report(board).players[:rows]
     return templating.page(request, "embed.html", board=board, players=players)
@@ -294,7 +289,6 @@ def races(request: PageRequest, board: Board, number: int | None = None) -> Cont
 
 
 def records(request: PageRequest, board: Board) -> Content:
-    """Render a leaderboard's records."""
     settled = request.view.publication.provisional_races
     fame = hall_of_fame(request.view.ledger, board.stored, settled=settled)
     return templating.board_page(request, "fame.html", board, totals=request.view.totals(board), fame=fame)

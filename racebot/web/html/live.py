@@ -100,12 +100,10 @@ class _LastRace:
 
 
 def _room(request: PageRequest, race: str) -> bytes:
-    """Render the overlay of a race, or of a category's current race."""
     return _race_rows(request, race if "/" in race else _current_in(request, race))
 
 
 def _player_room(request: PageRequest, player: str) -> bytes:
-    """Render the overlay of the race that a player is in."""
     current = _current_of(request, player)
     race = current.race if isinstance(current, LiveRoom) else current.played.race if current else None
     return _race_rows(request, race)
@@ -155,7 +153,6 @@ def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Conten
 
 
 def _part(part: Callable[..., bytes]) -> Callable[..., Content]:
-    """Return the function of a part that can be followed."""
     return lambda request, **fields: Document(part(request, **fields)) if request.served else None
 
 

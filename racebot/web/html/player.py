@@ -57,7 +57,6 @@ class RaceFilter:
     opponent: str = ""
 
     def matches(self, race: PlayedRace) -> bool:
-        """Return True if a race has the result and the goal."""
         shown = {
             "won": race.place == 1,
             "finished": race.place is not None,
@@ -77,7 +76,6 @@ def has_opponents_page(opponents: int) -> bool:
 
 
 def opponent_pages(opponents: int) -> int:
-    """Return the number of pages of opponents."""
     return max(1, -(-opponents // OPPONENTS_ON_A_PAGE))
 
 
@@ -247,7 +245,6 @@ def _most_frequent_opponents(view: LedgerView, board: Board, player: str) -> lis
 
 
 def _timed(history: Sequence[PlayedRace]) -> bool:
-    """Return True if any finish time is known, so that the player's races have a column for times."""
     return any(race.finish_time is not None for race in history)
 
 
@@ -266,13 +263,11 @@ def _won_by(
 
 
 def _opponent_links(request: PageRequest, board: Board, player: str, total: int) -> list[str]:
-    """Return links to all pages of a player's opponents."""
     numbers = range(1, opponent_pages(total) + 1)
     return [link(request.path, board.address.opponents(player, number)) for number in numbers]
 
 
 def on_all_boards(request: PageRequest, player: str) -> Content:
-    """Render a player's page with the standing on every leaderboard."""
     standings = request.view.standings(player)
     if not standings:
         return None

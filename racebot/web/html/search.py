@@ -23,7 +23,6 @@ LEAST_LIKENESS = 75
 
 
 def search(request: PageRequest) -> Content:
-    """Render the results of a search."""
     text = request.query.get("q", "")[:100].strip()
     players = _players(request, text)
     return templating.page(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
+from inspect import isfunction
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -17,7 +18,7 @@ from racebot.text.format import counted, integer, signed
 from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import addresses, formats
-from racebot.web.site.addresses import link
+from racebot.web.site.addresses import Route, link
 from racebot.web.site.ledger_view import DEFAULT_LOOK, Board, Look
 from racebot.web.site.request import Document, PageRequest
 
@@ -64,28 +65,9 @@ class LinkPreview:
         page = self._absolute("" if self.path == addresses.FRONT.pattern else self.path)
         return f"{page}?{urlencode(self.query)}" if self.query else page
 
-    def front(self) -> str:
-        """Return the address of the card of the front page."""
-        return self._absolute(addresses.FRONT_CARD.path())
-
-    def board(self, board: Board) -> str:
-        """Return the address of a leaderboard's card."""
-        return self._absolute(addresses.BOARD_CARD.path(board=board.address.stem))
-
-    def player(self, board: Board, player: str) -> str:
-        """Return the address of a player's card, or of the leaderboard's."""
-        if not self.every_card:
-            return self.board(board)
-        return self._absolute(addresses.PLAYER_CARD.path(player=player, board=board.address.stem))
-
-    def race(self, board: Board, race: str) -> str:
-        """Return the address of a race's card, or of the leaderboard's."""
-        return self._absolute(addresses.RACE_CARD.path(race=race)) if self.every_card else self.board(board)
-
-    def pair(self, board: Board, player: str, other: str) -> str:
-        """Return the address of the card of two players. Only a server compares them."""
-        card = self._absolute(addresses.PAIR_CARD.path(player=player, other=other))
-        return f"{card}?{urlencode({'on': board.address.stem})}"
+    def card(self, route: Route, query: str = "", **fields: Any) -> str:
+        """Return the address of a card."""
+        return self._absolute(route.path(**fields)) + query
 
     def _absolute(self, path: str) -> str:
         return f"{self.url}/{quote(path)}"
@@ -149,7 +131,6 @@ def board_page(
 
 
 def _tabs_of(board: Board) -> dict[str, str]:
-    """Return the addresses of a leaderboard's tabs, by title."""
     address = board.address
     return {
         "Leaderboard": address.page(),
@@ -187,7 +168,6 @@ def render(
 
 @cache
 def asset(path: str) -> bytes:
-    """Return the content of a file in `ASSETS`."""
     return resources.files("racebot.web.html").joinpath(path).read_bytes()
 
 
@@ -214,37 +194,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters: Mapping[str, Any] = {
-        "name": formats.shown_name,
-        "plain_name": formats.plain_name,
-        "latin": formats.latin,
-        "race_title": formats.race_title,
-        "standing": formats.standing,
-        "signed": signed,
-        "integer": integer,
-        "sign": formats.sign,
-        "day": formats.day,
-        "clock": formats.clock,
-        "minute": formats.minute,
-        "timer": formats.timer,
-        "gap": formats.gap,
-        "percent": formats.percent,
+    for module in (formats, fragments):
+        environment.filters |= {
+            name: function for name, function in vars(module).items() if isfunction(function)
+        }
+    environment.filters |= {
         "counted": counted,
-        "ordinal": formats.ordinal,
-        "percentile": formats.percentile,
-        "iso": formats.iso,
         "initials": initials,
-        "slug": formats.slug,
-        "host": formats.host,
-        "change": fragments.change,
-        "medal": fragments.medal,
-        "date": fragments.date,
-        "dots": fragments.dots,
-        "bar": fragments.bar,
-        "score": fragments.score,
+        "integer": integer,
+        "name": formats.shown_name,
         "segment": addresses.segment,
-        "gained": fragments.gained,
+        "signed": signed,
     }
-    environment.filters.update(filters)
     environment.globals.update(addresses=addresses)
     return environment

@@ -233,7 +233,6 @@ def cache_key(match: Match, query: Mapping[str, str]) -> Key:
 
 
 def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Compress a stream with gzip, piece by piece."""
     stream = zlib.compressobj(_LEVEL, wbits=_GZIP)
     for piece in pieces:
         yield stream.compress(piece)

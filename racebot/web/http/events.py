@@ -155,6 +155,5 @@ class _Stream(StreamingResponse):
 
 
 def event(body: bytes) -> bytes:
-    """Format a document as one event."""
     lines = body.replace(b"\r", b"").split(b"\n")
     return b"".join(b"data: %s\n" % line for line in lines) + b"\n"

@@ -7,7 +7,7 @@ import logging
 import os
 import re
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
@@ -74,46 +74,6 @@ HEADERS = {
 Found = Rendered | Streamed | None
 
 
-class Renderer:
-    """Renders documents in threads.
-
-    Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
-    """
-
-    def __init__(self, library: CachedPages) -> None:
-        self._library = library
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
-        self._card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
-
-    async def document(self, match: Match, query: Mapping[str, str]) -> Found:
-        """Return the content at an address.
-
-        Raises:
-            LedgerError: the ledger cannot be read.
-            BadQueryError: the query string is invalid.
-        """
-        threads = self._card_thread if match.path.startswith(CARDS) else self._threads
-        return await asyncio.get_running_loop().run_in_executor(threads, self._library.document, match, query)
-
-    async def stamp(self) -> str:
-        """Return a text that changes whenever a document may have changed.
-
-        Raises:
-            LedgerError: the ledger cannot be read.
-        """
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._library.stamp)
-
-    async def live_address(self, match: Match) -> str | None:
-        """Return the address of a race on the live page, None if `match` is not a race in an open room."""
-        find = self._library.live_address
-        return await asyncio.get_running_loop().run_in_executor(self._threads, find, match)
-
-    async def close(self) -> None:
-        for threads in (self._threads, self._card_thread):
-            await asyncio.get_running_loop().run_in_executor(None, threads.shutdown)
-        self._library.close()
-
-
 def application(
     database: Path, publication: Publication, stopping: Callable[[], bool] = lambda: False
 ) -> Starlette:
@@ -126,10 +86,19 @@ def application(
     """
     library = CachedPages(database, publication)
     problem = partial(_error, look=publication.look)
-    renderer = Renderer(library)
+    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
+    # Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
+    card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
+
+    def document(match: Match, query: Mapping[str, str]) -> Awaitable[Found]:
+        chosen = card_thread if match.path.startswith(CARDS) else threads
+        return asyncio.get_running_loop().run_in_executor(chosen, library.document, match, query)
+
+    def stamp() -> Awaitable[str]:
+        return asyncio.get_running_loop().run_in_executor(threads, library.stamp)
 
     framed = HEADERS | {"Content-Security-Policy": policy(publication.embed_on)}
-    events = Events(renderer.document, renderer.stamp, HEADERS, stopping)
+    events = Events(document, stamp, HEADERS, stopping)
 
     async def follow(request: Request) -> Response:
         path = f"events/{request.path_params['path']}"
@@ -155,14 +124,14 @@ def application(
                 return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}{rest}", 308, headers=HEADERS)
             return problem(path, 404, NOT_FOUND, _missing(path))
         try:
-            found = await renderer.document(match, query)
+            found = await document(match, query)
         except LedgerError as error:
             log.error("%s", error)
             return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
         except BadQueryError as error:
             return problem(path, 400, "Invalid query.", str(error))
         if found is None:
-            live = await renderer.live_address(match)
+            live = await asyncio.to_thread(library.live_address, match)
             if live is not None:
                 return RedirectResponse(live, headers=HEADERS | {"Cache-Control": "no-store"})
             return problem(path, 404, NOT_FOUND, _missing(path, match))
@@ -175,7 +144,9 @@ def application(
     async def closing(app: Starlette) -> AsyncGenerator[None]:
         del app
         yield
-        await renderer.close()
+        for executor in (threads, card_thread):
+            await asyncio.to_thread(executor.shutdown)
+        library.close()
 
     app = Starlette(
         lifespan=closing,
@@ -320,7 +291,6 @@ def _known(tags: str, tag: str) -> bool:
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """Return the response for an unknown path or method."""
     assert isinstance(error, HTTPException)  # noqa: S101 - registered for this exception only
     headers = error.headers or {}
     path = request.url.path.lstrip("/")

@@ -28,7 +28,6 @@ _EQUALLY_WIDE = re.compile(r"\d(?=.)")
 
 
 def badge(request: PageRequest, board: Board, player: str) -> Content:
-    """Draw a badge with a player's name and points."""
     standing = request.view.standing(board, player)
     if standing is None:
         return None

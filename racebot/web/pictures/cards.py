@@ -132,7 +132,6 @@ def race_card(request: PageRequest, race: str) -> Content:
 
 
 def board_card(request: PageRequest, board: Board) -> Content:
-    """Draw the best players of a leaderboard."""
     report = request.view.report(board)
     canvas = Canvas()
     canvas.title(126, name(board.name))
@@ -210,7 +209,6 @@ def name(text: str, otherwise: str = "?") -> str:
 
 
 def tone(change: int) -> str:
-    """Return the color of a change."""
     return GAIN if change > 0 else LOSS if change < 0 else SOFT
 
 
@@ -246,7 +244,6 @@ class Canvas:
         return left
 
     def title(self, y: float, text: str, *, limit: float = WIDTH - 2 * MARGIN) -> None:
-        """Write a title as large as fits."""
         sizes = (Style(size, 800) for size in (84, 76, 68, 60, 54))
         style = next((each for each in sizes if fonts.width(text, each) <= limit), Style(54, 800))
         self.text(MARGIN, y, text, style, limit=limit)
@@ -262,13 +259,11 @@ class Canvas:
             self.text_to(WIDTH - MARGIN, y, shown, style, SOFT)
 
     def sign(self, x: float, y: float, side: int) -> None:
-        """Draw the chequered sign of the pages."""
         self.panel((x, y, x + side, y + side), ACCENT, radius=side // 5)
         square = side / 6.4
         _chequer(self._draw, x + 1.2 * square, y + 1.2 * square, square)
 
     def panel(self, box: tuple[float, float, float, float], color: str, radius: float) -> None:
-        """Fill a box with round corners."""
         mask = self._mask(box)
         edge = (mask.width - 1, mask.height - 1)
         ImageDraw.Draw(mask).rounded_rectangle((0, 0, *edge), radius * _SMOOTH, 255)
@@ -298,7 +293,6 @@ class Canvas:
         return True
 
     def rule(self, y: float) -> None:
-        """Draw a thin line across the card."""
         self._draw.line((MARGIN, y, WIDTH - MARGIN, y), LINE, 2)
 
     def graph(self, box: tuple[float, float, float, float], values: Sequence[float]) -> None:
@@ -324,7 +318,6 @@ class Canvas:
             self.panel(_disc(left + x / _SMOOTH, top + y / _SMOOTH, 4), CARD, 4)
 
     def png(self) -> bytes:
-        """Return the card as a PNG file."""
         file = io.BytesIO()
         self._image.quantize(COLORS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
             file, "PNG", compress_level=6

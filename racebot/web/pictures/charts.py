@@ -189,7 +189,6 @@ def _time_axis(svg: ET.Element, first: datetime, last: datetime) -> Callable[[da
 def _corners(
     races: Sequence[tuple[datetime, int]], x: Callable[[datetime], float], y: Callable[[float], float]
 ) -> list[str]:
-    """Return the corners of a step line."""
     corners = [(x(races[0][0]), y(races[0][1]))]
     for (_, before), (moment, after) in pairwise(races):
         corners += [(x(moment), y(before)), (x(moment), y(after))]

@@ -192,13 +192,11 @@ def _stays(char: str, path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _font_of(char: str) -> str | None:
-    """Return the path of the first font that has a character, or None."""
     return next((path for path in _paths() if _has(path, char)), None)
 
 
 @lru_cache(maxsize=4096)
 def _has(path: str, char: str) -> bool:
-    """Return whether a font has a character."""
     # Shaping puts a dotted circle under a mark on its own, so the comparison does without.
     font = _font(path, _TRIED, ImageFont.Layout.BASIC)
     try:
@@ -215,7 +213,6 @@ def _unknown(path: str) -> bytes:
 
 @cache
 def _paths() -> tuple[str, ...]:
-    """Return the paths of all usable fonts, by preference."""
     found = []
     for package, name in _PACKAGED:
         if find_spec(package) is not None:
@@ -248,7 +245,6 @@ def _font(path: str, style: Style, layout: ImageFont.Layout | None = None) -> Im
 
 
 def _axis(axis: ImageFont.Axis, style: Style) -> float:
-    """Return the value of a variable font's axis."""
     wanted = {b"weight": style.weight, b"optical size": style.size}.get((axis["name"] or b"").lower())
     if wanted is None:
         return float(axis["default"] or 0)

@@ -121,7 +121,6 @@ class Route:
         object.__setattr__(self, "_expression", re.compile("".join(parts)))
 
     def path(self, **values: Any) -> str:
-        """Fill in the fields of the pattern and return the path."""
         return self._template % tuple([write(values[name]) for name, write in self._writers])
 
     def match(self, path: str) -> dict[str, Any] | None:

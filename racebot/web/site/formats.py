@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from functools import lru_cache
 
 from racebot.queries.player import PlayedRace
 from racebot.queries.races import RaceRow
@@ -26,13 +25,11 @@ def plain_name(name: str, limit: int = 60) -> str:
     return isolated(shown_name(name, limit))
 
 
-@lru_cache(maxsize=2**13)
 def latin(name: str) -> str:
     """Return a name with other letters as a search folds it, which scripts cannot do: `soren` for Søren."""
     return "" if name.isascii() else fold_name(name)
 
 
-@lru_cache(maxsize=2**13)
 def day(moment: date) -> str:
     """Format a date, or the date of a time in UTC, as in 3 May 2026."""
     shown = moment.astimezone(UTC) if isinstance(moment, datetime) else moment
@@ -45,7 +42,6 @@ def minute(moment: datetime) -> str:
 
 
 def clock(moment: datetime) -> str:
-    """Format a time of day, as in 14:05 UTC."""
     return f"{moment.astimezone(UTC):%H:%M} UTC"
 
 
@@ -57,7 +53,6 @@ def timer(length: float) -> str:
 
 
 def ordinal(place: int) -> str:
-    """Return a place as an ordinal, as in 22nd."""
     return f"{place}{ordinal_ending(place)}"
 
 
@@ -80,7 +75,6 @@ def gap(seconds: float) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Format a share, as in 71%, <1% and >99%."""
     return f"{percentage(share, digits)}%"
 
 

@@ -203,7 +203,6 @@ class LedgerView:
 
     @property
     def pictures_shown(self) -> list[str]:
-        """The names of all pictures on the pages, each once."""
         images = (self.ledger.profiles.category(board.category) for board in self.boards)
         shown = {name_of(each.image) for each in images if each is not None and each.image}
         rated = {name for player, name in self.pictures.items() if player in self.rated_players}
@@ -214,11 +213,9 @@ class LedgerView:
         return NOTHING if self._live is None else self._live.rooms(self.hidden)
 
     def live_room(self, race: str) -> LiveRoom | None:
-        """Return an open room, listed or not, without hidden players."""
         return None if self._live is None else self._live.room(race, self.hidden)
 
     def picture(self, name: str) -> bytes | None:
-        """Return a picture by its name."""
         folder = self.publication.pictures
         return None if folder is None else Pictures(folder).read(name)
 
@@ -257,11 +254,9 @@ class LedgerView:
         ]
 
     def board(self, stem: str) -> Board | None:
-        """Return the leaderboard at an address."""
         return next((board for board in self.boards if board.address.stem == stem), None)
 
     def siblings(self, board: Board) -> list[Board]:
-        """Return all leaderboards of the same category."""
         return [each for each in self.boards if each.category == board.category]
 
     @cached_property

@@ -98,7 +98,6 @@ class LiveReader:
 
 
 def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
-    """Return a room without these players."""
     if not hidden:
         return room
     boards = tuple(
