@@ -34,8 +34,7 @@ from racebot.standings.backfill import read_races
 from racebot.study.complaints import Complaints
 from racebot.study.history import History, PastRace
 from racebot.study.metrics import log_loss, misordered, observed_pairs
-from racebot.study.objective import Objective
-from racebot.study.paired import Tally, standard_error, tallies
+from racebot.study.paired import Objective, Tally, standard_error, tallies
 from racebot.study.replay import replay
 
 DOUBTS = (0, 2, 3)

@@ -37,8 +37,7 @@ from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
 from racebot.study.history import History
-from racebot.study.objective import Objective
-from racebot.study.paired import tally
+from racebot.study.paired import Objective, tally
 from racebot.study.replay import replay
 
 REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (

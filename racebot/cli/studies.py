@@ -25,7 +25,6 @@ from racebot.cli.common import (
 )
 from racebot.cli.studies_input import (
     BoardName,
-    DaskAddress,
     FieldSize,
     File,
     Goal,
@@ -33,7 +32,6 @@ from racebot.cli.studies_input import (
     ParamOption,
     entries_of,
     history_of,
-    workers,
 )
 from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.races.csv_file import read_csv
@@ -41,11 +39,11 @@ from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.parameters import Parameters, defaults
 from racebot.settings.write import write_model
-from racebot.study import plots
+from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Report, evaluate as judge
 from racebot.study.history import History
 from racebot.study.iterated import iterate as rate, model_of
-from racebot.study.objective import Objective
+from racebot.study.paired import Objective
 from racebot.study.predictions import EntrantForecast, PairForecast, forecast_rows
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.replay import Earlier
@@ -94,18 +92,11 @@ def evaluate(
         float | None, typer.Option(min=0, help="Most earlier races to count per player. Default: all.")
     ] = None,
     field: FieldSize = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write plots named after this file: ratings and misordered pairs over time, and reliability."
-        ),
-    ] = None,
     predictions: Annotated[
         Path | None,
         typer.Option(help="Write every forecast as CSV: NAME-pairs.csv and NAME-entrants.csv."),
     ] = None,
     jobs: Jobs = -1,
-    dask: DaskAddress = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -116,7 +107,6 @@ def evaluate(
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
     settings = load_settings(database=database)
-    _check_plot(plot)
     _check_folder("--predictions", predictions)
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
@@ -130,7 +120,7 @@ def evaluate(
         before = history_of(settings, earlier, None, goal)
         season = Earlier(before, 0.9 if carry is None else carry, carry_races)
         entries = _carrying(entries)
-    with progress_bars() as advance, workers(jobs, dask):
+    with progress_bars() as advance, cores(jobs or 1):
         report = judge(
             history,
             entries,
@@ -144,9 +134,6 @@ def evaluate(
         print_json(studies_tables.evaluation_json(report, presets))
     else:
         studies_tables.evaluation(console, report, presets)
-    if plot is not None:
-        for path in _draw(history, report, season, plot):
-            tell(f"written: {path}", to=notices)
     if predictions is not None:
         for path in _write_predictions(history, report, season, predictions):
             tell(f"written: {path}", to=notices)
@@ -180,7 +167,6 @@ def tune(
     goal: Goal = None,
     field: FieldSize = None,
     jobs: Jobs = -1,
-    dask: DaskAddress = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -196,7 +182,7 @@ def tune(
     entries = entries_of(settings, [model, *(compare or [])], param or [])
     history = history_of(settings, file, leaderboard, goal, size=field)
     effort = Effort(candidates, generations, seed)
-    with workers(jobs, dask):
+    with cores(jobs or 1):
         found = [_search(history, entry, only, objective, share, effort) for entry in entries]
     order = ranked(found) if compare else []
     if as_json:
@@ -300,32 +286,6 @@ def _check_folder(option: str, path: Path | None) -> None:
     """Fail early if the folder of an output file does not exist."""
     if path is not None and not path.parent.is_dir():
         raise SettingsError(f"{option} {path}: folder {path.parent} does not exist: create it")
-
-
-def _check_plot(path: Path | None) -> None:
-    _check_folder("--plot", path)
-    if path is not None and path.suffix.lower() not in {"", ".png", ".svg", ".pdf"}:
-        raise SettingsError(f"--plot {path}: the name must end in .png, .svg or .pdf")
-
-
-def _draw(history: History, report: Report, earlier: Earlier | None, path: Path) -> list[Path]:
-    """Draw ratings over time for each entry, and misordered pairs and reliability for all.
-
-    Return the paths of the files, which are named after `path`.
-    """
-    models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
-    figures = [
-        (label, plots.draw_trajectories(history, model, title=f"Ratings over time: {label}", earlier=earlier))
-        for label, model in models
-    ]
-    figures.append(("misordered", plots.draw_misordered(history, models, earlier=earlier)))
-    reliability = [(e.label, e.reliability) for e in report.evaluations]
-    figures.append(("reliability", plots.draw_reliability(reliability)))
-    written = []
-    for name, figure in figures:
-        written.append(path.with_name(f"{path.stem}-{name}{path.suffix or '.png'}"))
-        figure.savefig(written[-1])
-    return written
 
 
 def _search(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +16,6 @@ from racebot.ratings import registry
 from racebot.ratings.parameters import ParameterValue, declared
 from racebot.settings.model import Settings
 from racebot.standings import backfill as past
-from racebot.study.cores import cores
 from racebot.study.evaluate import Entry
 from racebot.study.history import History
 from racebot.text.parse import did_you_mean
@@ -49,10 +47,6 @@ FieldSize = Annotated[
 ]
 Jobs = Annotated[
     int, typer.Option(min=-1, help="Processes to use; -1 for one per core.", show_default="one per core")
-]
-DaskAddress = Annotated[
-    str | None,
-    typer.Option("--dask", help="Use a Dask cluster: its scheduler's address, such as tcp://10.0.0.1:8786."),
 ]
 
 
@@ -148,15 +142,6 @@ def history_of(
             "a race needs two players with different results"
         )
     return history
-
-
-def workers(jobs: int, dask: str | None) -> AbstractContextManager[None]:
-    """Return a context in which studies run in `jobs` processes, or on a Dask cluster.
-
-    Raises:
-        SettingsError: the Dask scheduler does not answer.
-    """
-    return cores(jobs or 1, dask)
 
 
 def _sizes(text: str) -> tuple[int, int]:

@@ -1,8 +1,9 @@
-"""Compute objectives per race, and paired standard errors of the difference between two models."""
+"""Compute the figures that a search minimizes, and paired standard errors of their differences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,20 @@ from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.study.history import History
 from racebot.study.metrics import log_loss, misordered, observed_pairs
-from racebot.study.objective import Objective
 from racebot.study.replay import Step, replay
+
+
+class Objective(StrEnum):
+    """A figure to minimize, as a mean over all pairs of all races or over all entrants."""
+
+    JOINT = "joint"
+    """Log loss plus misordered pairs, to balance calibrated odds and correct order."""
+    MISORDERED = "misordered"
+    """Share of pairs in which the lower-rated player was placed better."""
+    LOG_LOSS = "log-loss"
+    """Log loss of win probabilities over pairs, in nats."""
+    FINISHES = "finishes"
+    """Log loss of finish probabilities over entrants, in nats."""
 
 
 class Tally(NamedTuple):

@@ -18,8 +18,7 @@ from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
 from racebot.study.history import History
-from racebot.study.objective import Objective
-from racebot.study.paired import tally
+from racebot.study.paired import Objective, tally
 from racebot.study.replay import newcomers
 from racebot.text.parse import did_you_mean
 

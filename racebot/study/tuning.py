@@ -11,8 +11,7 @@ from racebot.ratings.model import PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import create
 from racebot.study.history import History
-from racebot.study.objective import Objective
-from racebot.study.paired import Tally, standard_error, tallies
+from racebot.study.paired import Objective, Tally, standard_error, tallies
 from racebot.study.replay import newcomers
 from racebot.study.search import Effort, Progress, dimensions, effective, search as find
 

@@ -458,8 +458,6 @@ def test_missing_web_extra_is_reported(
 @pytest.mark.parametrize(
     ("module", "extra", "command"),
     [
-        ("matplotlib.figure", "plots", ("evaluate", "races.json", "--plot", "plot.png")),
-        ("distributed", "dask", ("evaluate", "races.json", "--dask", "tcp://127.0.0.1:1")),
         ("uvicorn", "sandbox", ("sandbox",)),
     ],
 )

@@ -137,12 +137,6 @@ def test_races_before_since_only_train(season: Path) -> None:
     assert 0 < late["races"] < whole["races"]
 
 
-def test_plots_are_written_beside_the_name(season: Path, tmp_path: Path) -> None:
-    run("evaluate", season, "--model", "plackett-luce", "--plot", tmp_path / "plot.png")
-    for name in ("plot-plackett-luce.png", "plot-misordered.png", "plot-reliability.png"):
-        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
-
-
 def test_tune_prints_settings_to_paste(season: Path) -> None:
     text = run("tune", "plackett-luce", season, "--generations", 2, "--candidates", 16, "--only", "rates")
     assert "later, judged" in text
@@ -222,8 +216,7 @@ def test_configured_model_is_evaluated_with_its_settings(
 
 
 def test_unwritable_outputs_are_reported_before_the_work_begins(season: Path) -> None:
-    for path in ("nowhere/plot.png", "plot.foo"):
-        assert isinstance(refuse("evaluate", season, "--plot", path), SettingsError)
+    assert isinstance(refuse("evaluate", season, "--predictions", "nowhere/a.csv"), SettingsError)
     assert isinstance(refuse("evaluate", season, "--since", "2999-01-01"), PayloadError)
 
 

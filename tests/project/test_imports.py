@@ -9,7 +9,7 @@ import pytest
 
 from racebot.cli.commands import COMMANDS, app, load_command
 
-EXTRAS = ("distributed", "jinja2", "matplotlib", "numba", "starlette", "uvicorn")
+EXTRAS = ("jinja2", "numba", "starlette", "uvicorn")
 DATABASE = ("sqlite3", "sqlite_utils")
 NETWORK = ("apscheduler", "httpx", "prometheus_client", "websockets")
 STUDIES = ("joblib", "scipy.optimize", "scipy.stats")

@@ -1,12 +1,9 @@
-"""Studies give the same result to the last digit on one process, on several, and on a cluster."""
+"""Studies give the same result to the last digit on one process and on several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from racebot.errors import SettingsError
 from racebot.study.cores import cores, in_parallel, spread
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
@@ -52,29 +49,3 @@ def test_two_processes_give_the_same_result(
         assert in_parallel()
         assert tuned(season) == alone[0]
         assert evaluated(season) == alone[1]
-
-
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
-    """Start a cluster of two workers in threads of this process, and return its address."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
-    ) as cluster:
-        yield cluster.scheduler_address
-
-
-@pytest.mark.filterwarnings("default")
-def test_a_cluster_gives_the_same_result(season: History, alone: tuple[Tuned, str], scheduler: str) -> None:
-    with cores(dask=scheduler):
-        assert in_parallel()
-        assert tuned(season) == alone[0]
-        assert evaluated(season) == alone[1]
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("default")
-def test_an_address_without_a_scheduler_is_refused() -> None:
-    pytest.importorskip("distributed")
-    with pytest.raises(SettingsError, match="no scheduler answers"), cores(dask="tcp://127.0.0.1:9"):
-        pass

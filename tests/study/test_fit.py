@@ -9,8 +9,7 @@ from racebot.errors import ModelError
 from racebot.ratings.registry import create
 from racebot.study.fit import fit
 from racebot.study.history import History
-from racebot.study.objective import Objective
-from racebot.study.paired import tally
+from racebot.study.paired import Objective, tally
 from racebot.study.search import Effort
 
 QUICK = Effort(12, 4)

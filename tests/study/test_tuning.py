@@ -15,8 +15,7 @@ from racebot.ratings.registry import create
 from racebot.study.calibration import fit_finishes
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
-from racebot.study.objective import Objective
-from racebot.study.paired import Tally, standard_error, tally
+from racebot.study.paired import Objective, Tally, standard_error, tally
 from racebot.study.search import Effort, Progress, dimensions
 from racebot.study.tuning import Judged, PairFigures, Tuned, ranked, tune
 
