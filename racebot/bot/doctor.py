@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
@@ -17,22 +18,27 @@ from racebot.settings.sources import secret_files
 from racebot.standings.carry_over import unknown_sources
 from racebot.standings.proposals import proposals
 from racebot.text.format import counted
+from racebot.text.parse import did_you_mean
 from racebot.web import missing
+
+LARGEST_CLOCK_ERROR = 30
+"""Most seconds between this machine's clock and the site's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The outcome of one check."""
+    """The outcome of one check. A note is good, and worth a look."""
 
     good: bool
     text: str
+    note: bool = False
 
 
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Check settings, files, database, site, credentials, categories and goals."""
     yield Finding(True, f"settings: valid; model {settings.model}")
     for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
-        if open_to_all(path):
+        if open_to_all(path) and (path != settings.config or "client_secret" in path.read_text("utf-8")):
             yield Finding(False, f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings)
     if settings.pages_dir is not None:
@@ -47,6 +53,13 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         for category in categories:
             async for finding in _category(site, category, settings):
                 yield finding
+        ahead = (datetime.now(UTC) - site.clock()).total_seconds()
+        if abs(ahead) > LARGEST_CLOCK_ERROR:
+            yield Finding(
+                False,
+                f"clock: this machine is {abs(ahead):.0f} seconds {'ahead of' if ahead > 0 else 'behind'} "
+                f"{site.url}: synchronize it, as with `timedatectl set-ntp true`",
+            )
 
 
 def open_to_all(path: Path) -> bool:
@@ -56,17 +69,6 @@ def open_to_all(path: Path) -> bool:
         return bool(path.stat().st_mode & 0o007)
     except OSError:
         return False
-
-
-def _renamed_goals(database: Path) -> dict[str, dict[str, str]]:
-    """Return the earlier names of goals by category, from the ledger."""
-    if not database.exists():
-        return {}
-    try:
-        with Ledger.open_to_read(database) as ledger:
-            return ledger.renamed_goals()
-    except LedgerError:
-        return {}  # the check of the database reports the problem
 
 
 def _database(settings: Settings) -> Finding:
@@ -122,21 +124,8 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
     except SiteError as error:
         yield Finding(False, f"site: {error}: check RACEBOT_SITE and the network")
         return
-    wanted = [*settings.goals, *(goal for board in whole.leaderboards for goal in board.goals)]
-    renamed = _renamed_goals(whole.database).get(slug, {})
-    for goal in dict.fromkeys(wanted):
-        if goal in renamed:
-            yield Finding(
-                True,
-                f"goal {goal!r}: the site now calls it {renamed[goal]!r}, and racebot treats both as one: "
-                "write the new name in RACEBOT_GOALS or racebot.toml",
-            )
-        elif goal not in public.goals:
-            yield Finding(
-                True,
-                f"goal {goal!r}: category {slug} has no goal of this name. That is fine for a past season; "
-                "otherwise correct RACEBOT_GOALS or racebot.toml",
-            )
+    for finding in _goals(settings, whole, public.goals):
+        yield finding
     try:
         token, lifetime = await site.token(Credentials(settings.client_id, settings.client_secret))
     except CredentialsError:
@@ -159,3 +148,34 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         )
     except SiteError as error:
         yield Finding(False, f"bot: {error}")
+
+
+def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
+    """Check that the goals to rate exist on the site, or existed when the ledger's races were raced."""
+    stored, renamed = set[str](), dict[str, str]()
+    if whole.database.exists():
+        with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
+            stored = {goal for category, goal in ledger.goals() if category == settings.slug}
+            renamed = ledger.renamed_goals().get(settings.slug, {})
+    boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
+    wanted = dict.fromkeys([*settings.goals, *(goal for board in boards for goal in board.goals)])
+    for goal in wanted:
+        if goal in renamed:
+            yield Finding(
+                True,
+                f"goal {goal!r}: the site now calls it {renamed[goal]!r}, and racebot treats both as one: "
+                "write the new name in RACEBOT_GOALS or racebot.toml",
+                note=True,
+            )
+        elif goal not in public and goal not in stored:
+            yield Finding(
+                True,
+                f"goal {goal!r}: category {settings.slug} has no goal of this name"
+                f"{did_you_mean(goal, public)}. That is fine for a past season; otherwise correct "
+                "RACEBOT_GOALS or racebot.toml",
+                note=True,
+            )
+    if wanted and not wanted.keys() & {*public, *stored, *renamed}:
+        yield Finding(
+            False, f"goals: no race of {settings.slug} will be rated: correct RACEBOT_GOALS or racebot.toml"
+        )

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 COMPARED = (DEFAULT_MODEL, "plackett-luce", "trueskill")
 """The models that are compared with the one in use."""
+COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
 ENOUGH_RACES = 100
 """Fewest races of a leaderboard on which to compare models or fit one."""
 
@@ -412,8 +413,8 @@ def doctor(
         async for finding in examination.examine(settings):
             findings.append(finding)
             if not as_json:
-                mark = "[green]ok[/green]   " if finding.good else "[red]wrong[/red]"
-                console.print(mark, end=" ")
+                mark = "wrong" if not finding.good else "note" if finding.note else "ok"
+                console.print(f"{mark:5}", style=COLORS[mark], end=" ")
                 tell(finding.text)
 
     try:

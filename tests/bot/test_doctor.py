@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
-from racebot.bot.doctor import examine
+from racebot.bot.doctor import Finding, examine
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
 
 
@@ -16,6 +20,50 @@ async def test_doctor_names_world_readable_files(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RACEBOT_CLIENT_SECRET_FILE", "client-secret")
     Path(name).touch(mode=0o600)
+    if name == "racebot.toml":
+        Path(name).write_text('client_secret = "hush"')
     Path(name).chmod(mode)
     wrong = [each.text async for each in examine(Settings(database=Path("racebot.db"))) if not each.good]
     assert any(text.startswith(f"{name}: ") and f"chmod o= {name}" in text for text in wrong) is found
+
+
+async def test_settings_without_a_secret_may_be_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("racebot.toml").write_text('[[leaderboards]]\nname = "S1"\ngoals = ["Any%"]\n')
+    Path("racebot.toml").chmod(0o644)
+    found = [each.text async for each in examine(Settings(database=Path("racebot.db")))]
+    assert not [text for text in found if text.startswith("racebot.toml")]
+
+
+async def findings(site: FakeSite, folder: Path, *goals: str) -> list[Finding]:
+    async with serve(site) as address:
+        settings = Settings(
+            site=address,
+            category=CATEGORY,
+            client_id=CLIENT_ID,
+            client_secret=SecretStr(CLIENT_SECRET),
+            database=folder / "racebot.db",
+            request_interval=0.0,
+            goals=list(goals),
+        )
+        return [each async for each in examine(settings)]
+
+
+@pytest.mark.parametrize(("skew", "word"), [(-3600, "ahead of"), (3600, "behind"), (5, None), (-5, None)])
+async def test_doctor_compares_the_clock_with_the_site(tmp_path: Path, skew: int, word: str | None) -> None:
+    site = FakeSite()
+    site.skew = timedelta(seconds=skew)
+    clocks = [each for each in await findings(site, tmp_path) if each.text.startswith("clock")]
+    assert [(each.good, word in each.text) for each in clocks if word] == ([(False, True)] if word else [])
+    assert len(clocks) == (word is not None)
+
+
+async def test_goals_of_which_none_exists_are_wrong_and_a_single_one_is_a_note(tmp_path: Path) -> None:
+    site = FakeSite(goals=("Any%", "100%"))
+    some = [each for each in await findings(site, tmp_path, "Any%", "Nope") if "goal" in each.text]
+    assert [each.note for each in some if "Nope" in each.text] == [True]
+    assert all(each.good for each in some)
+    none = await findings(site, tmp_path, "Nope")
+    assert [each.good for each in none if each.text.startswith("goals")] == [False]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import sqlite3
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,12 +134,6 @@ async def test_doctor_runs_the_integrity_check(inconsistent: Path) -> None:
 
 
 @pytest.mark.usefixtures("inconsistent")
-def test_report_runs_the_integrity_check() -> None:
-    CliRunner().invoke(app, ["report", "--offline", "--output", "report.zip"], catch_exceptions=False)
-    with zipfile.ZipFile("report.zip") as bundle:
-        assert "outbox" in bundle.read("integrity.txt").decode()
-
-
 def test_backup_runs_the_integrity_check(inconsistent: Path) -> None:
     folder = inconsistent.parent / "copies"
     with Ledger.open(inconsistent) as ledger, pytest.raises(LedgerUnavailable, match="not intact"):
