@@ -1,4 +1,4 @@
-"""Limits answers per player and per room."""
+"""Limits answers per player and per room, and orders per player."""
 
 from __future__ import annotations
 
@@ -6,33 +6,50 @@ from collections import deque
 
 WINDOW = 60.0
 """Seconds for which an answer counts toward the limits."""
+ORDERS_PER_PERSON = 10
+"""Orders of moderators are needed most in a busy chat, so only this limit holds for them."""
 
 
 class Limiter:
-    """Limits answers per player and per room in any `WINDOW` seconds of a monotonic clock."""
+    """Limits answers and orders in any `WINDOW` seconds of a monotonic clock.
+
+    Args:
+        per_person: most answers to one player in one room.
+        per_room: most answers in one room.
+    """
 
     def __init__(self, per_person: int, per_room: int) -> None:
         self._per_person = per_person
         self._per_room = per_room
-        self._allowed: dict[tuple[str, ...], deque[float]] = {}
+        self._counted: dict[tuple[str, ...], deque[float]] = {}
         self._swept = float("-inf")
 
     def __len__(self) -> int:
         """Return the number of players and rooms in memory."""
-        return len(self._allowed)
+        return len(self._counted)
 
     def allows(self, room: str, person: str, now: float) -> bool:
         """Return whether one more answer is allowed, and count it if so."""
+        return self._allows({(room, person): self._per_person, (room,): self._per_room}, now)
+
+    def allows_order(self, room: str, person: str, now: float) -> bool:
+        """Return whether one more order is allowed, and count it if so."""
+        return self._allows({(room, person, "orders"): ORDERS_PER_PERSON}, now)
+
+    def tells(self, room: str, person: str, now: float) -> bool:
+        """Return whether to tell a player over the limit that answers pause: once in a window."""
+        return self._allows({(room, person, "told"): 1}, now)
+
+    def _allows(self, most: dict[tuple[str, ...], int], now: float) -> bool:
         self._sweep(now)
-        counts = [((room, person), self._per_person), ((room,), self._per_room)]
-        if any(len(self._recent(key, now)) >= most for key, most in counts):
+        if any(len(self._recent(key, now)) >= limit for key, limit in most.items()):
             return False
-        for key, _ in counts:
-            self._allowed.setdefault(key, deque()).append(now)
+        for key in most:
+            self._counted.setdefault(key, deque()).append(now)
         return True
 
     def _recent(self, key: tuple[str, ...], now: float) -> deque[float]:
-        times = self._allowed.get(key, deque())
+        times = self._counted.get(key, deque())
         while times and now - times[0] >= WINDOW:
             times.popleft()
         return times
@@ -41,4 +58,4 @@ class Limiter:
         """Drop old entries, at most once per window."""
         if now - self._swept >= WINDOW:
             self._swept = now
-            self._allowed = {key: times for key, times in self._allowed.items() if self._recent(key, now)}
+            self._counted = {key: times for key, times in self._counted.items() if self._recent(key, now)}

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from racebot.chat.commands import LONGEST_ARGUMENT, OTHER_BOTS, Command, CommandNames, ParsedCommand
-from racebot.chat.rate_limit import WINDOW, Limiter
 
 WORDS = CommandNames()
 
@@ -67,31 +66,6 @@ def test_arguments_are_short_and_on_one_line(text: str) -> None:
     if asked is not None:
         assert len(asked.argument) <= LONGEST_ARGUMENT
         assert "\n" not in asked.argument
-
-
-def test_answers_per_minute_are_limited_per_person_and_per_room() -> None:
-    limiter = Limiter(per_person=2, per_room=3)
-    assert [limiter.allows("r", "ann", now) for now in (0, 1, 2)] == [True, True, False]
-    assert [limiter.allows("r", "bo", now) for now in (3, 4)] == [True, False], "the room has had three"
-    assert limiter.allows("other", "bo", 4), "each room counts alone"
-    assert not limiter.allows("r", "ann", WINDOW - 0.1)
-    assert limiter.allows("r", "ann", WINDOW), "a minute after the first"
-
-
-def test_refused_answers_do_not_count() -> None:
-    limiter = Limiter(per_person=1, per_room=9)
-    assert limiter.allows("r", "ann", 0)
-    assert not any(limiter.allows("r", "ann", now) for now in range(1, 60))
-    assert limiter.allows("r", "ann", WINDOW)
-
-
-def test_limiter_forgets_inactive_players() -> None:
-    limiter = Limiter(per_person=1, per_room=10**6)
-    for person in range(5000):
-        limiter.allows("r", str(person), 0)
-    for person in range(5000):
-        limiter.allows("r", str(person), 2 * WINDOW + person)
-    assert len(limiter) < 5000, "only entries of the last minute, and those not swept since"
 
 
 def test_players_may_use_aliases_unless_a_command_has_that_name() -> None:
