@@ -56,11 +56,11 @@ def info_block(
     entries = players(result, changes, texts, marks, by_team=by_team)
     parts = [without_domains(text) for text in entries.values()]
     shown = min(len(parts), MOST_ENTRIES)
-    link = [texts.link.format(url=page)] if page else []
     while True:
         rest = len(parts) - shown
-        more = [" ".join(filter(None, [texts.more.format(count=rest), *link]))] if rest and texts.more else []
-        text = opening + texts.separator.join([*parts[:shown], *more])
+        more = texts.more.format(count=rest) if rest else ""
+        last = " ".join(filter(None, [more, texts.link.format(url=page) if page else ""]))
+        text = opening + texts.separator.join(filter(None, [*parts[:shown], last]))
         if len(text) <= INFO_LIMIT or shown == 0:
             return " ".join(text[:INFO_LIMIT].splitlines())
         shown -= 1

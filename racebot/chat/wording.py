@@ -85,7 +85,7 @@ class Texts(BaseModel):
     )
     board: str = _text("{leaderboard}: ", "names each of several leaderboards", "leaderboard")
     no_changes: str = _text("no rating changes", "in place of the entrants, if a correction leaves none")
-    continued: str = _text("… ", "opens the second and further messages of a large race")
+    continued: str = _text("Ratings, continued: ", "opens the second and further messages of a large race")
     withdrawn: str = _text(
         "This race will not be recorded: the rating changes above do not count.",
         "withdraws announced changes",
@@ -96,7 +96,7 @@ class Texts(BaseModel):
     )
     team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race", "goal")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box", "goal")
-    more: str = _text("and {count} more", "ends that line after 8 entrants", "count")
+    more: str = _text("and {count} more", "stands in that line after 8 entrants", "count")
 
     # Answers
     rating: str = _text(
@@ -212,6 +212,9 @@ class Texts(BaseModel):
     odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named", "count chance")
     odds_started: str = _text("Odds are only available before the start.", "answers !odds after the start")
     odds_teams: str = _text("There are no odds for team races.", "answers !odds before a team race")
+    odds_not_counted: str = _text(
+        "No odds: this race does not count.", "answers !odds in a race that can never count"
+    )
     odds_none: str = _text(
         "Odds need two known entrants.", "answers !odds before that; deleted and hidden names are unknown"
     )
@@ -260,6 +263,10 @@ class Texts(BaseModel):
     hidden_by_operator: str = _text(
         "This bot's operator hid your name. Only they can show it again.",
         "answers both of a player whom the operator hid",
+    )
+    answers_pause: str = _text(
+        "You reached the limit of answers. I'll answer you again in a minute.",
+        "tells a player over the limit, once a minute and privately",
     )
     moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 

@@ -46,8 +46,8 @@ def isolated(text: str) -> str:
 
 
 def without_domains(text: str) -> str:
-    """Replace the dots that make a name look like a domain."""
-    return re.sub(r"\.(?=[^\W\d_]{2})", "․", text)
+    """Replace the dots that make a name look like a domain, and let no line break beside them."""
+    return re.sub(r"\.(?=[^\W\d_]{2})", "\N{WORD JOINER}․\N{WORD JOINER}", text)
 
 
 def printable(text: str) -> str:

@@ -46,6 +46,8 @@ def change(name: str, place: int | None, before: int, after: int, races: int = 5
 
 NBSP = "\N{NO-BREAK SPACE}"
 OPENING = "Ratings if recorded (Any Orb): "
+CONTINUED = "Ratings, continued: "
+"""Also the heading of a pinned message, which is the last one."""
 SEPARATOR = f"{NBSP}· "
 """Lines may break behind the dot, not before it."""
 RACE = result("r", "ann bo", dnf="cy")
@@ -300,17 +302,18 @@ def test_large_races_take_few_messages(entrants: int, most: int) -> None:
     messages = announcement([rated(race, changes)])
     assert len(messages) <= most
     assert all(len(message) <= MESSAGE_LIMIT for message in messages)
-    assert all(message.startswith("… ") for message in messages[1:])
+    assert all(message.startswith(CONTINUED) for message in messages[1:])
     assert all(len(message) > MESSAGE_LIMIT - 60 for message in messages[:-1]), "messages are filled"
-    bodies = [messages[0].removeprefix(OPENING), *(text.removeprefix("… ") for text in messages[1:])]
+    bodies = [messages[0].removeprefix(OPENING), *(text.removeprefix(CONTINUED) for text in messages[1:])]
     shown = [entry for body in bodies for entry in body.split(SEPARATOR)]
     assert shown == list(players(race, changes).values()), "every entrant once, in one piece"
 
 
 def test_a_message_is_split_between_parts() -> None:
-    assert split("Go: ", ["aaa", "bbb", "cc"], limit=13) == [f"Go: aaa{SEPARATOR}bbb", "… cc"]
-    assert split("Go: ", ["aaa", "bbb", "ccccc"], limit=17) == [f"Go: aaa{SEPARATOR}bbb", "… ccccc"]
-    assert split("Go: ", ["aaa", "bbb"], limit=12) == ["Go: aaa", "… bbb"]
+    texts = Texts(continued="… ")
+    assert split("Go: ", ["aaa", "bbb", "cc"], texts, 13) == [f"Go: aaa{SEPARATOR}bbb", "… cc"]
+    assert split("Go: ", ["aaa", "bbb", "ccccc"], texts, 17) == [f"Go: aaa{SEPARATOR}bbb", "… ccccc"]
+    assert split("Go: ", ["aaa", "bbb"], texts, 12) == ["Go: aaa", "… bbb"]
     assert split("Go: ", []) == ["Go: "]
 
 
@@ -323,7 +326,9 @@ def test_dot_in_a_name_stays_unless_the_site_would_link_it() -> None:
     assert plain("dr.dashwood") == "dr.dashwood"
     assert plain("https://evil.example") == "https:∕∕evil.example", "chat links addresses with a scheme only"
     race, changes = field(["dr.dashwood"])
-    assert "Dr․Dashwood" in info_block(race, GOAL, changes), "the info box links bare domains, too"
+    block = info_block(race, GOAL, changes)
+    assert "Dr.Dashwood" not in block, "the info box links bare domains, too"
+    assert "Dr\N{WORD JOINER}․\N{WORD JOINER}Dashwood" in block, "no line breaks inside the name"
 
 
 users_text = st.text(st.characters(), max_size=60) | st.text(
@@ -366,11 +371,13 @@ def test_an_info_block_names_eight_entrants_and_counts_the_rest() -> None:
     assert phrases == [*list(players(race, changes).values())[:8], "and 17 more"]
 
 
-def test_an_info_block_links_the_page_with_the_entrants_it_leaves_out() -> None:
+def test_an_info_block_links_the_race_page() -> None:
+    """Chat closes with the record, so that no button leads to the page any more."""
     page = "https://example.org/races/orb/r.html"
     race, changes = field(LONG[:25])
     assert info_block(race, GOAL, changes, page=page).endswith(f"and 17 more {page}")
-    assert page not in info_block(RACE, GOAL, CHANGES, page=page), "no entrant is left out"
+    assert info_block(RACE, GOAL, CHANGES, page=page).endswith(f"{SEPARATOR}{page}")
+    assert info_block(race, GOAL, changes, Texts(more="", link=""), page=page).count(SEPARATOR) == 7
 
 
 def test_an_info_block_may_fill_the_box_to_the_last_character() -> None:
