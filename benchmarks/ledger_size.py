@@ -124,8 +124,8 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         )
         settler = Settler(ledger, plans())
         work = LedgerWork(settler, utc_now)
-        (board,) = ledger.leaderboards()
-        next_race = ledger.rated_count(board)
+        (board,) = ledger.leaderboards.all()
+        next_race = ledger.ratings.count(board)
         results = [world.result(next_race + number) for number in range(SETTLED)]
         waiting = iter(results)
         yield (
@@ -158,7 +158,7 @@ def _chat(
         result=None,
         entrants=coming.entrants,
     )
-    busy, other = (settler.ledger.standing(board, player) for player in world.names[:2])
+    busy, other = (settler.ledger.standings.get(board, player) for player in world.names[:2])
     assert busy is not None and other is not None
     asker = Person(busy.player, busy.name)
     lines = [
@@ -268,8 +268,8 @@ def main() -> None:
             for what, figure in within(database, world):
                 note(table, what, changes, figure)
             with closing(Ledger.open(database)) as ledger:
-                (board,) = ledger.leaderboards()
-                last = ledger.rated_count(board) - 1
+                (board,) = ledger.leaderboards.all()
+                last = ledger.ratings.count(board) - 1
             note(table, "size of the database", changes, f"{database.stat().st_size / 1e6:.0f} MB")
             if not given.no_commands:
                 for what, figure in commands(database, site, world, f"{CATEGORY}/race-{last:06d}"):

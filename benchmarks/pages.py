@@ -198,9 +198,9 @@ def main() -> None:
         if not database.exists():
             settle(database, invented(given.players, given.races))
         with Ledger.open(database) as ledger:
-            (board,) = ledger.leaderboards()
-            races = ledger.rated_count(board)
-            players = [standing.player for standing in ledger.standings(board)]
+            (board,) = ledger.leaderboards.all()
+            races = ledger.ratings.count(board)
+            players = [standing.player for standing in ledger.standings.all(board)]
             sixths = [latest_races(ledger, board.key, 1, races - races * part // 6)[0] for part in (1, 3, 5)]
         print(f"{len(players)} players, {races} races; the busiest player has {BUSY_RACES}")
         popular = [

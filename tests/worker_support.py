@@ -94,7 +94,7 @@ class Bench:
     def rated(self) -> dict[str, int]:
         """Return the number of rated races by leaderboard."""
         with self.ledger() as ledger:
-            return {board.name: ledger.rated_count(board) for board in ledger.leaderboards()}
+            return {board.name: ledger.ratings.count(board) for board in ledger.leaderboards.all()}
 
     async def racebot(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of racebot, which may ask the sandbox, and wait for its end."""
@@ -209,7 +209,7 @@ def settled(sandbox: Bench, room: FakeRoom) -> bool:
     if not sandbox.database.exists():
         return False
     with sandbox.ledger() as ledger:
-        return ledger.race(room.name) is not None and not ledger.outbox.open_for(room.name)
+        return ledger.races.get(room.name) is not None and not ledger.messages.open_for(room.name)
 
 
 @contextlib.contextmanager

@@ -109,7 +109,7 @@ class CategoryWorker:
         """Watch rooms that are open, ended recently, or have messages to deliver."""
         polled = await self._call(self._ledger.cases.polled, self.slug)
         metrics.PENDING.labels(self.slug).set(sum(not row.over for row in polled))
-        metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.outbox.length, self.slug))
+        metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.messages.length, self.slug))
         token = await self._tokens.get()
         try:
             category = await self._site.category(self.slug, token)
@@ -134,7 +134,7 @@ class CategoryWorker:
             elif row.ended_at is not None and now - row.ended_at < stay:
                 self._watch(row.race)
         unfinished = [row.race for row in await self._call(self._ledger.cases.unfinished, self.slug)]
-        for name in [*unfinished, *await self._call(self._ledger.outbox.rooms, self.slug)]:
+        for name in [*unfinished, *await self._call(self._ledger.messages.rooms, self.slug)]:
             if name not in missing:
                 self._watch(name)
         for watch in self._watches.values():

@@ -79,7 +79,7 @@ def _database(settings: Settings) -> Finding:
     try:
         with Ledger.open(path) as ledger:
             problems = ledger.check()
-            boards = ledger.leaderboards()
+            boards = ledger.leaderboards.all()
     except LedgerError as error:
         return Finding(False, str(error))
     if problems:
@@ -155,8 +155,8 @@ def _goals(settings: CategorySettings, whole: Settings, public: Collection[str])
     stored, renamed = set[str](), dict[str, str]()
     if whole.database.exists():
         with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
-            stored = {goal for category, goal in ledger.goals() if category == settings.slug}
-            renamed = ledger.renamed_goals().get(settings.slug, {})
+            stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
+            renamed = ledger.races.renamed_goals().get(settings.slug, {})
     boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
     wanted = dict.fromkeys([*settings.goals, *(goal for board in boards for goal in board.goals)])
     for goal in wanted:

@@ -32,7 +32,7 @@ def comparison_page(
 
 def _address(settings: Settings, ledger: Ledger, board: Leaderboard) -> BoardAddress | None:
     """Return the address of a leaderboard below that of the published pages, or None if it has no page."""
-    boards = ledger.leaderboards()
+    boards = ledger.leaderboards.all()
     if settings.pages_url is None or board not in boards:
         return None
     return board_addresses(boards)[boards.index(board)]

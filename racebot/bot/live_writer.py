@@ -208,21 +208,21 @@ class LiveWriter:
     def _read(self, race: Race) -> tuple[list[_BoardDraft], set[str]]:
         """Read what the room's leaderboards know about its entrants. Empty if the race is settled."""
         plans, result = self._settler.plans, race.result
-        if self._ledger.has_race(race.name):
+        if self._ledger.races.has(race.name):
             return [], set()
         entrants = tuple(
             entrant
             for entrant in self._ledger.orders.amended_entrants(race.entrants)
             if entrant.user_id is not None and not race.hidden
         )
-        stored = self._ledger.leaderboards()
+        stored = self._ledger.leaderboards.all()
         stems = dict(zip((b.key for b in stored), (a.stem for a in board_addresses(stored)), strict=True))
         previews = {}
         if result is not None and result.final and plans.counts(result):
             previews = {each.leaderboard.name: each for each in self._settler.previews(result)}
         drafts = []
         for planned in plans.leaderboards(race.category, race.goal):
-            board = self._ledger.leaderboard(planned.category, planned.name) or planned
+            board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
             states = tuple(current_states(self._settler.ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]
             drafts.append(_BoardDraft(board, address, entrants, states, previews.get(board.name)))

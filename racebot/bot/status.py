@@ -134,7 +134,7 @@ def status(
     Raises:
         LedgerError: the database cannot be read.
     """
-    boards = ledger.leaderboards()
+    boards = ledger.leaderboards.all()
     proposed = {p.stored.key: p for p in proposals(plans, boards)} if plans else {}
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
@@ -159,9 +159,9 @@ def status(
                 model=board.model,
                 newer_defaults=board.key in proposed and not proposed[board.key].in_settings,
                 settings_changed=board.key in proposed and proposed[board.key].in_settings,
-                races=ledger.rated_count(board),
+                races=ledger.ratings.count(board),
                 players=listed_count(ledger, board, Listing()),
-                last_race=ledger.latest_race(board),
+                last_race=ledger.standings.latest_race(board),
             )
             for board in boards
         ],
@@ -180,7 +180,7 @@ def status(
                 round((now - row.created_at).total_seconds(), 1),
             )
             for slug in slugs
-            for row in ledger.outbox.open_in(slug)
+            for row in ledger.messages.open_in(slug)
         ],
         backfills=[UnfinishedBackfill(slug, page) for slug, page in ledger.backfills.under_way()],
         rebuilds=[
@@ -188,7 +188,7 @@ def status(
                 leaderboard=job.board.name,
                 category=job.board.category,
                 races=job.races,
-                total=ledger.count_between(job.board, START),
+                total=ledger.races.count_between(job.board, START),
                 reason=job.reason,
                 error=job.error,
             )
@@ -200,7 +200,7 @@ def status(
 def _waiting_race(ledger: Ledger, race: str, ended_at: datetime) -> WaitingRace:
     queued = [
         body.correction
-        for row, body in chat_messages(ledger.outbox.of(race))
+        for row, body in chat_messages(ledger.messages.of(race))
         if row.state is not Delivery.DROPPED and body.result is not None
     ]
     return WaitingRace(race, ended_at, bool(queued), max(queued, default=0))

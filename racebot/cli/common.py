@@ -60,7 +60,7 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
     Raises:
         NoSuchEntryError: no leaderboard has that name.
     """
-    boards = ledger.leaderboards()
+    boards = ledger.leaderboards.all()
     if name is None:
         return boards
     chosen = [board for board in boards if board.name.lower() == name.lower()]

@@ -161,7 +161,7 @@ def _order_race(
     done: str,
 ) -> None:
     with _settler(database) as settler:
-        stored = settler.ledger.find_race(race)
+        stored = settler.ledger.races.find(race)
         rated = order(settler, stored, reason, utc_now())
         carry_out_jobs(settler.ledger)
         tell(done.format(stored.result.name))

@@ -104,8 +104,8 @@ def ranked(database: Path, racers: Sequence[Racer]) -> list[Racer]:
     """Return the racers by rating, the best first."""
     users = {racer.user.id: racer for racer in racers}
     with Ledger.open_to_read(database) as ledger:
-        (board,) = ledger.leaderboards()
-        return [users[standing.player] for standing in ledger.standings(board)]
+        (board,) = ledger.leaderboards.all()
+        return [users[standing.player] for standing in ledger.standings.all(board)]
 
 
 async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, speed: float) -> list[FakeRoom]:
@@ -173,7 +173,7 @@ async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:
     with Ledger.open(database, create=False) as ledger:
         try:
             async with asyncio.timeout(SETTLE_WITHIN):
-                while ledger.outbox.rooms(CATEGORY) or not all(map(ledger.race, recorded)):  # noqa: ASYNC110
+                while ledger.messages.rooms(CATEGORY) or not all(map(ledger.races.get, recorded)):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
         except TimeoutError:
             return

@@ -38,7 +38,7 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
         boards: leaderboards that just got new races.
     """
     for board in boards:
-        if ledger.rated_count(board) < ODDS_FROM:
+        if ledger.ratings.count(board) < ODDS_FROM:
             continue
         if not sys.stdin.isatty():
             command = f"racebot fit {_quoted(board.name)}"
@@ -106,7 +106,7 @@ def fit_in_words(name: str, found: Fit) -> str:
 
 
 def _search(settler: Settler, board: Leaderboard) -> Fit:
-    races = (stored.result for stored in settler.ledger.races_of(board))
+    races = (stored.result for stored in settler.ledger.races.of(board))
     history = History.of(races, TeamPolicy(board.teams))
     with progress_bars() as advance, cores():
         return fit_to(

@@ -55,12 +55,14 @@ def verify(database: Database = None) -> None:
     with open_ledger(database) as (_, ledger), ThreadPoolExecutor(max_workers=1) as thread:
         # SQLite reads the whole file, so it does that while other processes replay the races.
         check = thread.submit(ledger.check)
-        for board in ledger.leaderboards():
+        for board in ledger.leaderboards.all():
             with _progress(ledger, board) as advance:
                 found = verification.verify(ledger, board, advance)
             problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
             players = listed_count(ledger, board, Listing())
-            tell(f"{board.name}: {counted(ledger.rated_count(board), 'race')}, {counted(players, 'player')}")
+            tell(
+                f"{board.name}: {counted(ledger.ratings.count(board), 'race')}, {counted(players, 'player')}"
+            )
         problems = [Problem(text, RESTORE) for text in check.result()] + problems
     for problem in problems[:20]:
         tell(str(problem), to=notices)
@@ -96,7 +98,7 @@ def rebuild(
             settler.rebuild(board)
         carry_out_jobs(ledger)
         for board in boards:
-            races = ledger.rated_count(settler.current(board))
+            races = ledger.ratings.count(settler.current(board))
             tell(f"{board.name}: {counted(races, 'race')} rated again")
 
 
@@ -134,7 +136,7 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
     with open_ledger(database) as (settings, ledger):
         settler = Settler(ledger, settings.plans())
         chosen = {board.key for board in chosen_boards(ledger, name)}
-        found = [p for p in proposals(settler.plans, ledger.leaderboards()) if p.stored.key in chosen]
+        found = [p for p in proposals(settler.plans, ledger.leaderboards.all()) if p.stored.key in chosen]
         if not found:
             console.print("Every leaderboard is rated with the current defaults and settings.")
         for proposal in found:
@@ -170,13 +172,13 @@ def _rate_as_proposed(settler: Settler, proposal: Proposal) -> int:
         if save_settings(ledger, board, "asked for by `racebot refit`"):
             settler.rebuild(board)
     carry_out_jobs(ledger)
-    return ledger.rated_count(settler.current(board))
+    return ledger.ratings.count(settler.current(board))
 
 
 @contextmanager
 def _progress(ledger: Ledger, board: Leaderboard) -> Generator[Callable[[int], None]]:
     """Show a progress bar for a leaderboard's races, and yield a function that takes the number done."""
-    total = ledger.rated_count(board)
+    total = ledger.ratings.count(board)
     with progress_bars(transient=True) as advance:
         advance(board.name, 0, total)
         yield lambda done: advance(board.name, done, total)

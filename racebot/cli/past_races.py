@@ -25,14 +25,14 @@ from racebot.text.format import counted
 def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: Selection) -> None:
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
     settler = Settler(ledger, settings.plans())
-    if not unknown_sources(settler.plans, ledger.leaderboards()):
+    if not unknown_sources(settler.plans, ledger.leaderboards.all()):
         apply_plans(settler)
     for slug in slugs:
         # A later category may bring the leaderboard that another one carries over from.
         check = apply_checked_plans if slug == slugs[-1] else None
         _show_merge(asyncio.run(_backfill(settings, slug, settler, selection, check)))
     carry_out_jobs(ledger)
-    for board in ledger.leaderboards():
+    for board in ledger.leaderboards.all():
         show_best(ledger, board, settings)
         tables.print_movers(console, biggest_movers(ledger, board), MOVERS_WINDOW.days)
 
@@ -66,7 +66,7 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
     with ledger.transaction():
         apply_plans(settler)
         report = settler.merge(results, "import")
-        require_sources(settler.plans, ledger.leaderboards())
+        require_sources(settler.plans, ledger.leaderboards.all())
     carry_out_jobs(ledger)
     _show_merge(report)
     boards = [settler.current(board) for board in report.leaderboards]

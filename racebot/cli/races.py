@@ -58,7 +58,7 @@ def backfill(
         raise SettingsError("RACEBOT_CATEGORY is not set: run `racebot setup`, or pass --category")
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, slugs, Selection(goal or (), utc(since), utc(until)))
-        offer_fits(settings, ledger, ledger.leaderboards())
+        offer_fits(settings, ledger, ledger.leaderboards.all())
 
 
 @app.command("import")

@@ -316,7 +316,7 @@ def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> Non
         say("Fetching takes about a second for each hundred races. The bot stays silent.")
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())
-        boards = [board for board in ledger.leaderboards() if ledger.rated_count(board) >= ENOUGH_RACES]
+        boards = [board for board in ledger.leaderboards.all() if ledger.ratings.count(board) >= ENOUGH_RACES]
         if not boards:
             say(
                 "There are too few past races to compare models, so the default stays. Ratings settle as "
@@ -324,7 +324,7 @@ def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> Non
             )
             return
         if interactive and not settings.leaderboards:
-            settings = _choose_model(settings, ledger, max(boards, key=ledger.rated_count))
+            settings = _choose_model(settings, ledger, max(boards, key=ledger.ratings.count))
         if interactive:
             say()
             say(
@@ -366,7 +366,7 @@ def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Set
     write_model(Path(), settings.config, chosen, {})
     settings = load()
     apply_plans(Settler(ledger, settings.plans()))
-    for each_board in ledger.leaderboards():
+    for each_board in ledger.leaderboards.all():
         show_best(ledger, each_board, settings)
     return settings
 
@@ -378,7 +378,7 @@ def _compared(ledger: Ledger, board: Leaderboard) -> Report:
 
     models = dict.fromkeys([board.model, *COMPARED])
     entries = [Entry(model, model, board.parameters if model == board.model else {}) for model in models]
-    history = History.of((race.result for race in ledger.races_of(board)), TeamPolicy(board.teams))
+    history = History.of((race.result for race in ledger.races.of(board)), TeamPolicy(board.teams))
     with progress_bars(transient=True) as advance, cores():
         return evaluate(
             history, entries, progress=lambda model, done: advance(f"trying {model}", done, len(history))

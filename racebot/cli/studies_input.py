@@ -122,15 +122,15 @@ def history_of(
         teams = settings.team_races
     else:
         with Ledger.open(settings.database, create=False) as ledger:
-            boards = [b for b in ledger.leaderboards() if leaderboard in {None, b.name}]
+            boards = [b for b in ledger.leaderboards.all() if leaderboard in {None, b.name}]
             if len(boards) != 1:
-                names = ", ".join(board.name for board in ledger.leaderboards())
+                names = ", ".join(board.name for board in ledger.leaderboards.all())
                 raise NoSuchEntryError(
                     f"choose one with --leaderboard; the ledger has: {names}"
                     if names
                     else f"{settings.database} has no races yet: name a file, or run `racebot backfill` first"
                 )
-            results = [stored.result for stored in ledger.races_of(boards[0])]
+            results = [stored.result for stored in ledger.races.of(boards[0])]
             teams = TeamPolicy(boards[0].teams)
     history = History.of((r for r in results if until is None or r.ended_at < until), teams)
     if size is not None:

@@ -121,7 +121,7 @@ def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model
     asyncio.run(show.demo(database, seed=seed, speed=speed, console=where, model=model))
     where.print()
     with Ledger.open_to_read(database) as ledger:
-        for board in ledger.leaderboards():
+        for board in ledger.leaderboards.all():
             report = leaderboard_report(ledger, board, Listing(), limit=SHOWN_PLAYERS)
             tables.print_leaderboard(where, report, report.everybody)
     command = f"{Path(sys.argv[0])} web --database {database}"

@@ -29,7 +29,7 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
         LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
     """
     stem = ledger.path.stem
-    target = copy_to(folder, ledger.db.conn, stem, now)
+    target = copy_to(folder, ledger.connection.db.conn, stem, now)
     try:
         for old in [*backups(folder, stem)[keep:], *_abandoned(folder, stem, now)]:
             old.unlink()

@@ -22,50 +22,53 @@ from racebot.races.result import RaceResult
 from racebot.text.format import exact_time
 
 
-class Races(Connection):
+class Races:
     """Reads and writes recorded races and the names of their goals."""
 
-    def race(self, name: str) -> StoredRace | None:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def get(self, name: str) -> StoredRace | None:
         """Return the recorded race with a name (`category/slug`), or None."""
-        row = self.row("SELECT * FROM races WHERE name = ?", name)
+        row = self._connection.row("SELECT * FROM races WHERE name = ?", name)
         return None if row is None else race_of(row)
 
-    def has_race(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
         """Return whether a race is recorded, without reading its result."""
         return self.position(name) is not None
 
-    def find_race(self, name: str) -> StoredRace:
+    def find(self, name: str) -> StoredRace:
         """Return a recorded race by its name or by its slug alone.
 
         Raises:
             NoSuchEntryError: no race, or more than one, has that name.
         """
-        stored = self.race(name)
+        stored = self.get(name)
         if stored is not None:
             return stored
-        rows = self.rows("SELECT * FROM races WHERE substr(name, instr(name, '/') + 1) = ?", name)
+        rows = self._connection.rows("SELECT * FROM races WHERE substr(name, instr(name, '/') + 1) = ?", name)
         if len(rows) != 1:
             names = ", ".join(as_text(row["name"]) for row in rows)
             if rows:
                 raise NoSuchEntryError(f"{name!r} could be any of: {names}")
-            if self.value("SELECT 1 FROM cases WHERE race = ?", name):
+            if self._connection.value("SELECT 1 FROM cases WHERE race = ?", name):
                 raise NoSuchEntryError(f"{name} is not recorded on the site, so it changes no ratings yet")
             raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
         return race_of(rows[0])
 
     def position(self, name: str) -> Position | None:
         """Return a stored race's position, without reading its result."""
-        moment = self.value("SELECT counted_at FROM races WHERE name = ?", name)
+        moment = self._connection.value("SELECT counted_at FROM races WHERE name = ?", name)
         return None if moment is None else Position(moment_of(moment), name)
 
-    def races_of(self, board: Leaderboard, after: Position = START, limit: int = -1) -> Iterator[StoredRace]:
+    def of(self, board: Leaderboard, after: Position = START, limit: int = -1) -> Iterator[StoredRace]:
         """Yield the races of a leaderboard's goals after a position, in the order in which they count.
 
         At most `limit` races; -1 means no limit.
         """
         marks = ", ".join("?" for _ in board.goals)
         moment = "" if after == START else exact_time(after.counted_at)
-        rows = self.stream(
+        rows = self._connection.stream(
             f"SELECT * FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608 - only marks
             " AND counted_at >= ? AND (counted_at, name) > (?, ?) ORDER BY counted_at, name LIMIT ?",
             board.category,
@@ -79,7 +82,7 @@ class Races(Connection):
 
     def fingerprints(self, board: Leaderboard) -> list[str]:
         """Return the fingerprint of every rated race's result, in the order in which they count."""
-        rows = self.rows(
+        rows = self._connection.rows(
             "SELECT fingerprint FROM rated CROSS JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ? ORDER BY sequence",
             board.key,
@@ -91,7 +94,7 @@ class Races(Connection):
         marks = ", ".join("?" for _ in board.goals)
         first = "" if after == START else exact_time(after.counted_at)
         last = ("9999", "") if until is None else (exact_time(until.counted_at), until.race)
-        count = self.value(
+        count = self._connection.value(
             f"SELECT count(*) FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
             " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)",
             board.category,
@@ -106,7 +109,7 @@ class Races(Connection):
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of a leaderboard's first race, None if it has no race."""
         marks = ", ".join("?" for _ in board.goals)
-        row = self.row(
+        row = self._connection.row(
             f"SELECT counted_at, name FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
             " ORDER BY counted_at, name LIMIT 1",
             board.category,
@@ -116,24 +119,26 @@ class Races(Connection):
 
     def goals(self) -> list[tuple[str, str]]:
         """Return each category and goal with recorded races."""
-        rows = self.rows("SELECT DISTINCT category, goal FROM races ORDER BY category, goal")
+        rows = self._connection.rows("SELECT DISTINCT category, goal FROM races ORDER BY category, goal")
         return [(as_text(row["category"]), as_text(row["goal"])) for row in rows]
 
     def current_goal(self, category: str, name: str) -> str:
         """Return the current name of a goal, given its current or an earlier name."""
-        goal = self.value("SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name)
+        goal = self._connection.value(
+            "SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name
+        )
         return name if goal is None else as_text(goal)
 
     def renamed_goals(self) -> dict[str, dict[str, str]]:
         """Return, by category, the earlier names of its goals with their current names."""
         renamed: dict[str, dict[str, str]] = {}
-        for row in self.rows("SELECT category, earlier, goal FROM renamed_goals"):
+        for row in self._connection.rows("SELECT category, earlier, goal FROM renamed_goals"):
             renamed.setdefault(as_text(row["category"]), {})[as_text(row["earlier"])] = as_text(row["goal"])
         return renamed
 
-    def stored_goal(self, name: str) -> str | None:
+    def goal_of(self, name: str) -> str | None:
         """Return the goal of a stored race; None if the race is not stored."""
-        goal = self.value("SELECT goal FROM races WHERE name = ?", name)
+        goal = self._connection.value("SELECT goal FROM races WHERE name = ?", name)
         return None if goal is None else as_text(goal)
 
     def goal_is_known(self, stored: StoredRace) -> bool:
@@ -143,18 +148,22 @@ class Races(Connection):
 
     def rename_goal(self, category: str, earlier: str, goal: str) -> None:
         """Rename a goal in all of its races, and remember the earlier name."""
-        with self.transaction():
+        with self._connection.transaction():
             for table in ("races", "renamed_goals"):
-                self.write(
+                self._connection.write(
                     f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?",  # noqa: S608
                     goal,
                     category,
                     earlier,
                 )
-            self.write("DELETE FROM renamed_goals WHERE category = ? AND earlier = ?", category, goal)
-            self.write("INSERT OR REPLACE INTO renamed_goals VALUES (?, ?, ?)", category, earlier, goal)
+            self._connection.write(
+                "DELETE FROM renamed_goals WHERE category = ? AND earlier = ?", category, goal
+            )
+            self._connection.write(
+                "INSERT OR REPLACE INTO renamed_goals VALUES (?, ?, ?)", category, earlier, goal
+            )
 
-    def save_race(
+    def save(
         self, result: RaceResult, *, counted_at: datetime, source: str, now: datetime | None = None
     ) -> None:
         """Store a recorded race. If it is already stored, replace its result and keep its position.
@@ -165,9 +174,9 @@ class Races(Connection):
             source: where a new race comes from.
             now: when a stored race was corrected; None if the time is unknown.
         """
-        with self.transaction():
-            self.races_written.add(result.name)
-            self.write(
+        with self._connection.transaction():
+            self._connection.races_written.add(result.name)
+            self._connection.write(
                 "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
                 " goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
@@ -182,9 +191,9 @@ class Races(Connection):
                 result.fingerprint(),
                 None if now is None else exact_time(now),
             )
-            Players(self).save(result, current=source != "import")
+            Players(self._connection).save(result, current=source != "import")
 
-    def remove_race(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Delete a race. In the same transaction, the caller must rate its leaderboards again."""
-        self.races_written.add(name)
-        self.write("DELETE FROM races WHERE name = ?", name)
+        self._connection.races_written.add(name)
+        self._connection.write("DELETE FROM races WHERE name = ?", name)

@@ -49,8 +49,11 @@ def _parts_text(parts: tuple[tuple[str, int], ...]) -> str:
     return json.dumps(parts)
 
 
-class Ratings(Connection):
+class Ratings:
     """Reads and writes the tables `rated`, `changes` and `standings`."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
     # Sequences
 
@@ -81,7 +84,7 @@ class Ratings(Connection):
 
     def _rated_until(self, board: Leaderboard, sequence: int) -> tuple[int, Position] | None:
         """Return the number and position of a leaderboard's last rated race up to a sequence number."""
-        row = self.row(
+        row = self._connection.row(
             "SELECT sequence, race, counted_at FROM rated JOIN races ON races.name = race"
             " WHERE leaderboard = ? AND sequence <= ? ORDER BY sequence DESC LIMIT 1",
             board.key,
@@ -96,39 +99,41 @@ class Ratings(Connection):
         last = self._rated_until(board, _LAST)
         return None if last is None else last[1].counted_at
 
-    def rated_count(self, board: Leaderboard) -> int:
+    def count(self, board: Leaderboard) -> int:
         """Return the number of races that count on a leaderboard."""
-        return as_int(self.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
+        return as_int(self._connection.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
 
     def races_after(self, board: Leaderboard, sequence: int) -> list[str]:
         """Return the names of a leaderboard's rated races after a sequence number, in order."""
-        rows = self.rows(
+        rows = self._connection.rows(
             "SELECT race FROM rated WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
             board.key,
             sequence,
         )
         return [as_text(row["race"]) for row in rows]
 
-    def rated_race(self, board: Leaderboard, race: str) -> RatedRow | None:
+    def get(self, board: Leaderboard, race: str) -> RatedRow | None:
         """Return a race with its changes on a leaderboard, or None if it does not count there."""
-        sequence = self.value(
+        sequence = self._connection.value(
             "SELECT sequence FROM rated WHERE leaderboard = ? AND race = ?", board.key, race
         )
-        return None if sequence is None else self.rated_rows(board, sequence, sequence)[0]
+        return None if sequence is None else self.rows(board, sequence, sequence)[0]
 
-    def holds(self, board: Leaderboard, race: str) -> bool:
+    def has(self, board: Leaderboard, race: str) -> bool:
         """Return whether a race counts on a leaderboard."""
-        return bool(self.value("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race))
+        return bool(
+            self._connection.value("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
+        )
 
     def position_of(self, board: Leaderboard, sequence: int) -> Position | None:
         """Return the position of a leaderboard's rated race with a sequence number, None if there is none."""
         found = self._rated_until(board, sequence)
         return None if found is None or found[0] != sequence else found[1]
 
-    def rated_rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> list[RatedRow]:
+    def rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> list[RatedRow]:
         """Return the races of a leaderboard's sequence with their changes, in order, between two numbers."""
         changes: dict[int, list[sqlite3.Row]] = {}
-        for row in self.rows(
+        for row in self._connection.rows(
             "SELECT * FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
             " ORDER BY sequence, player",
             board.key,
@@ -136,7 +141,7 @@ class Ratings(Connection):
             last,
         ):
             changes.setdefault(row["sequence"], []).append(row)
-        rows = self.rows(
+        rows = self._connection.rows(
             "SELECT * FROM rated WHERE leaderboard = ? AND sequence BETWEEN ? AND ? ORDER BY sequence",
             board.key,
             first,
@@ -154,10 +159,10 @@ class Ratings(Connection):
 
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
-        with self.transaction():
+        with self._connection.transaction():
             self.mark_updated(board)
             deleted = [
-                self.write(
+                self._connection.write(
                     f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?",  # noqa: S608 - ours
                     board.key,
                     sequence,
@@ -165,19 +170,21 @@ class Ratings(Connection):
                 for table in ("changes", "rated", "rated_on")
             ]
             if any(deleted):
-                self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
+                self._connection.write(
+                    "UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key
+                )
 
     def mark_updated(self, board: Leaderboard) -> None:
         """Store that a leaderboard's rated races are written now."""
-        self.ratings_written += 1
-        self.write(
+        self._connection.ratings_written += 1
+        self._connection.write(
             "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now') WHERE id = ?",
             board.key,
         )
 
     def updated_at(self, board: Leaderboard) -> datetime | None:
         """Return when a leaderboard's rated races were last written; None if that is unknown."""
-        moment = self.value("SELECT updated_at FROM leaderboards WHERE id = ?", board.key)
+        moment = self._connection.value("SELECT updated_at FROM leaderboards WHERE id = ?", board.key)
         return None if moment is None else moment_of(moment)
 
     def withdraw_changes(self, board: Leaderboard, races: Iterable[str]) -> None:
@@ -185,32 +192,32 @@ class Ratings(Connection):
 
         A stored race keeps its place with a note. A deleted one leaves a gap in the sequence.
         """
-        with self.transaction():
+        with self._connection.transaction():
             for race in races:
-                self.write(
+                self._connection.write(
                     "DELETE FROM changes WHERE leaderboard = ?1 AND sequence ="
                     " (SELECT sequence FROM rated WHERE leaderboard = ?1 AND race = ?2)",
                     board.key,
                     race,
                 )
-                self.write(
+                self._connection.write(
                     "UPDATE rated SET note = ? WHERE leaderboard = ? AND race = ?",
                     RATED_LATER,
                     board.key,
                     race,
                 )
-                self.write(
+                self._connection.write(
                     "DELETE FROM rated WHERE leaderboard = ? AND race = ?"
                     " AND NOT EXISTS (SELECT 1 FROM races WHERE name = race)",
                     board.key,
                     race,
                 )
             self.mark_updated(board)
-            self.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
+            self._connection.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
 
     def revision_of(self, board: Leaderboard) -> int:
         """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
-        revision = self.value("SELECT revision FROM leaderboards WHERE id = ?", board.key)
+        revision = self._connection.value("SELECT revision FROM leaderboards WHERE id = ?", board.key)
         return -1 if revision is None else as_int(revision)
 
     def platforms(self, board: Leaderboard) -> list[str]:
@@ -218,22 +225,26 @@ class Ratings(Connection):
 
         An empty string stands for races rated before racebot stored the platform.
         """
-        rows = self.rows("SELECT * FROM rated_on WHERE leaderboard = ? ORDER BY sequence", board.key)
+        rows = self._connection.rows(
+            "SELECT * FROM rated_on WHERE leaderboard = ? ORDER BY sequence", board.key
+        )
         unknown = [] if rows and rows[0]["sequence"] == 1 else [""]
         return [*unknown, *(as_text(row["platform"]) for row in rows)]
 
     def append(self, board: Leaderboard, rated: Sequence[RatedRow], platform: str) -> None:
         """Append rated races to a leaderboard's sequence, with the platform that rated them."""
-        with self.transaction():
+        with self._connection.transaction():
             self.mark_updated(board)
             if rated and self.platforms(board)[-1:] != [platform]:
                 first = min(row.sequence for row in rated)
-                self.write("INSERT OR REPLACE INTO rated_on VALUES (?, ?, ?)", board.key, first, platform)
-            self.write_many(
+                self._connection.write(
+                    "INSERT OR REPLACE INTO rated_on VALUES (?, ?, ?)", board.key, first, platform
+                )
+            self._connection.write_many(
                 "INSERT INTO rated (leaderboard, sequence, race, note) VALUES (?, ?, ?, ?)",
                 [(board.key, row.sequence, row.race, row.note) for row in rated],
             )
-            self.write_many(
+            self._connection.write_many(
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (board.key, row.sequence, *change_values(change))
@@ -248,10 +259,12 @@ class Ratings(Connection):
         """Return each player's state after all races of a leaderboard that count before a given time."""
         last = self.last_counted(board)
         if last is None or last < moment:
-            rows = self.rows("SELECT player, state FROM standings WHERE leaderboard = ?", board.key)
+            rows = self._connection.rows(
+                "SELECT player, state FROM standings WHERE leaderboard = ?", board.key
+            )
         else:
             sequence, _ = self.sequence_at(board, Position(moment))
-            rows = self.rows(
+            rows = self._connection.rows(
                 "SELECT player, state_after AS state, max(sequence) FROM changes"
                 " WHERE leaderboard = ? AND sequence < ? GROUP BY player",
                 board.key,

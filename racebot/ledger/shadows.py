@@ -11,6 +11,7 @@ import json
 from dataclasses import replace
 from uuid import uuid4
 
+from racebot.ledger.connection import Connection
 from racebot.ledger.ratings import Ratings
 from racebot.ledger.rows import Leaderboard, as_int, carry_text
 
@@ -27,13 +28,16 @@ _COPIED = {
 """Columns to copy of each table, besides the leaderboard."""
 
 
-class Shadows(Ratings):
+class Shadows:
     """Reads and writes leaderboards that are not live."""
 
-    def add_shadow(self, board: Leaderboard) -> Leaderboard:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, board: Leaderboard) -> Leaderboard:
         """Store an empty shadow of a leaderboard, with the settings of `board`."""
         shadow = replace(board, name=uuid4().hex)
-        self.write(
+        self._connection.write(
             "INSERT INTO leaderboards (category, name, goals, model, parameters, teams, carry, shadow_of)"
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             shadow.category,
@@ -45,14 +49,14 @@ class Shadows(Ratings):
             carry_text(shadow.carry),
             board.name,
         )
-        key = self.value("SELECT id FROM leaderboards WHERE name = ?", shadow.name)
+        key = self._connection.value("SELECT id FROM leaderboards WHERE name = ?", shadow.name)
         return replace(shadow, id=as_int(key))
 
     def copy_races(self, board: Leaderboard, shadow: Leaderboard, first: int, until: int) -> None:
         """Copy into a shadow the rated races from one sequence number to below another."""
-        with self.transaction(lasting=False):
+        with self._connection.transaction(lasting=False):
             for table, columns in _COPIED.items():
-                self.write(
+                self._connection.write(
                     f"INSERT INTO {table} SELECT ?, {columns} FROM {table}"  # noqa: S608 - ours
                     " WHERE leaderboard = ? AND sequence >= ? AND sequence < ?",
                     shadow.key,
@@ -63,13 +67,15 @@ class Shadows(Ratings):
 
     def put_in_place(self, board: Leaderboard, shadow: Leaderboard) -> Leaderboard:
         """Put a shadow in a live leaderboard's place, and return it. The old rows stay hidden."""
-        with self.transaction():
-            self.mark_updated(shadow)
-            number = self.value("SELECT coalesce(number, id) FROM leaderboards WHERE id = ?", board.key)
-            self.write(
+        with self._connection.transaction():
+            Ratings(self._connection).mark_updated(shadow)
+            number = self._connection.value(
+                "SELECT coalesce(number, id) FROM leaderboards WHERE id = ?", board.key
+            )
+            self._connection.write(
                 "UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?", uuid4().hex, board.key
             )
-            self.write(
+            self._connection.write(
                 "UPDATE leaderboards SET name = ?, number = ?, shadow_of = NULL WHERE id = ?",
                 board.name,
                 number,
@@ -79,14 +85,14 @@ class Shadows(Ratings):
 
     def remove_hidden(self) -> None:
         """Delete all leaderboards that are not live, in small transactions."""
-        for row in self.rows("SELECT id FROM leaderboards WHERE shadow_of NOT NULL"):
+        for row in self._connection.rows("SELECT id FROM leaderboards WHERE shadow_of NOT NULL"):
             deleted = -1
             while deleted:
-                with self.transaction(lasting=False):
-                    deleted = self.write(
+                with self._connection.transaction(lasting=False):
+                    deleted = self._connection.write(
                         "DELETE FROM rated WHERE leaderboard = ?1 AND sequence IN"
                         " (SELECT sequence FROM rated WHERE leaderboard = ?1 ORDER BY sequence LIMIT ?2)",
                         row["id"],
                         PIECE,
                     )
-            self.write("DELETE FROM leaderboards WHERE id = ?", row["id"])
+            self._connection.write("DELETE FROM leaderboards WHERE id = ?", row["id"])

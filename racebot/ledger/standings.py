@@ -30,32 +30,39 @@ _SELECT = (
 """Reads the standings of a leaderboard with the players' names."""
 
 
-class Standings(Connection):
+class Standings:
     """Reads and writes the table `standings`."""
 
-    def standings(self, board: Leaderboard) -> list[Standing]:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def all(self, board: Leaderboard) -> list[Standing]:
         """Return all standings with names, best first, then by name."""
-        rows = self.rows(f"{_SELECT} ORDER BY rating DESC, players.name COLLATE NOCASE, player", board.key)
+        rows = self._connection.rows(
+            f"{_SELECT} ORDER BY rating DESC, players.name COLLATE NOCASE, player", board.key
+        )
         states = states_of([row["state"] for row in rows])
         return [standing_of(row, state) for row, state in zip(rows, states, strict=True)]
 
-    def standing(self, board: Leaderboard, player: str) -> Standing | None:
+    def get(self, board: Leaderboard, player: str) -> Standing | None:
         """Return a player's standing, or None."""
-        row = self.row(f"{_SELECT} AND player = ?", board.key, player)
+        row = self._connection.row(f"{_SELECT} AND player = ?", board.key, player)
         return None if row is None else standing_of(row)
 
     def latest_race(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard ended, None if there is none."""
-        at = self.value("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key)
+        at = self._connection.value(
+            "SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key
+        )
         return moment_of(at) if at else None
 
-    def standings_before(self, board: Leaderboard, sequence: int) -> list[Standing]:
+    def before(self, board: Leaderboard, sequence: int) -> list[Standing]:
         """Return the standings before a sequence number, of the players who have raced since.
 
         `rating` is not computed, and `last_race_at` comes from the current standing. Players whose first race
         on the leaderboard comes later have zero races.
         """
-        rows = self.rows(
+        rows = self._connection.rows(
             "SELECT player, state_before AS state, points_before AS points, races_before AS races,"
             " min(sequence), standings.finishes - sum(place IS NOT NULL) AS finishes,"
             " standings.wins - sum(place IS 1) AS wins,"
@@ -67,9 +74,9 @@ class Standings(Connection):
         states = states_of([row["state"] for row in rows])
         return [_unrated_standing(row, state) for row, state in zip(rows, states, strict=True)]
 
-    def standings_after_changes(self, board: Leaderboard) -> list[Standing]:
+    def after_changes(self, board: Leaderboard) -> list[Standing]:
         """Compute all standings from the changes alone. `rating` is not computed."""
-        rows = self.rows(
+        rows = self._connection.rows(
             "SELECT player, state_after AS state, points_after AS points, races_before + 1 AS races,"
             " finishes, wins, last_race_at FROM ("
             "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins,"
@@ -83,7 +90,7 @@ class Standings(Connection):
 
     def last_race_before(self, board: Leaderboard, player: str, sequence: int) -> datetime:
         """Return when a player's last race before a sequence number ended; long ago if there is none."""
-        ended_at = self.value(
+        ended_at = self._connection.value(
             "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
             " WHERE leaderboard = ? AND player = ? AND sequence < ?",
@@ -93,15 +100,15 @@ class Standings(Connection):
         )
         return START.counted_at if ended_at is None else moment_of(ended_at)
 
-    def replace_standings(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
+    def replace(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
         """Replace players' standings. A player without races loses the standing."""
-        self.ratings_written += 1
-        with self.transaction():
-            self.write_many(
+        self._connection.ratings_written += 1
+        with self._connection.transaction():
+            self._connection.write_many(
                 "DELETE FROM standings WHERE leaderboard = ? AND player = ?",
                 [(board.key, s.player) for s in standings if not s.races],
             )
-            self.write_many(
+            self._connection.write_many(
                 "INSERT INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (leaderboard, player) DO UPDATE SET state = excluded.state,"
                 " rating = excluded.rating, points = excluded.points, races = excluded.races,"
@@ -123,10 +130,10 @@ class Standings(Connection):
                 ],
             )
 
-    def remove_standings(self, board: Leaderboard) -> None:
+    def remove(self, board: Leaderboard) -> None:
         """Delete all standings of a leaderboard."""
-        self.ratings_written += 1
-        self.write("DELETE FROM standings WHERE leaderboard = ?", board.key)
+        self._connection.ratings_written += 1
+        self._connection.write("DELETE FROM standings WHERE leaderboard = ?", board.key)
 
 
 @readable("standing", REBUILD)

@@ -14,6 +14,7 @@ from sqlite_utils.db import Database
 
 from racebot.ledger.backfills import Backfills
 from racebot.ledger.cases import Cases
+from racebot.ledger.connection import Connection
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.jobs import Jobs
 from racebot.ledger.leaderboards import Leaderboards
@@ -22,6 +23,7 @@ from racebot.ledger.outbox import Outbox
 from racebot.ledger.players import Players
 from racebot.ledger.profiles import Profiles
 from racebot.ledger.races import Races
+from racebot.ledger.ratings import Ratings
 from racebot.ledger.shadows import Shadows
 from racebot.ledger.standings import Standings
 from racebot.races.result import HIDDEN_NAME, NO_NAME
@@ -49,18 +51,32 @@ class Cleared:
         return bool(self.messages or self.backfills)
 
 
-class Ledger(Leaderboards, Races, Standings, Shadows):
-    """Reads and writes the database. Use `Ledger.open`; close it, or use it as a context manager."""
+class Ledger:
+    """Reads and writes the database, through one attribute for each table or group of tables.
+
+    Use `Ledger.open`; close it, or use it as a context manager.
+    """
 
     def __init__(self, db: Database, path: Path) -> None:
-        super().__init__(db, path)
-        self.cases = Cases(self)
-        self.outbox = Outbox(self)
-        self.backfills = Backfills(self)
-        self.players = Players(self)
-        self.profiles = Profiles(self)
-        self.orders = Orders(self, self.players)
-        self.jobs = Jobs(self)
+        self.connection = connection = Connection(db, path)
+        self.path = path
+        self.leaderboards = Leaderboards(connection)
+        self.races = Races(connection)
+        self.ratings = Ratings(connection)
+        self.standings = Standings(connection)
+        self.shadows = Shadows(connection)
+        self.players = Players(connection)
+        self.profiles = Profiles(connection)
+        self.orders = Orders(connection, self.players)
+        self.messages = Outbox(connection)
+        self.cases = Cases(connection)
+        self.jobs = Jobs(connection)
+        self.backfills = Backfills(connection)
+        self.transaction = connection.transaction
+        self.snapshot = connection.snapshot
+        self.check = connection.check
+        self.close = connection.close
+        self.data_version = connection.data_version
 
     @classmethod
     def open(cls, path: Path, *, create: bool = True, holds_lock: bool = False) -> Ledger:
@@ -98,9 +114,9 @@ class Ledger(Leaderboards, Races, Standings, Shadows):
         ledger = cls.open_to_read(path)
         # SQLite looks a name up among temporary views before the tables of the file, which are not changed.
         # Source: https://www.sqlite.org/lang_naming.html
-        ledger.write("PRAGMA temp_store = MEMORY")
+        ledger.connection.write("PRAGMA temp_store = MEMORY")
         for name, columns in _VIEWS.items():
-            ledger.write(f"CREATE TEMP VIEW {name} AS SELECT {columns}")
+            ledger.connection.write(f"CREATE TEMP VIEW {name} AS SELECT {columns}")
         return ledger
 
     def clear_old(self, *, keep: timedelta, now: datetime) -> Cleared:
@@ -114,7 +130,7 @@ class Ledger(Leaderboards, Races, Standings, Shadows):
         """
         before = now - keep
         with self.transaction():
-            messages = self.outbox.clear(before)
+            messages = self.messages.clear(before)
             abandoned = self.backfills.abandoned(before)
             for category in abandoned:
                 self.backfills.clear(category)
@@ -122,7 +138,7 @@ class Ledger(Leaderboards, Races, Standings, Shadows):
 
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""
-        return self.ratings_written, self.orders.last(), self.data_version()
+        return self.connection.ratings_written, self.orders.last(), self.data_version()
 
     def __enter__(self) -> Self:
         return self

@@ -241,7 +241,7 @@ def open_leaderboard(
         provisional_races: ratings after fewer races are provisional.
         at: show the leaderboard as it was at this time; as it is now if None.
     """
-    sequence = None if at is None else ledger.sequence_until(board, at)
+    sequence = None if at is None else ledger.ratings.sequence_until(board, at)
     if sequence is None:
         everybody = standings_now(ledger, board)
     else:
@@ -263,7 +263,7 @@ def open_leaderboard(
         goals=board.goals,
         model=board.model,
         parameters=board.parameters,
-        races=ledger.rated_count(board) if sequence is None else sequence,
+        races=ledger.ratings.count(board) if sequence is None else sequence,
         minimum_finishes=listing.minimum_finishes,
         inactive_days=listing.inactive_days,
         provisional_races=provisional_races,
@@ -297,7 +297,7 @@ def top_players(
     ledger: Ledger, board: Leaderboard, listing: Listing, limit: int
 ) -> list[tuple[int, Standing]]:
     """Return the best listed players with their places; equal ratings share one."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT standings.*, players.name AS name, 0 AS hidden"
         " FROM standings INDEXED BY standings_by_rating"
         " CROSS JOIN shown_players AS players ON players.id = player"
@@ -306,7 +306,7 @@ def top_players(
         " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
         board.key,
         listing.minimum_finishes,
-        listing.earliest(ledger.latest_race(board)),
+        listing.earliest(ledger.standings.latest_race(board)),
         limit,
     )
     best = list(map(standing_of, rows))
@@ -330,10 +330,10 @@ def new_places(
         return {}
     # Read enough players that `within` remain without the changed ones.
     best = [standing for _, standing in top_players(ledger, board, listing, within + len(changes))]
-    latest = ledger.latest_race(board)
+    latest = ledger.standings.latest_race(board)
     before = {standing.player: standing.rating for standing in best}
     for change in changes:
-        standing = ledger.standing(board, change.player)
+        standing = ledger.standings.get(board, change.player)
         if standing is not None and listing.includes(standing, latest):
             before[change.player] = standing.rating
     model = registry.create(board.model, board.parameters)
@@ -351,7 +351,9 @@ def new_places(
 def placing_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing) -> Placing:
     """Return a player's place on a leaderboard."""
     above, listed = _counts(ledger, board, listing, standing.rating)
-    return Placing(above + 1 if listing.includes(standing, ledger.latest_race(board)) else None, listed)
+    return Placing(
+        above + 1 if listing.includes(standing, ledger.standings.latest_race(board)) else None, listed
+    )
 
 
 def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
@@ -363,30 +365,30 @@ def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardT
     """Return the size of a leaderboard, much faster than the whole report."""
     return BoardTotals(
         listed_count(ledger, board, listing),
-        ledger.rated_count(board),
-        ledger.latest_race(board),
-        ledger.updated_at(board),
+        ledger.ratings.count(board),
+        ledger.standings.latest_race(board),
+        ledger.ratings.updated_at(board),
     )
 
 
 def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[int]:
     """Return the points of all listed players, in no order."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT points FROM standings WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
         " AND player NOT IN (SELECT player FROM hidden_players)",
         board.key,
         listing.minimum_finishes,
-        listing.earliest(ledger.latest_race(board)),
+        listing.earliest(ledger.standings.latest_race(board)),
     )
     return [as_int(row["points"]) for row in rows]
 
 
 def biggest_movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[Mover]:
     """Return the players whose points changed most in the last weeks, the biggest change first."""
-    latest = ledger.latest_race(board)
+    latest = ledger.standings.latest_race(board)
     if latest is None:
         return []
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT changes.* FROM rated CROSS JOIN races ON races.name = rated.race"
         " CROSS JOIN changes USING (leaderboard, sequence)"
         " WHERE rated.leaderboard = ? AND races.ended_at >= ?"
@@ -410,7 +412,7 @@ def biggest_movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[M
 def standings_now(ledger: Ledger, board: Leaderboard) -> list[StandingRow]:
     """Return everybody's current standing, in no order."""
     return _standing_rows(
-        ledger.rows(
+        ledger.connection.rows(
             "SELECT player, state, points, races, finishes, wins, last_race_at, rating"
             " FROM standings WHERE leaderboard = ?",
             board.key,
@@ -421,7 +423,7 @@ def standings_now(ledger: Ledger, board: Leaderboard) -> list[StandingRow]:
 def _standings_after(ledger: Ledger, board: Leaderboard, sequence: int) -> list[StandingRow]:
     """Return the standings after a race of the sequence, of all players who had raced."""
     now = {row.player: row for row in standings_now(ledger, board)}
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("
         "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
         "  FROM changes INDEXED BY changes_by_player"
@@ -448,8 +450,8 @@ def _undone(
         rows: the standings after these races.
         last: sequence number of the last of these races; None for the leaderboard's last race.
     """
-    first = ledger.sequence_until(board, since) + 1
-    found = ledger.rows(
+    first = ledger.ratings.sequence_until(board, since) + 1
+    found = ledger.connection.rows(
         "SELECT player, state_before, points_before, races_before, finishes, wins, ("
         "  SELECT max(c.sequence) FROM changes AS c INDEXED BY changes_by_player"
         "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence < ?2"
@@ -494,7 +496,7 @@ def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[
     Args:
         lasts: the last number in the sequence of each player's races, by player.
     """
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT sequence, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
         " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
         " CROSS JOIN races ON races.name = race",
@@ -504,7 +506,7 @@ def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[
     ends = {row[0]: row[1] for row in rows}
     # A race counts from its end, or later if recorded late. Only then may an earlier one end later.
     late = {row[0] for row in rows if row[2]}
-    again = ledger.rows(
+    again = ledger.connection.rows(
         "SELECT wanted.key, max(ended_at) FROM json_each(?2) AS wanted"
         " CROSS JOIN changes INDEXED BY changes_by_player"
         "  ON changes.leaderboard = ?1 AND player = wanted.key AND sequence <= wanted.value"
@@ -567,7 +569,7 @@ def _counts(
     ledger: Ledger, board: Leaderboard, listing: Listing, rating: float = float("inf")
 ) -> tuple[int, int]:
     """Return the number of listed players rated above `rating`, and the number of all listed players."""
-    row = ledger.rows(
+    row = ledger.connection.rows(
         "SELECT coalesce(sum(rating > ?), 0) AS above, count(*) AS listed"
         " FROM standings INDEXED BY standings_by_rating"
         " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
@@ -575,6 +577,6 @@ def _counts(
         rating,
         board.key,
         listing.minimum_finishes,
-        listing.earliest(ledger.latest_race(board)),
+        listing.earliest(ledger.standings.latest_race(board)),
     )[0]
     return as_int(row["above"]), as_int(row["listed"])

@@ -98,7 +98,7 @@ def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Com
 
 def meetings(ledger: Ledger, board: Leaderboard, player: str, other: str) -> list[Meeting]:
     """Return every race of two players against each other, newest first."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT race, ended_at, mine.place AS place, theirs.place AS other_place, result,"
         " mine.points_after - mine.points_before AS change,"
         " theirs.points_after - theirs.points_before AS other_change"
@@ -132,7 +132,7 @@ def meetings(ledger: Ledger, board: Leaderboard, player: str, other: str) -> lis
 
 def opponents_of(ledger: Ledger, leaderboard: int, player: str) -> list[OpponentRecord]:
     """Return a player's opponents, most races together first, then the most recently met."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT other.player, count(*) AS met,"
         " sum(coalesce(mine.place, 1e9) < coalesce(other.place, 1e9)),"
         " sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9))"
@@ -157,7 +157,7 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
     if not records:
         return []
     model = registry.create(board.model, board.parameters)
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT player, name, points, state FROM json_each(?2) AS wanted"
         " CROSS JOIN standings ON leaderboard = ?1 AND player = wanted.value"
         " CROSS JOIN shown_players ON shown_players.id = player",
@@ -179,7 +179,7 @@ def _places_gained(
     ledger: Ledger, board: Leaderboard, player: str, among: Collection[str]
 ) -> dict[str, float]:
     """Return places won against each of some opponents beyond what was expected, in the last races."""
-    found = ledger.rows(
+    found = ledger.connection.rows(
         "SELECT other.player, mine.place, other.place, mine.state_before, other.state_before FROM ("
         "  SELECT leaderboard, sequence, place, state_before FROM changes INDEXED BY changes_by_player"
         "  WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3"

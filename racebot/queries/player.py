@@ -86,7 +86,7 @@ class PlayerReport:
 
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
     """Return all players with a rating, by id."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT id, name FROM shown_players WHERE id IN ("
         "  SELECT player FROM standings JOIN leaderboards ON leaderboards.id = leaderboard"
         "  WHERE shadow_of IS NULL) ORDER BY id"
@@ -102,7 +102,7 @@ def player_standing(
     Args:
         provisional_races: a rating after fewer races is provisional.
     """
-    standing = ledger.standing(board, player)
+    standing = ledger.standings.get(board, player)
     if standing is None:
         return None
     placing = placing_of(ledger, board, standing, listing)
@@ -145,7 +145,7 @@ def player_report(
     """
     player = ledger.players.find(name)
     found = []
-    for board in ledger.leaderboards():
+    for board in ledger.leaderboards.all():
         standing = player_standing(
             ledger, board, listing(board), player.id, provisional_races=provisional_races
         )
@@ -157,7 +157,7 @@ def player_report(
 
 def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
     """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
-    rows = ledger.stream(
+    rows = ledger.connection.stream(
         "SELECT rated.race, sequence, ended_at, place, goal,"
         " points_before, points_after, races_before, result"
         " FROM changes AS mine INDEXED BY changes_by_player"
@@ -196,7 +196,7 @@ def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1)
 
 def last_race(ledger: Ledger, board: Leaderboard, player: str) -> tuple[StoredRace, Change] | None:
     """Return the last race that changed a player's rating, with the change; None if there is none."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT changes.*, races.* FROM changes INDEXED BY changes_by_player"
         " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
         " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT 1",
@@ -210,7 +210,7 @@ def last_results(
     ledger: Ledger, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
 ) -> dict[str, list[Result]]:
     """Return the last results of each player, oldest first, up to the race with the number `last`."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
         "  SELECT place, points_after - points_before AS change FROM changes INDEXED BY changes_by_player"
         "  WHERE leaderboard = ?1 AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"

@@ -125,10 +125,10 @@ def race_report(
     Raises:
         NoSuchEntryError: the ledger has no recorded race of that name.
     """
-    stored = ledger.find_race(name)
+    stored = ledger.races.find(name)
     if mask:
         stored = replace(stored, result=ledger.orders.masked(stored.result))
-    boards = ledger.leaderboards() if boards is None else boards
+    boards = ledger.leaderboards.all() if boards is None else boards
     on_boards = [_on_board(ledger, board, stored) for board in boards]
     found = [each for each in on_boards if each is not None]
     return RaceReport(
@@ -171,7 +171,7 @@ def _seconds(entrant: Entrant) -> float | None:
 
 
 def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnBoard | None:
-    row = ledger.rated_race(board, stored.result.name)
+    row = ledger.ratings.get(board, stored.result.name)
     if row is None:
         return None
     entrants, unrated = [], []

@@ -100,7 +100,7 @@ def winners_of(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> di
 
 def updated_at(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
     """Return when rated races were counted or last corrected, by their numbers in the sequence."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT sequence, coalesce(corrected_at, counted_at) FROM json_each(?2) AS wanted"
         " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
         " CROSS JOIN races ON races.name = rated.race",
@@ -115,7 +115,7 @@ def rating_changes(
 ) -> Iterator[RatingChange]:
     """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
     after_and_limit = "WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
-    rows = ledger.stream(
+    rows = ledger.connection.stream(
         "SELECT sequence, player, players.name, place,"  # noqa: S608 - constants
         " points_before, points_after, races_before, parts"
         f" FROM (SELECT leaderboard, sequence FROM rated {after_and_limit})"
@@ -126,7 +126,7 @@ def rating_changes(
         after,
         limit,
     )
-    races = ledger.stream(
+    races = ledger.connection.stream(
         "SELECT sequence, race, ended_at, result FROM rated"  # noqa: S608 - constants
         f" JOIN races ON races.name = race {after_and_limit}",
         leaderboard,
@@ -160,7 +160,7 @@ def rating_changes(
 
 def last_entries(ledger: Ledger, leaderboard: int, races: int) -> list[EntryRow]:
     """Return the entrants of the last `races` races of the sequence, in order."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
         " WHERE leaderboard = ?1 AND sequence > ("
         "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
@@ -178,7 +178,7 @@ def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, str]) -> 
     Args:
         names: current names of the players.
     """
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT rated.race, sequence, result, coalesce(corrected_at, counted_at) || coalesce(note, ''),"
         " (SELECT group_concat(player, char(31)) FROM changes AS c"
         "  WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence),"
@@ -224,7 +224,7 @@ def finish_time(entrant: Mapping[str, Any], place: int | None) -> float | None:
 
 
 def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[RaceRow]:
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT rated.race, sequence, ended_at, goal, note, result, ("  # noqa: S608 - constants
         "  SELECT json_array(count(*), count(place), json_group_array(player) FILTER (WHERE place = 1))"
         "  FROM changes AS c WHERE c.leaderboard = rated.leaderboard AND c.sequence = rated.sequence)"
@@ -264,7 +264,7 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
 
 def _placed(ledger: Ledger, leaderboard: int, race: str) -> dict[Entrant, int | None]:
     """Return all entrants of a race with their places; none if its finishers cannot be compared."""
-    row = ledger.row(
+    row = ledger.connection.row(
         "SELECT races.*, teams FROM races JOIN leaderboards ON leaderboards.id = ? WHERE races.name = ?",
         leaderboard,
         race,

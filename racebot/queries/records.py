@@ -91,7 +91,7 @@ def upsets(
         settled: only wins of players with this many earlier races.
     """
     index = " INDEXED BY changes_by_player" if player is not None else ""
-    wins = ledger.rows(
+    wins = ledger.connection.rows(
         "SELECT players.id, players.name, won.sequence, rated.race, ended_at, result, lead FROM ("  # noqa: S608
         "  SELECT mine.sequence, mine.player,"
         "   mine.points_before - (sum(other.points_before) - mine.points_before) / (count(*) - 1.0)"
@@ -109,7 +109,7 @@ def upsets(
         settled,
         max(LIKELY_UPSETS, 2 * limit),
     )
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT sequence, player, state_before FROM json_each(?2) AS wanted"
         " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value ORDER BY sequence, player",
         board.key,
@@ -136,7 +136,7 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
     best: dict[str, tuple[int, int]] = {}
     while True:
         # Grouping all changes by player would sort them all.
-        rows = ledger.rows(
+        rows = ledger.connection.rows(
             "SELECT player, points_after, sequence FROM changes"
             " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence LIMIT ?",
             board.key,
@@ -162,7 +162,7 @@ def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
     hidden = ledger.orders.hidden()
     runs: dict[str, tuple[int, int, int]] = {}
     longest: dict[str, tuple[int, int, int]] = {}
-    for player, sequence, before in ledger.rows(
+    for player, sequence, before in ledger.connection.rows(
         "SELECT player, sequence, races_before FROM changes"
         " WHERE leaderboard = ? AND place = 1 ORDER BY sequence",
         board.key,
@@ -175,7 +175,7 @@ def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
     found = sorted(found, key=lambda each: (-each[1], each[2]))[:SHOWN]
     races = _races(ledger, board, [sequence for _, _, sequence, _ in found])
     names = ledger.players.names(player for player, *_ in found)
-    standings = {player: ledger.standing(board, player) for player in names}
+    standings = {player: ledger.standings.get(board, player) for player in names}
     return [
         Streak(
             NamedPlayer(player, names[player]),
@@ -189,7 +189,7 @@ def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
 
 def _races(ledger: Ledger, board: Leaderboard, sequences: Iterable[int]) -> dict[int, tuple[str, datetime]]:
     """Return name and end of races, by their numbers in the sequence."""
-    rows = ledger.rows(
+    rows = ledger.connection.rows(
         "SELECT sequence, race, ended_at FROM json_each(?2) AS wanted"
         " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
         " CROSS JOIN races ON races.name = race",

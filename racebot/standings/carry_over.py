@@ -24,7 +24,7 @@ from racebot.text.parse import did_you_mean
 
 def carried_states(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
     """Return the stored states that players carried over into a leaderboard."""
-    return {} if board.carry is None else ledger.carried(board)
+    return {} if board.carry is None else ledger.leaderboards.carried(board)
 
 
 def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
@@ -35,7 +35,7 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
     """
     if board.carry is None or moment is None:
         return {}
-    source = ledger.leaderboard(board.category, board.carry.source)
+    source = ledger.leaderboards.get(board.category, board.carry.source)
     if source is None:
         return {}
     job = ledger.jobs.of(source)
@@ -47,7 +47,7 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
             f"leaderboard {board.name!r} cannot carry over from {source.name!r}: they are rated by "
             f"{board.model} and {source.model}; use one model that can carry over for both"
         )
-    before = ledger.states_before(source, moment)
+    before = ledger.ratings.states_before(source, moment)
     if not before:
         return {}
     states = model.carried(np.array(list(before.values())), board.carry.factor, board.carry.most_races)
@@ -56,7 +56,7 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
 
 def states_to_carry_now(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
     """Compute the states that players carry over into a leaderboard with its current races."""
-    first = None if board.carry is None else ledger.first_position(board)
+    first = None if board.carry is None else ledger.races.first_position(board)
     return {} if first is None else states_to_carry(ledger, board, first.counted_at)
 
 

@@ -35,7 +35,7 @@ def follow_renames(settler: Settler, listed: Iterable[RaceResult], goals: Collec
     """
     shown: dict[tuple[str, str], set[str]] = {}
     for result in listed:
-        stored = None if result.custom_goal else settler.ledger.stored_goal(result.name)
+        stored = None if result.custom_goal else settler.ledger.races.goal_of(result.name)
         if stored is not None:
             shown.setdefault((result.category, stored), set()).add(result.goal)
     for (category, earlier), names in shown.items():
@@ -50,23 +50,23 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
     log.warning("goal %s is now called %s; its leaderboard keeps its races", earlier, goal)
     ledger = settler.ledger
     with ledger.transaction():
-        boards = [board for board in ledger.leaderboards() if board.category == category]
+        boards = [board for board in ledger.leaderboards.all() if board.category == category]
         since = _joined_since(ledger, boards, {earlier, goal})
         own, renamed = (settler.plans.default_name(category, each) for each in (earlier, goal))
-        ledger.rename_goal(category, earlier, goal)
+        ledger.races.rename_goal(category, earlier, goal)
         for board in boards:
             if earlier in board.goals:
                 name = renamed if board.name == own else board.name
-                other = ledger.leaderboard(category, name)
+                other = ledger.leaderboards.get(category, name)
                 if other is not None and other.key != board.key:
-                    ledger.remove_leaderboard(other)
+                    ledger.leaderboards.remove(other)
                 goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
-                ledger.rename_leaderboard(board, name, list(goals))
+                ledger.leaderboards.rename(board, name, list(goals))
         named = {plan.name for plan in settler.plans.named}
-        for board in ledger.leaderboards():
+        for board in ledger.leaderboards.all():
             carry = board.carry if board.category == category else None
             if carry and carry.source == earlier and earlier not in named:
-                ledger.save_leaderboard(replace(board, carry=replace(carry, source=goal)))
+                ledger.leaderboards.save(replace(board, carry=replace(carry, source=goal)))
         for job in ledger.jobs.all():
             carry = job.board.carry if job.board.category == category else None
             if carry and carry.source == earlier and earlier not in named:
@@ -88,7 +88,7 @@ def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]
     joined = {}
     for board in boards:
         missing = names.difference(board.goals)
-        if len(missing) == 1 and (first := ledger.first_position(replace(board, goals=tuple(missing)))):
+        if len(missing) == 1 and (first := ledger.races.first_position(replace(board, goals=tuple(missing)))):
             joined[board.key] = first
     return joined
 
@@ -105,7 +105,7 @@ def apply_plans(settler: Settler) -> list[Leaderboard]:
     """
     with settler.ledger.transaction():
         changed = _changed_boards(settler)
-        for proposal in proposals(settler.plans, settler.ledger.leaderboards()):
+        for proposal in proposals(settler.plans, settler.ledger.leaderboards.all()):
             log.info(
                 "leaderboard %s: racebot has newer defaults; `racebot refit` shows their effect",
                 proposal.stored.name,
@@ -128,20 +128,20 @@ def apply_checked_plans(settler: Settler, goals: Collection[str] = ()) -> None:
     """
     with settler.ledger.transaction():
         apply_plans(settler)
-        require_sources(settler.plans, settler.ledger.leaderboards(), goals)
+        require_sources(settler.plans, settler.ledger.leaderboards.all(), goals)
 
 
 def _changed_boards(settler: Settler) -> list[Leaderboard]:
     """Store changed settings, drop leaderboards without settings, and return those to rate again now."""
     ledger = settler.ledger
     changed = []
-    for board in sources_first(ledger.leaderboards()):
+    for board in sources_first(ledger.leaderboards.all()):
         plan = settler.plans.plan_of(board)
         if plan is None:
             # If no plan covers its goals, they are no longer rated, but past ratings stay.
             if any(settler.plans.plans_for(board.category, goal) for goal in board.goals):
                 log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
-                ledger.remove_leaderboard(board)
+                ledger.leaderboards.remove(board)
             continue
         now = settler.settings_of(board)
         planned = replace(plan.kept(board.category, board.goals[0], now), id=board.id)
@@ -157,17 +157,17 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     ledger = settler.ledger
     missing: dict[tuple[str, str], LeaderboardPlan] = {}
     planned: list[Leaderboard] = []
-    for category, goal in ledger.goals():
+    for category, goal in ledger.races.goals():
         for plan in settler.plans.plans_for(category, goal):
             key = (category, plan.name)
-            if key not in missing and ledger.leaderboard(*key) is None:
+            if key not in missing and ledger.leaderboards.get(*key) is None:
                 missing[key] = plan
                 planned.append(plan.leaderboard(category, goal))
     made = []
     for board in sources_first(planned):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
         plan = missing[board.category, board.name]
-        made.append(ledger.save_leaderboard(settler.new_leaderboard(plan, board.category, board.goals[0])))
+        made.append(ledger.leaderboards.save(settler.new_leaderboard(plan, board.category, board.goals[0])))
     return made
 
 
@@ -175,8 +175,8 @@ def _outdated_seasons(settler: Settler, rebuilt: Mapping[int, Position]) -> list
     """Return leaderboards with outdated carried-over states, apart from those being rebuilt."""
     ledger = settler.ledger
     outdated = []
-    for board in ledger.leaderboards():
-        source = board.carry and ledger.leaderboard(board.category, board.carry.source)
+    for board in ledger.leaderboards.all():
+        source = board.carry and ledger.leaderboards.get(board.category, board.carry.source)
         if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
             continue
         if states_to_carry_now(ledger, board) != carried_states(ledger, board):

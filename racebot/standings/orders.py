@@ -188,7 +188,7 @@ def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetim
                 hide(settler, kept, reason, now, by_player=by_player)
         orders.amend_stored(old.id)
         # A job may have rated races of the account that its live leaderboard does not hold yet.
-        boards = [b for b in ledger.leaderboards() if b.key in keys or ledger.jobs.of(b)]
+        boards = [b for b in ledger.leaderboards.all() if b.key in keys or ledger.jobs.of(b)]
         rated = _rate_again(settler, boards, START, "accounts were merged")
         orders.remove_merged_players()
         return rated
@@ -231,7 +231,7 @@ def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetim
     for result in results:
         if all(entrant.user_id is not None for entrant in result.entrants):
             continue
-        stored = ledger.race(result.name)
+        stored = ledger.races.get(result.name)
         if stored is not None:
             deleted += ledger.orders.amended(result).deleted_accounts(stored.result)
     forgotten = []

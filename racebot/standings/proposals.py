@@ -90,7 +90,7 @@ def effect_of(ledger: Ledger, proposal: Proposal, count: int = 10) -> ProposalEf
     Args:
         count: how many players each part shows.
     """
-    before = ledger.standings(proposal.stored)
+    before = ledger.standings.all(proposal.stored)
     after = {standing.player: standing for standing in replay(ledger, proposal.proposed)}
     places_before, places_after = _places(before), _places(after.values())
     moves = [

@@ -203,12 +203,12 @@ class StoredRaces:
         Raises:
             DamagedRaceError: a stored result does not match its fingerprint.
         """
-        races = list(self._ledger.races_of(self._board, self._last, BATCH))
+        races = list(self._ledger.races.of(self._board, self._last, BATCH))
         for stored in races:
             stored.require_intact()
         if self._sequence > 1:
             players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
-            found = (self._ledger.standing(self._board, player) for player in players - self._known)
+            found = (self._ledger.standings.get(self._board, player) for player in players - self._known)
             self._rater.load(standing for standing in found if standing is not None)
             self._known |= players
         if races:
@@ -232,11 +232,11 @@ def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], mo
     Raises:
         ModelError: the leaderboard cannot carry over from its source.
     """
-    first = None if board.id is None else ledger.first_position(board)
+    first = None if board.id is None else ledger.races.first_position(board)
     carried = states_to_carry(ledger, board, moment) if first is None else carried_states(ledger, board)
     rater = Rater(board, carried, excluded=ledger.orders.excluded())
     if board.id is not None:
-        found = (ledger.standing(board, player) for player in players)
+        found = (ledger.standings.get(board, player) for player in players)
         rater.load(standing for standing in found if standing is not None)
     return rater
 
@@ -255,7 +255,7 @@ def replay(ledger: Ledger, board: Leaderboard) -> list[Standing]:
         ModelError: the leaderboard cannot carry over from its source.
     """
     rater = Rater(board, states_to_carry_now(ledger, board), excluded=ledger.orders.excluded())
-    for stored in ledger.races_of(board):
+    for stored in ledger.races.of(board):
         stored.require_intact()
         rater.rate(stored.result)
     return rater.standings()

@@ -40,7 +40,7 @@ def carry_out_jobs(
     errors: dict[str, Exception] = {}
     failed: set[int] = set()
     with rebuild_lock(ledger.path):
-        ledger.remove_hidden()
+        ledger.shadows.remove_hidden()
         while (job := _next(ledger, failed)) is not None:
             try:
                 if not _carry_out(ledger, job, progress):
@@ -49,7 +49,7 @@ def carry_out_jobs(
                 ledger.jobs.fail(job, str(error) or repr(error), clock())
                 errors[job.board.name] = error
                 failed.add(job.board.key)
-            ledger.remove_hidden()
+            ledger.shadows.remove_hidden()
         with ledger.transaction():
             ledger.orders.remove_merged_players()
     return errors
@@ -70,29 +70,29 @@ def _carry_out(ledger: Ledger, job: Job, progress: Progress) -> bool:
     board = job.board
     log.info("leaderboard %s: rating it again: %s", board.name, job.reason)
     with ledger.transaction():
-        sequence, after = ledger.sequence_at(board, job.start)
+        sequence, after = ledger.ratings.sequence_at(board, job.start)
         carried = states_to_carry_now(ledger, board)
-        shadow = ledger.add_shadow(board)
-        ledger.replace_carried(shadow, carried)
-        total = ledger.count_between(board, START)
+        shadow = ledger.shadows.add(board)
+        ledger.leaderboards.replace_carried(shadow, carried)
+        total = ledger.races.count_between(board, START)
     for first in range(1, sequence, PIECE):
-        ledger.copy_races(board, shadow, first, min(first + PIECE, sequence))
-    races = StoredRaces(ledger, shadow, sequence, after, ledger.standings_after_changes(shadow))
+        ledger.shadows.copy_races(board, shadow, first, min(first + PIECE, sequence))
+    races = StoredRaces(ledger, shadow, sequence, after, ledger.standings.after_changes(shadow))
     progress(job, sequence - 1, total)
     while rows := races.rate_batch():
         with ledger.transaction(lasting=False):
             if not ledger.jobs.is_current(job):
                 return False
-            ledger.append(shadow, rows, this_platform())
+            ledger.ratings.append(shadow, rows, this_platform())
         progress(job, races.next_sequence - 1, total)
     with ledger.transaction():
         if not ledger.jobs.is_current(job) or states_to_carry_now(ledger, board) != carried:
             return False
         while rows := races.rate_batch():
-            ledger.append(shadow, rows, this_platform())
-        ledger.replace_standings(shadow, races.standings())
+            ledger.ratings.append(shadow, rows, this_platform())
+        ledger.standings.replace(shadow, races.standings())
         ledger.jobs.remove(board)
-        placed = ledger.put_in_place(board, shadow)
+        placed = ledger.shadows.put_in_place(board, shadow)
         update_ratings(ledger, {placed.key: job.start}, job.reason, rated={placed.key})
     log.info("leaderboard %s: %d races rated again", board.name, races.races)
     return True

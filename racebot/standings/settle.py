@@ -130,7 +130,7 @@ class Settler:
             nothing to do.
         """
         with self.ledger.transaction():
-            position, result = self.ledger.position(result.name), self.ledger.orders.amended(result)
+            position, result = self.ledger.races.position(result.name), self.ledger.orders.amended(result)
             if position is not None:
                 result, is_known = self._compared(result)
                 if is_known:
@@ -140,7 +140,7 @@ class Settler:
             if position is None:
                 position = Position(self._next_moment(boards, result), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
-            self.ledger.save_race(result, counted_at=position.counted_at, source="live", now=now)
+            self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=now)
             waiting = update_ratings(
                 self.ledger,
                 dict.fromkeys(touched, position),
@@ -151,10 +151,10 @@ class Settler:
                 RatedRace(board, result, row.changes, row.note)
                 for board in boards
                 if board.key not in waiting
-                and (row := self.ledger.rated_race(board, result.name)) is not None
+                and (row := self.ledger.ratings.get(board, result.name)) is not None
             ]
             for message in messages(rated):
-                self.ledger.outbox.put(message, now)
+                self.ledger.messages.put(message, now)
             self.ledger.cases.remove(result.name)
         if is_changed:
             log.warning("%s: the recorded result changed; rated again from this race on", result.name)
@@ -163,11 +163,11 @@ class Settler:
     def withdraw(self, name: str) -> None:
         """Delete a stored race that the site no longer records, and rate the races after it again."""
         with self.ledger.transaction():
-            position = self.ledger.position(name)
+            position = self.ledger.races.position(name)
             if position is None:
                 return
             boards = self.holding(name)
-            self.ledger.remove_race(name)
+            self.ledger.races.remove(name)
             update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
         log.warning("%s: no longer recorded; rated again without it", name)
 
@@ -184,7 +184,7 @@ class Settler:
                 if not given.recorded or not self.plans.counts(given):
                     skipped += 1
                     continue
-                position, result = self.ledger.position(given.name), self.ledger.orders.amended(given)
+                position, result = self.ledger.races.position(given.name), self.ledger.orders.amended(given)
                 is_known = False
                 if position is not None:
                     result, is_known = self._compared(result)
@@ -200,7 +200,7 @@ class Settler:
                 else:
                     changed += 1
                     touched += self.holding(result.name)
-                self.ledger.save_race(result, counted_at=position.counted_at, source=source)
+                self.ledger.races.save(result, counted_at=position.counted_at, source=source)
                 boards.update({board.key: board for board in touched})
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
@@ -218,15 +218,15 @@ class Settler:
         """
         with self.ledger.transaction():
             update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
-            return self.ledger.rated_count(self.current(board))
+            return self.ledger.ratings.count(self.current(board))
 
     def refresh_plans(self) -> None:
         """Give the plans the current names of goals."""
-        self.plans = self._settings.with_renamed(self.ledger.renamed_goals())
+        self.plans = self._settings.with_renamed(self.ledger.races.renamed_goals())
 
     def current(self, board: Leaderboard) -> Leaderboard:
         """Return a leaderboard as it is stored now: a job may have changed its id."""
-        return self.ledger.leaderboard(board.category, board.name) or board
+        return self.ledger.leaderboards.get(board.category, board.name) or board
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, bool]:
         """Return a stored race's new result in the form to store, and whether it is already stored.
@@ -234,7 +234,7 @@ class Settler:
         A damaged stored result is replaced.
         """
         try:
-            stored = self.ledger.race(given.name)
+            stored = self.ledger.races.get(given.name)
         except DamagedRaceError:
             stored = None
         if stored is None or not stored.intact:
@@ -246,15 +246,15 @@ class Settler:
     def _boards(self, result: RaceResult) -> list[Leaderboard]:
         """Return the leaderboards of a result's goal, storing missing ones."""
         boards = (self._stored_or_new(p, result) for p in self.plans.plans_for(result.category, result.goal))
-        return [self.ledger.save_leaderboard(board) if board.id is None else board for board in boards]
+        return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
 
     def _stored_or_new(self, plan: LeaderboardPlan, result: RaceResult) -> Leaderboard:
-        stored = self.ledger.leaderboard(result.category, plan.name)
+        stored = self.ledger.leaderboards.get(result.category, plan.name)
         return self.new_leaderboard(plan, result.category, result.goal) if stored is None else stored
 
     def new_leaderboard(self, plan: LeaderboardPlan, category: str, goal: str) -> Leaderboard:
         """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
-        source = None if plan.carry is None else self.ledger.leaderboard(category, plan.carry.source)
+        source = None if plan.carry is None else self.ledger.leaderboards.get(category, plan.carry.source)
         return plan.kept(category, goal, None if source is None else self.settings_of(source))
 
     def settings_of(self, board: Leaderboard) -> Leaderboard:
@@ -267,15 +267,15 @@ class Settler:
 
         Includes leaderboards that are no longer in the settings.
         """
-        category, goal = race.partition("/")[0], self.ledger.stored_goal(race)
+        category, goal = race.partition("/")[0], self.ledger.races.goal_of(race)
         return [
             board
-            for board in self.ledger.leaderboards()
-            if self.ledger.holds(board, race)
+            for board in self.ledger.leaderboards.all()
+            if self.ledger.ratings.has(board, race)
             or (board.category == category and goal in board.goals and self.ledger.jobs.of(board))
         ]
 
     def _next_moment(self, boards: Sequence[Leaderboard], result: RaceResult) -> datetime:
         """Return a time after all races of these leaderboards, so that a race counts when it is recorded."""
-        last = [moment for board in boards if (moment := self.ledger.last_counted(board)) is not None]
+        last = [moment for board in boards if (moment := self.ledger.ratings.last_counted(board)) is not None]
         return max([result.ended_at, *(moment + _TICK for moment in last)])

@@ -51,7 +51,7 @@ def update_ratings(
     """
     waiting = set()
     with ledger.transaction():
-        boards = ledger.leaderboards()
+        boards = ledger.leaderboards.all()
         starts = {_name(board): since[board.key] for board in boards if board.key in since}
         for board in sources_first(boards):
             if board.key in rated:
@@ -62,21 +62,21 @@ def update_ratings(
                 start, to_carry = _start(ledger, board, starts)
             if start is None:
                 continue
-            sequence, after = ledger.sequence_at(board, start)
-            if job is not None and is_new and ledger.count_between(board, start) == 0:
+            sequence, after = ledger.ratings.sequence_at(board, start)
+            if job is not None and is_new and ledger.races.count_between(board, start) == 0:
                 after = max(after, Position(start.counted_at))  # the job rates the races before it
             elif job is not None:
                 ledger.jobs.request(job.board, start, reason)
-            if ledger.count_between(board, after) <= AT_ONCE:
+            if ledger.races.count_between(board, after) <= AT_ONCE:
                 if to_carry is not None:
-                    ledger.replace_carried(board, to_carry)
+                    ledger.leaderboards.replace_carried(board, to_carry)
                 _rate_from(ledger, board, sequence, after)
                 starts[_name(board)] = start
                 continue
             if job is None:
                 ledger.jobs.request(board, start, reason)
             log.info("leaderboard %s: to be rated again in the background: %s", board.name, reason)
-            ledger.withdraw_changes(board, ledger.races_written)
+            ledger.ratings.withdraw_changes(board, ledger.connection.races_written)
             waiting.add(board.key)
             starts.pop(_name(board), None)
     return waiting
@@ -92,15 +92,15 @@ def save_settings(ledger: Ledger, board: Leaderboard, reason: str) -> bool:
     Returns:
         Whether the settings are stored. The caller must then rate the leaderboard again from its start.
     """
-    source = board.carry and ledger.leaderboard(board.category, board.carry.source)
+    source = board.carry and ledger.leaderboards.get(board.category, board.carry.source)
     if (
-        ledger.count_between(board, START) <= AT_ONCE
+        ledger.races.count_between(board, START) <= AT_ONCE
         and ledger.jobs.of(board) is None
         and not (source and ledger.jobs.of(source))
     ):
-        ledger.save_leaderboard(board)
+        ledger.leaderboards.save(board)
         return True
-    ledger.rename_leaderboard(board, board.name, board.goals)
+    ledger.leaderboards.rename(board, board.name, board.goals)
     ledger.jobs.request(board, START, reason)
     return False
 
@@ -115,16 +115,16 @@ def _start(
     start = starts.get(_name(board))
     if board.carry is None:
         return start, None
-    first = ledger.first_position(board)
+    first = ledger.races.first_position(board)
     changed = starts.get((board.category, board.carry.source))
     source_changed = changed is not None and first is not None and changed < first
     begins = start is not None and (first is None or start <= first)
     if not (source_changed or begins):
         return start, None
     to_carry = states_to_carry_now(ledger, board)
-    if to_carry == ledger.carried(board):
+    if to_carry == ledger.leaderboards.carried(board):
         return start, None
-    if start != START and ledger.last_counted(board) is not None:
+    if start != START and ledger.ratings.last_counted(board) is not None:
         log.warning(
             "leaderboard %s: ratings carried over from %s have changed; rebuilding",
             board.name,
@@ -136,22 +136,22 @@ def _start(
 def _rate_from(ledger: Ledger, board: Leaderboard, sequence: int, after: Position) -> None:
     """Rate a leaderboard's races after a position, the first of them with this sequence number."""
     latest, earlier = {}, []
-    for standing in ledger.standings_before(board, sequence) if sequence > 1 else ():
+    for standing in ledger.standings.before(board, sequence) if sequence > 1 else ():
         latest[standing.player] = standing.last_race_at
         earlier.append(standing._replace(last_race_at=START.counted_at))
     races = StoredRaces(ledger, board, sequence, after, earlier)
-    ledger.truncate(board, sequence)
+    ledger.ratings.truncate(board, sequence)
     while rows := races.rate_batch():
-        ledger.append(board, rows, this_platform())
+        ledger.ratings.append(board, rows, this_platform())
     standings = races.standings()
     for index, standing in enumerate(standings):
         if standing.last_race_at < latest.get(standing.player, START.counted_at):
             # A race that was removed may have been the player's last.
-            last = ledger.last_race_before(board, standing.player, sequence)
+            last = ledger.standings.last_race_before(board, standing.player, sequence)
             standings[index] = standing._replace(last_race_at=max(last, standing.last_race_at))
     if sequence == 1:
-        ledger.remove_standings(board)
-    ledger.replace_standings(board, standings)
+        ledger.standings.remove(board)
+    ledger.standings.replace(board, standings)
 
 
 def _name(board: Leaderboard) -> tuple[str, str]:

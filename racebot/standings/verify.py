@@ -68,7 +68,7 @@ class _Verification:
     largest: float = 0.0
 
     def run(self, progress: Progress | None) -> list[Problem]:
-        self.platforms = sorted(set(self.ledger.platforms(self.board)) - {this_platform()})
+        self.platforms = sorted(set(self.ledger.ratings.platforms(self.board)) - {this_platform()})
         try:
             carried = carried_states(self.ledger, self.board)
             if carried != states_to_carry_now(self.ledger, self.board):
@@ -93,8 +93,8 @@ class _Verification:
         """Compare all rated races. Return whether all stored results could be replayed."""
         replayed = set()
         damaged = False
-        for number, stored in enumerate(self.ledger.races_of(self.board), start=1):
-            if not stored.intact or not self.ledger.goal_is_known(stored):
+        for number, stored in enumerate(self.ledger.races.of(self.board), start=1):
+            if not stored.intact or not self.ledger.races.goal_is_known(stored):
                 damaged = True
                 name = stored.result.name
                 self._add(f"race {name}: the stored result does not match its fingerprint", REPAIR)
@@ -108,14 +108,14 @@ class _Verification:
                 progress(number)
         if damaged:
             return False
-        for name in filterfalse(replayed.__contains__, self.ledger.races_after(self.board, 0)):
+        for name in filterfalse(replayed.__contains__, self.ledger.ratings.races_after(self.board, 0)):
             self._add(f"race {name}: rated, but its result is not stored", REBUILD)
         return True
 
     def _race(self, replayed: RatedRow) -> None:
         """Report how a stored row differs from its replay, unless the difference is harmless."""
         try:
-            stored = self.ledger.rated_race(self.board, replayed.race)
+            stored = self.ledger.ratings.get(self.board, replayed.race)
         except LedgerError as error:
             self._add(f"race {replayed.race}: {error}", REBUILD)
             return
@@ -133,7 +133,7 @@ class _Verification:
 
     def _standings(self, rater: Rater) -> None:
         replayed = {s.player: s for s in rater.standings()}
-        for standing in self.ledger.standings(self.board):
+        for standing in self.ledger.standings.all(self.board):
             expected = replayed.pop(standing.player, None)
             if expected is None:
                 self._add(f"player {standing.name}: has a standing but no rated race", REBUILD)

@@ -28,8 +28,8 @@ from racebot.telemetry.troubles import Troubles
 
 def standings(sandbox: Bench) -> dict[str, Standing]:
     with sandbox.ledger() as ledger:
-        (board,) = ledger.leaderboards()
-        return {standing.player: standing for standing in ledger.standings(board)}
+        (board,) = ledger.leaderboards.all()
+        return {standing.player: standing for standing in ledger.standings.all(board)}
 
 
 async def recorded(sandbox: Bench) -> FakeRoom:
@@ -93,7 +93,7 @@ def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> 
     race = result("c", "old bo")
     follower.stands(replace(race, recorded=False))
     follower.frame(seen(race))
-    rows = ledger.outbox.of(race.name)
+    rows = ledger.messages.of(race.name)
     assert [row.message.kind for row in rows] == ["chat", "meta", "info"]
     assert chat_body(rows[0]).text.split("): ")[1].split()[:2] == ["1", "Cy"]
     assert info_blocks(rows[2])[0].split("): ")[1].split()[:2] == ["1", "Cy"]
@@ -147,7 +147,7 @@ async def test_every_page_is_searched_for_deleted_accounts(ledger: Ledger) -> No
 
 async def test_weekly_read_does_not_rate_old_races(ledger: Ledger) -> None:
     await watcher(ledger, [RacePage((seen(result("unknown", "ann bo", after=-9)),), 1, 1)]).all_past_races()
-    assert ledger.race(f"{CATEGORY}/unknown") is None
+    assert ledger.races.get(f"{CATEGORY}/unknown") is None
 
 
 async def test_a_missed_weekly_look_is_overdue_until_all_pages_were_read(ledger: Ledger) -> None:

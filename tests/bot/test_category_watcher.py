@@ -123,8 +123,8 @@ async def test_a_race_of_another_category_in_the_list_is_ignored(scene: Scene) -
         listed_document("s", ANN_BO, recorded=True),
     )
     await scene.category.past_races()
-    assert scene.ledger.race("other/r") is None
-    assert scene.ledger.race(f"{CATEGORY}/s") is not None
+    assert scene.ledger.races.get("other/r") is None
+    assert scene.ledger.races.get(f"{CATEGORY}/s") is not None
 
 
 async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene: Scene) -> None:
@@ -168,8 +168,8 @@ async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scen
     shown = parse_race(listed_document("r", ANN_BO)).result
     assert shown is not None
     scene.follower.stands(shown)
-    for row in scene.ledger.outbox.open_for(name):
-        scene.ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
+    for row in scene.ledger.messages.open_for(name):
+        scene.ledger.messages.mark(row, Delivery.DELIVERED, NOON)
     scene.clock.advance(hours=30)
     await scene.category.past_races()
     assert scene.watches == {}

@@ -18,7 +18,7 @@ def test_worker_starts_while_another_process_probes_the_lock(
 ) -> None:
     monkeypatch.setattr(lock, "TIMEOUT", PATIENCE)
     database = tmp_path / "ledger.db"
-    probe = FileLock(tmp_path / "ledger.db.lock", thread_local=False)
+    probe = FileLock(tmp_path / "ledger.connection.db.lock", thread_local=False)
     probe.acquire()
     release = threading.Timer(0.1, probe.release)
     release.start()

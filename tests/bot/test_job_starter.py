@@ -114,7 +114,7 @@ def fill(sandbox: Bench) -> None:
 
 def model_of(sandbox: Bench) -> str:
     with sandbox.ledger() as ledger:
-        (board,) = ledger.leaderboards()
+        (board,) = ledger.leaderboards.all()
         return board.model
 
 
@@ -185,7 +185,7 @@ async def test_a_cancelled_room_does_no_harm_to_a_job(
             await asyncio.gather(room, return_exceptions=True)
             await beside
     await asyncio.to_thread(rate_beside)
-    for board in await thread.run(ledger.leaderboards):
+    for board in await thread.run(ledger.leaderboards.all):
         assert await thread.run(verify, ledger, board) == []
     assert await thread.run(ledger.check) == []
     await thread.run(ledger.close)

@@ -19,12 +19,12 @@ GOAL = "saved"
 
 def standings(database: Path) -> list[Standing]:
     with Ledger.open(database, create=False) as ledger:
-        (board,) = ledger.leaderboards()
+        (board,) = ledger.leaderboards.all()
         return sorted(
             (
                 # Names differ: an archive has none.
                 Standing(s.player, s.state, s.rating, s.points, s.races, s.finishes, s.wins, s.last_race_at)
-                for s in ledger.standings(board)
+                for s in ledger.standings.all(board)
             ),
             key=lambda s: s.player,
         )
@@ -97,8 +97,8 @@ async def test_goals_and_dates_choose_the_rated_races(sandbox: Bench, tmp_path: 
     result = await sandbox.racebot("backfill", "--since", "2025-05-01", "--until", "2025-06-01")
     assert result.returncode == 0, result.stderr
     with Ledger.open(sandbox.database, create=False) as ledger:
-        (board,) = ledger.leaderboards()
-        ended = [race.result.ended_at for race in ledger.races_of(board)]
+        (board,) = ledger.leaderboards.all()
+        ended = [race.result.ended_at for race in ledger.races.of(board)]
     expected = [
         race["ended_at"]
         for race in json.loads(season.read_text())

@@ -29,7 +29,7 @@ def pinned(room: FakeRoom) -> list[int]:
 def idle(sandbox: Bench, room: FakeRoom) -> bool:
     """Return whether all work in a room is done."""
     with sandbox.ledger() as ledger:
-        return not ledger.outbox.open_for(room.name)
+        return not ledger.messages.open_for(room.name)
 
 
 async def announced(sandbox: Bench, room: FakeRoom, count: int) -> None:

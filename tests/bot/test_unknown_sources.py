@@ -67,8 +67,10 @@ async def test_one_import_may_bring_a_season_and_its_source(sandbox: Bench) -> N
     assert (await sandbox.racebot("import", "both.json")).returncode == 0
     assert sandbox.rated() == {FIRST: 1, "S5": 1}
     with sandbox.ledger() as ledger:
-        (season,) = (board for board in ledger.leaderboards() if board.name == "S5")
-        assert set(ledger.carried(season)) == {user["id"] for each in ANN_BO if (user := each["user"])}
+        (season,) = (board for board in ledger.leaderboards.all() if board.name == "S5")
+        assert set(ledger.leaderboards.carried(season)) == {
+            user["id"] for each in ANN_BO if (user := each["user"])
+        }
     assert (await sandbox.racebot("rebuild")).returncode == 0
 
 

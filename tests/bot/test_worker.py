@@ -51,8 +51,8 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
         assert board["leaderboard"] == "Sandbox 100%"
         winner = next(e.user for e in room.entrants if e.place == 1)
         with sandbox.ledger() as ledger:
-            (leaderboard,) = ledger.leaderboards()
-            standing = ledger.standing(leaderboard, winner.id)
+            (leaderboard,) = ledger.leaderboards.all()
+            standing = ledger.standings.get(leaderboard, winner.id)
         assert standing is not None
         assert board["changes"][winner.id] == [1000, standing.points]
         assert await worker.terminate() == 0
@@ -70,7 +70,7 @@ async def test_unrecorded_race_does_not_count(sandbox: Bench) -> None:
 
         def over() -> list[bool]:
             with sandbox.ledger() as ledger:
-                assert ledger.leaderboards() == []
+                assert ledger.leaderboards.all() == []
                 return [pending.over for pending in ledger.cases.polled(CATEGORY)]
 
         await until(lambda: over() == [True])
@@ -102,8 +102,8 @@ async def test_worker_killed_between_finish_and_record_settles_the_race(sandbox:
     assert "Ratings by racebot" in (room.info_bot or "")
     assert "racebot" in room.bot_meta
     with sandbox.ledger() as ledger:
-        (board,) = ledger.leaderboards()
-        assert ledger.rated_count(board) == 1
+        (board,) = ledger.leaderboards.all()
+        assert ledger.ratings.count(board) == 1
 
 
 async def test_race_recorded_while_the_worker_is_down_is_settled(sandbox: Bench) -> None:
@@ -115,8 +115,8 @@ async def test_race_recorded_while_the_worker_is_down_is_settled(sandbox: Bench)
     room.chat = [message for message in room.chat if message.bot is None]
     sandbox.site._guids.clear()
     with sandbox.ledger() as ledger, ledger.transaction():
-        (row,) = ledger.outbox.of(room.name)
-        ledger.outbox.mark(row, Delivery.SENT, sandbox.site.clock())
+        (row,) = ledger.messages.of(room.name)
+        ledger.messages.mark(row, Delivery.SENT, sandbox.site.clock())
     room.record()
     async with sandbox.worker() as worker:
         await until(lambda: settled(sandbox, room))
@@ -125,7 +125,7 @@ async def test_race_recorded_while_the_worker_is_down_is_settled(sandbox: Bench)
     assert said(room) == []
     assert "Ratings by racebot" in (room.info_bot or "")
     with sandbox.ledger() as ledger:
-        assert ledger.outbox.of(room.name)[0].state is Delivery.DROPPED
+        assert ledger.messages.of(room.name)[0].state is Delivery.DROPPED
 
 
 async def test_a_message_that_arrived_before_a_kill_is_not_repeated(sandbox: Bench) -> None:
@@ -134,14 +134,14 @@ async def test_a_message_that_arrived_before_a_kill_is_not_repeated(sandbox: Ben
         finish(room, 60, 61)
         await until(lambda: len(said(room)) == 1)
     with sandbox.ledger() as ledger, ledger.transaction():
-        (row,) = ledger.outbox.of(room.name)
-        ledger.outbox.mark(row, Delivery.SENT, sandbox.site.clock())
+        (row,) = ledger.messages.of(room.name)
+        ledger.messages.mark(row, Delivery.SENT, sandbox.site.clock())
     # Longer ago than the site remembers guids.
     sandbox.site._guids.clear()
 
     def delivered() -> bool:
         with sandbox.ledger() as ledger:
-            return ledger.outbox.of(room.name)[0].state is Delivery.DELIVERED
+            return ledger.messages.of(room.name)[0].state is Delivery.DELIVERED
 
     async with sandbox.worker():
         await until(delivered)
@@ -397,7 +397,10 @@ def test_a_clock_step_does_not_lengthen_a_refusal(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(
-        category=CATEGORY, client_id="id", client_secret=SecretStr("secret"), database=tmp_path / "ledger.db"
+        category=CATEGORY,
+        client_id="id",
+        client_secret=SecretStr("secret"),
+        database=tmp_path / "ledger.db",
     )
     worker = Worker(settings, clock)
     worker._health.category_seen(CATEGORY)
@@ -432,10 +435,10 @@ async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: B
         room = sandbox.open_race(3, unlisted=True)
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
         with sandbox.ledger() as ledger:
-            ledger.db.conn.execute("BEGIN IMMEDIATE")
+            ledger.connection.db.conn.execute("BEGIN IMMEDIATE")
             finish(room, 60, 61)
             await until(lambda: "database is locked" in worker.output)
-            ledger.db.conn.rollback()
+            ledger.connection.db.conn.rollback()
         await until(lambda: len(said(room)) == 1)
 
 

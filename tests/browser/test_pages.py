@@ -639,8 +639,8 @@ def test_footer_says_when_races_were_last_rated_and_keeps_its_size(
     opened: Open, served: str, database: Path
 ) -> None:
     with Ledger.open_to_read(database) as ledger:
-        (board,) = ledger.leaderboards()
-        updated = ledger.updated_at(board)
+        (board,) = ledger.leaderboards.all()
+        updated = ledger.ratings.updated_at(board)
     assert updated is not None
     plain, page = opened(width=390, scripts=False).new_page(), opened(width=390).new_page()
     page.clock.install(time=updated)

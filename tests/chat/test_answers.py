@@ -71,15 +71,15 @@ def asking(
 
 
 def points(ledger: Ledger, player: Person) -> int:
-    board = ledger.leaderboard(CATEGORY, GOAL)
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
-    standing = ledger.standing(board, player.id)
+    standing = ledger.standings.get(board, player.id)
     assert standing is not None
     return standing.points
 
 
 def last_change(ledger: Ledger, player: Person) -> int:
-    board = ledger.leaderboard(CATEGORY, GOAL)
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
     last = last_race(ledger, board, player.id)
     assert last is not None
@@ -392,12 +392,12 @@ def test_why_explains_place_parts_and_opponents_in_one_line(ledger: Ledger) -> N
 
 
 def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
-    board = ledger.leaderboard(CATEGORY, GOAL)
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
-    row = ledger.rated_race(board, race)
+    row = ledger.ratings.get(board, race)
     assert row is not None
     model = registry.create(board.model, board.parameters)
-    return explain_race(model, TeamPolicy.IGNORE, ledger.find_race(race).result, row.changes)[player.id][1]
+    return explain_race(model, TeamPolicy.IGNORE, ledger.races.find(race).result, row.changes)[player.id][1]
 
 
 def test_why_of_a_dnf_gives_the_chance_to_finish(ledger: Ledger) -> None:

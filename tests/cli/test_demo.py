@@ -43,20 +43,20 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Shown:
 
 def test_the_demo_rates_past_races_and_both_live_ones(shown: Shown) -> None:
     with Ledger.open_to_read(shown.database) as ledger:
-        (board,) = ledger.leaderboards()
-        assert ledger.rated_count(board) == PAST + LIVE
+        (board,) = ledger.leaderboards.all()
+        assert ledger.ratings.count(board) == PAST + LIVE
     assert shown.err == ""
 
 
 def test_demo_races_change_ratings_by_tens_of_points(shown: Shown) -> None:
     with Ledger.open_to_read(shown.database) as ledger:
-        (board,) = ledger.leaderboards()
-        races = ledger.latest_race(board)
+        (board,) = ledger.leaderboards.all()
+        races = ledger.standings.latest_race(board)
         assert races is not None
         names = re.findall(r"^(sandbox/\S+)", shown.out, re.MULTILINE)
         assert len(names) == LIVE
         for name in names:
-            row = ledger.rated_race(board, name)
+            row = ledger.ratings.get(board, name)
             assert row is not None
             assert 10 <= max(abs(change.points_change) for change in row.changes) < 100
 
@@ -67,7 +67,7 @@ def test_both_moderator_edits_are_corrected_in_chat(shown: Shown) -> None:
         edits = [
             [
                 edit.edit
-                for row in ledger.outbox.of(name)
+                for row in ledger.messages.of(name)
                 if isinstance(row.message.body, ChatBody)
                 for edit in row.message.body.edits
             ]

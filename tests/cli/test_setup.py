@@ -211,8 +211,8 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
         assert (settings.category, settings.team_races) == ("smr", TeamPolicy.IGNORE)
         assert stat.S_IMODE((sandbox.folder / ".env").stat().st_mode) == 0o600
         with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
-            (board,) = ledger.leaderboards()
-            assert ledger.rated_count(board) == 120
+            (board,) = ledger.leaderboards.all()
+            assert ledger.ratings.count(board) == 120
         fast = {"RACEBOT_QUIET_SECONDS": "0.1", "RACEBOT_ROOMS_EVERY": "0.2", "RACEBOT_REQUEST_INTERVAL": "0"}
         worker = start(["run"], sandbox.environment(**fast), sandbox.folder, tmp_path / "log")
         try:
@@ -272,8 +272,8 @@ async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: P
         assert load(sandbox.folder).category == "smr"
         assert not (sandbox.folder / "racebot.toml").exists()
         with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
-            (board,) = ledger.leaderboards()
-            assert ledger.rated_count(board) == 110
+            (board,) = ledger.leaderboards.all()
+            assert ledger.ratings.count(board) == 110
             assert ledger.check() == []
 
 

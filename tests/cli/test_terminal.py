@@ -117,7 +117,7 @@ def test_no_color_prints_no_color(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     races = [result("first", "ann bo", after=0)]
     Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge(races, "import")
-    (board,) = ledger.leaderboards()
+    (board,) = ledger.leaderboards.all()
     console = terminal(80)
     tables.print_leaderboard(console, leaderboard_report(ledger, board, Listing(5, 0)))
     assert "no player listed" in shown(console)

@@ -29,7 +29,7 @@ def write_ahead_log(sandbox: Bench) -> Path:
 
 def in_ledger(sandbox: Bench, room: FakeRoom) -> bool:
     with sandbox.ledger() as ledger:
-        return ledger.race(room.name) is not None
+        return ledger.races.get(room.name) is not None
 
 
 def told_of_the_record(room: FakeRoom) -> bool:
@@ -89,10 +89,10 @@ async def test_settle_survives_a_database_that_turns_read_only(
     running = asyncio.create_task(worker.run())
     try:
         room = await announced(sandbox)
-        await worker._call(opened[0].db.execute, "PRAGMA query_only = 1")
+        await worker._call(opened[0].connection.db.execute, "PRAGMA query_only = 1")
         room.record()
         await until(lambda: "attempt to write a readonly database: check the permissions" in caplog.text)
-        await worker._call(opened[0].db.execute, "PRAGMA query_only = 0")
+        await worker._call(opened[0].connection.db.execute, "PRAGMA query_only = 0")
         await until(lambda: told_of_the_record(room))
     finally:
         worker.stop()

@@ -109,9 +109,9 @@ async def test_next_start_completes_a_killed_migration(sandbox: Bench, tmp_path:
         assert (await sandbox.racebot("verify")).returncode == 0
         with Ledger.open(sandbox.database) as ledger:
             assert ledger.check() == []
-            assert migrations.pending(ledger.db) == []
-            (board,) = ledger.leaderboards()
-            assert ledger.rated_count(board) == 20
+            assert migrations.pending(ledger.connection.db) == []
+            (board,) = ledger.leaderboards.all()
+            assert ledger.ratings.count(board) == 20
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     old = ratings(sandbox.database)
     copy = tmp_path / "copy.db"
     with sandbox.ledger() as ledger, closing(sqlite3.connect(copy)) as target:
-        ledger.db.conn.backup(target)
+        ledger.connection.db.conn.backup(target)
     with Ledger.open(copy) as ledger:
         apply_plans(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))))  # at once, without a shadow
     new = ratings(copy)
@@ -154,8 +154,8 @@ def ratings(database: Path) -> object:
     """Return everything that is rated on the only leaderboard of an intact ledger."""
     with Ledger.open(database, create=False) as ledger:
         assert ledger.check() == []
-        (board,) = ledger.leaderboards()
-        return board.model, ledger.rated_rows(board), ledger.standings(board)
+        (board,) = ledger.leaderboards.all()
+        return board.model, ledger.ratings.rows(board), ledger.standings.all(board)
 
 
 def shadows(connection: sqlite3.Connection) -> set[int]:
@@ -211,5 +211,5 @@ async def test_killed_backup_leaves_only_whole_copies(sandbox: Bench, kills: int
     for copy in made:
         with Ledger.open(copy, create=False) as ledger:
             assert ledger.check() == []
-            (board,) = ledger.leaderboards()
-            assert ledger.rated_count(board) == 60
+            (board,) = ledger.leaderboards.all()
+            assert ledger.ratings.count(board) == 60

@@ -314,11 +314,11 @@ def life(data: bytes) -> None:
                 stored = polled.row
                 polled, effects = step(polled, Listed(found), Moment(now, NOON))
                 work.carry_out(polled, stored, effects)
-                for row in ledger.outbox.of(found.name):
+                for row in ledger.messages.of(found.name):
                     _fits(row.message, found)
-                if ledger.race(found.name) is not None:
+                if ledger.races.get(found.name) is not None:
                     race_report(ledger, found.name)
-                for board in ledger.leaderboards():
+                for board in ledger.leaderboards.all():
                     leaderboard_report(ledger, board, Listing(1, 36_500))
                     biggest_movers(ledger, board)
         raise _RollBack
@@ -363,7 +363,7 @@ def look_up(data: bytes) -> None:
     with only_own_errors():
         _ledger().players.find(text)
     with only_own_errors():
-        _ledger().find_race(text)
+        _ledger().races.find(text)
 
 
 def shown(data: bytes) -> None:

@@ -28,15 +28,15 @@ def settler(ledger: Ledger) -> Settler:
 
 def test_backup_of_a_ledger_in_use_is_complete(settler: Settler, tmp_path: Path) -> None:
     ledger = settler.ledger
-    (board,) = ledger.leaderboards()
+    (board,) = ledger.leaderboards.all()
     with Ledger.open(ledger.path) as reader:
-        reader.db.conn.execute("BEGIN")
-        reader.standings(board)
+        reader.connection.db.conn.execute("BEGIN")
+        reader.standings.all(board)
         made = back_up(ledger, tmp_path / "copies", keep=3, now=NOON)
     assert made == tmp_path / "copies" / f"{ledger.path.stem}-20260301T120000Z.db"
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
     with Ledger.open(made, create=False) as copy:
-        assert copy.standings(board) == ledger.standings(board)
+        assert copy.standings.all(board) == ledger.standings.all(board)
         assert verify(copy, board) == []
 
 
@@ -44,30 +44,30 @@ def test_backup_neither_waits_for_a_writer_nor_contains_its_uncommitted_rows(
     settler: Settler, tmp_path: Path
 ) -> None:
     writer = settler.ledger
-    (board,) = writer.leaderboards()
+    (board,) = writer.leaderboards.all()
     with writer.transaction(), Ledger.open_to_read(writer.path) as source:
         settler.merge([result("second", "bo ann", after=1)], "import")
         made = back_up(source, tmp_path / "copies", keep=1, now=NOON)
-    assert writer.rated_count(board) == 2
+    assert writer.ratings.count(board) == 2
     with Ledger.open(made, create=False) as copy:
-        assert copy.rated_count(board) == 1
+        assert copy.ratings.count(board) == 1
         assert verify(copy, board) == []
 
 
 def test_restored_backup_continues_from_its_time(settler: Settler, tmp_path: Path) -> None:
     made = back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
     settler.merge([result("second", "bo ann", after=1)], "import")
-    (board,) = settler.ledger.leaderboards()
-    expected = settler.ledger.standings(board)
+    (board,) = settler.ledger.leaderboards.all()
+    expected = settler.ledger.standings.all(board)
     path = settler.ledger.path
     settler.ledger.close()
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     made.rename(path)
     with Ledger.open(path, create=False) as restored:
-        assert restored.rated_count(board) == 1
+        assert restored.ratings.count(board) == 1
         Settler(restored, settler.plans).merge([result("second", "bo ann", after=1)], "import")
-        assert restored.standings(board) == expected
+        assert restored.standings.all(board) == expected
 
 
 def test_only_the_newest_backups_of_a_database_are_kept(settler: Settler, tmp_path: Path) -> None:

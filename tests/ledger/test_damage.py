@@ -41,7 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             for number in range(24)
         ]
         Settler(ledger, Plans(LeaderboardPlan("plackett-luce"))).merge(races, "import")
-        ledger.outbox.put(Message("orb/r01", CATEGORY, "g", ChatBody("hi")), NOON)
+        ledger.messages.put(Message("orb/r01", CATEGORY, "g", ChatBody("hi")), NOON)
         ledger.cases.save(CaseRow("orb/p", CATEGORY, NOON, NOON))
     return path.read_bytes()
 

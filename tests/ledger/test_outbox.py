@@ -34,7 +34,7 @@ def message(guid: str, race: str = "orb/r", body: Body | None = None) -> Message
 
 
 def guids(ledger: Ledger, race: str = "orb/r") -> list[str]:
-    return [row.message.guid for row in ledger.outbox.open_for(race)]
+    return [row.message.guid for row in ledger.messages.open_for(race)]
 
 
 def test_messages_round_trip_in_their_order(ledger: Ledger) -> None:
@@ -60,8 +60,8 @@ def test_messages_round_trip_in_their_order(ledger: Ledger) -> None:
     ]
     messages = [message(f"g-{9 - number}", body=body) for number, body in enumerate(bodies)]
     for number, each in enumerate(messages):
-        ledger.outbox.put(each, NOON + timedelta(hours=number))
-    rows = ledger.outbox.open_for("orb/r")
+        ledger.messages.put(each, NOON + timedelta(hours=number))
+    rows = ledger.messages.open_for("orb/r")
     assert [row.message for row in rows] == messages
     assert {row.state for row in rows} == {Delivery.WAITING}
     assert [row.created_at for row in rows] == [NOON + timedelta(hours=number) for number in range(5)]
@@ -69,16 +69,16 @@ def test_messages_round_trip_in_their_order(ledger: Ledger) -> None:
 
 
 def test_a_guid_is_queued_once(ledger: Ledger) -> None:
-    ledger.outbox.put(message("g", body=ChatBody("one")), NOON)
-    ledger.outbox.put(message("g", body=ChatBody("two")), LATER)
-    assert [row.message.body for row in ledger.outbox.of("orb/r")] == [ChatBody("one")]
+    ledger.messages.put(message("g", body=ChatBody("one")), NOON)
+    ledger.messages.put(message("g", body=ChatBody("two")), LATER)
+    assert [row.message.body for row in ledger.messages.of("orb/r")] == [ChatBody("one")]
 
 
 def test_the_error_for_a_damaged_message_names_the_fix_in_one_line(ledger: Ledger) -> None:
-    ledger.outbox.put(message("g"), NOON)
-    ledger.db.execute("UPDATE outbox SET body = '{}'")
+    ledger.messages.put(message("g"), NOON)
+    ledger.connection.db.execute("UPDATE outbox SET body = '{}'")
     with pytest.raises(LedgerError, match=r"\Aa stored chat message .*: restore a backup\Z"):
-        ledger.outbox.of("orb/r")
+        ledger.messages.of("orb/r")
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_the_error_for_a_damaged_message_names_the_fix_in_one_line(ledger: Ledge
 def test_undelivered_messages_are_returned_in_order(
     ledger: Ledger, state: Delivery, still_open: bool
 ) -> None:
-    ledger.outbox.put(message("g"), NOON)
-    (row,) = ledger.outbox.of("orb/r")
-    ledger.outbox.mark(row, state, LATER, "because")
-    assert [r.state for r in ledger.outbox.of("orb/r")] == [state]
-    assert bool(ledger.outbox.open_for("orb/r")) is still_open
-    assert ledger.outbox.rooms(CATEGORY) == (["orb/r"] if still_open else [])
-    assert ledger.db.execute("SELECT detail, updated_at FROM outbox").fetchone() == (
+    ledger.messages.put(message("g"), NOON)
+    (row,) = ledger.messages.of("orb/r")
+    ledger.messages.mark(row, state, LATER, "because")
+    assert [r.state for r in ledger.messages.of("orb/r")] == [state]
+    assert bool(ledger.messages.open_for("orb/r")) is still_open
+    assert ledger.messages.rooms(CATEGORY) == (["orb/r"] if still_open else [])
+    assert ledger.connection.db.execute("SELECT detail, updated_at FROM outbox").fetchone() == (
         "because",
         "2026-03-01T13:00:00.000000+00:00",
     )
@@ -108,9 +108,9 @@ def test_undelivered_messages_are_returned_in_order(
 
 def test_rooms_with_undelivered_messages_are_listed(ledger: Ledger) -> None:
     for guid, race in (("1", "orb/a"), ("2", "orb/b"), ("3", "orb/a"), ("4", "cup/x")):
-        ledger.outbox.put(message(guid, race=race), NOON)
-    assert sorted(ledger.outbox.rooms(CATEGORY)) == ["orb/a", "orb/b"]
-    assert ledger.outbox.rooms("cup") == ["cup/x"]
+        ledger.messages.put(message(guid, race=race), NOON)
+    assert sorted(ledger.messages.rooms(CATEGORY)) == ["orb/a", "orb/b"]
+    assert ledger.messages.rooms("cup") == ["cup/x"]
     assert guids(ledger, "orb/a") == ["1", "3"]
 
 
@@ -121,22 +121,22 @@ def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) 
         ("meta", "orb/r", MetaBody()),
         ("else", "orb/s", None),
     ):
-        ledger.outbox.put(message(guid, race, body), NOON)
-    ledger.outbox.mark(ledger.outbox.open_for("orb/r")[0], Delivery.SENT, NOON)
-    ledger.outbox.drop_waiting("orb/r", "chat", LATER, "the race goes on")
+        ledger.messages.put(message(guid, race, body), NOON)
+    ledger.messages.mark(ledger.messages.open_for("orb/r")[0], Delivery.SENT, NOON)
+    ledger.messages.drop_waiting("orb/r", "chat", LATER, "the race goes on")
     assert guids(ledger) == ["sent", "meta"]
     assert guids(ledger, "orb/s") == ["else"]
-    assert ledger.db.execute("SELECT guid, detail FROM outbox WHERE state = 'dropped'").fetchall() == [
-        ("waiting", "the race goes on")
-    ]
+    assert ledger.connection.db.execute(
+        "SELECT guid, detail FROM outbox WHERE state = 'dropped'"
+    ).fetchall() == [("waiting", "the race goes on")]
 
 
 def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
     with pytest.raises(LedgerError), ledger.transaction():  # noqa: PT012
         ledger.cases.save(pending("r"))
-        ledger.outbox.put(message("g"), NOON)
+        ledger.messages.put(message("g"), NOON)
         ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
         raise LedgerError("halt")
     assert ledger.cases.polled(CATEGORY) == []
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
     assert ledger.backfills.results(CATEGORY) == []

@@ -12,7 +12,7 @@ from racebot.races.result import NO_NAME, Entrant, RaceResult
 
 def keep(ledger: Ledger, *races: RaceResult) -> None:
     for race in races:
-        ledger.save_race(race, counted_at=race.ended_at, source="import")
+        ledger.races.save(race, counted_at=race.ended_at, source="import")
 
 
 def named(slug: str, after: float, name: str, discriminator: str | None = None) -> RaceResult:
@@ -66,7 +66,7 @@ def test_site_shows_current_names_in_old_races_and_archives_do_not(ledger: Ledge
         (named("a", 1, "Ann"), "import", "Anna"),
         (named("c", 0, "Annika"), "backfill", "Annika"),
     ):
-        ledger.save_race(race, counted_at=race.ended_at, source=source)
+        ledger.races.save(race, counted_at=race.ended_at, source=source)
         assert ledger.players.find("id-ann").name == expected
 
 

@@ -19,25 +19,25 @@ LATER = NOON + timedelta(days=31)
 def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
     """Store a message that has had its state since noon."""
     with ledger.transaction():
-        ledger.outbox.put(Message(race, CATEGORY, guid, ChatBody(guid)), NOON)
-        row = next(row for row in ledger.outbox.of(race) if row.message.guid == guid)
-        ledger.outbox.mark(row, state, NOON)
+        ledger.messages.put(Message(race, CATEGORY, guid, ChatBody(guid)), NOON)
+        row = next(row for row in ledger.messages.of(race) if row.message.guid == guid)
+        ledger.messages.mark(row, state, NOON)
 
 
 @pytest.mark.parametrize("state", [Delivery.DELIVERED, Delivery.REFUSED, Delivery.DROPPED])
 def test_old_delivered_messages_are_deleted(ledger: Ledger, state: Delivery) -> None:
     put(ledger, "orb/r", "g", state)
     assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == Cleared(0, 0)
-    assert len(ledger.outbox.of("orb/r")) == 1
+    assert len(ledger.messages.of("orb/r")) == 1
     assert ledger.clear_old(keep=KEEP, now=LATER) == Cleared(1, 0)
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
 
 
 @pytest.mark.parametrize("state", [Delivery.WAITING, Delivery.SENT])
 def test_undelivered_messages_are_kept(ledger: Ledger, state: Delivery) -> None:
     put(ledger, "orb/r", "g", state)
     assert not ledger.clear_old(keep=KEEP, now=LATER)
-    assert len(ledger.outbox.open_for("orb/r")) == 1
+    assert len(ledger.messages.open_for("orb/r")) == 1
 
 
 def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
@@ -46,7 +46,7 @@ def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
     with ledger.transaction():
         ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     assert not ledger.clear_old(keep=KEEP, now=LATER)
-    assert len(ledger.outbox.of("orb/r")) == 1
+    assert len(ledger.messages.of("orb/r")) == 1
 
 
 def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) -> None:
@@ -65,12 +65,12 @@ def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> No
         lambda rated: [Message("orb/first", CATEGORY, "g", MetaBody())],
         NOON,
     )
-    (row,) = ledger.outbox.of("orb/first")
+    (row,) = ledger.messages.of("orb/first")
     with ledger.transaction():
-        ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
-    (board,) = ledger.leaderboards()
-    before = ledger.standings(board)
+        ledger.messages.mark(row, Delivery.DELIVERED, NOON)
+    (board,) = ledger.leaderboards.all()
+    before = ledger.standings.all(board)
     assert ledger.clear_old(keep=KEEP, now=LATER) == Cleared(1, 0)
     assert verify(settler.ledger, board) == []
     assert settler.rebuild(board) == 1
-    assert ledger.standings(board) == before
+    assert ledger.standings.all(board) == before

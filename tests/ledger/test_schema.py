@@ -103,14 +103,14 @@ def fill_m001(database: Database) -> None:
 
 
 def read_m001(ledger: Ledger) -> None:
-    stored = ledger.race("orb/r")
+    stored = ledger.races.get("orb/r")
     assert stored is not None
     assert stored.result == RACE
-    board = ledger.leaderboard("orb", "Any Orb")
+    board = ledger.leaderboards.get("orb", "Any Orb")
     assert board is not None
     assert board.key == 7
     assert verify(ledger, board) == []
-    assert [(s.name, s.races) for s in ledger.standings(board)] == [("Ann", 1), ("Bo", 1)]
+    assert [(s.name, s.races) for s in ledger.standings.all(board)] == [("Ann", 1), ("Bo", 1)]
 
 
 def fill_m002(database: Database) -> None:
@@ -131,7 +131,7 @@ def read_m002(ledger: Ledger) -> None:
     assert row is not None
     assert replace(row, quiet=False) == CaseRow("orb/q", "orb", NOON, NOON)
     assert ledger.cases.unfinished("orb") == [CaseRow("orb/s", "orb")]
-    (sent,) = ledger.outbox.open_for("orb/q")
+    (sent,) = ledger.messages.open_for("orb/q")
     assert sent.message == Message("orb/q", "orb", "g-1", ChatBody("hi"))
     assert (sent.id, sent.state, sent.created_at) == (3, Delivery.SENT, NOON)
     assert ledger.backfills.next_page("orb", not_before=NOON) == 4
@@ -161,9 +161,9 @@ def fill_m004(database: Database) -> None:
 
 
 def read_m004(ledger: Ledger) -> None:
-    board = ledger.leaderboard("orb", "Old Orb")
+    board = ledger.leaderboards.get("orb", "Old Orb")
     assert board is not None
-    assert ledger.latest_race(board) == NOON + timedelta(days=1)
+    assert ledger.standings.latest_race(board) == NOON + timedelta(days=1)
     best = top_players(ledger, board, Listing(1), 5)
     assert [(place, standing.name) for place, standing in best] == [(1, "Bo"), (2, "Ann")]
     assert placing_of(ledger, board, best[1][1], Listing(1)) == Placing(2, 2)
@@ -180,7 +180,7 @@ def read_m005(ledger: Ledger) -> None:
     assert ledger.players.find("Bo#0007").id == "id-bo", "discriminators are still to be learned"
     assert {"gone", "shy"} <= ledger.orders.hidden()
     assert not ledger.orders.is_hidden("bold")
-    assert ledger.db.execute("SELECT race FROM excluded_races").fetchall() == [("orb/out",)]
+    assert ledger.connection.db.execute("SELECT race FROM excluded_races").fetchall() == [("orb/out",)]
 
 
 def fill_m006(database: Database) -> None:
@@ -218,11 +218,11 @@ def fill_m007(database: Database) -> None:
 
 
 def read_m007(ledger: Ledger) -> None:
-    board = ledger.leaderboard("orb", "Any Orb")
+    board = ledger.leaderboards.get("orb", "Any Orb")
     assert board is not None
-    assert ledger.platforms(board) == ["a platform"]
-    assert ledger.current_goal("orb", "An Orb") == "Any Orb"
-    assert ledger.current_goal("orb", "Any Orb") == "Any Orb"
+    assert ledger.ratings.platforms(board) == ["a platform"]
+    assert ledger.races.current_goal("orb", "An Orb") == "Any Orb"
+    assert ledger.races.current_goal("orb", "Any Orb") == "Any Orb"
 
 
 def fill_m008(database: Database) -> None:
@@ -255,11 +255,11 @@ def fill_m010(database: Database) -> None:
 
 
 def read_m010(ledger: Ledger) -> None:
-    board = ledger.leaderboard("orb", "Any Orb")
+    board = ledger.leaderboards.get("orb", "Any Orb")
     assert board is not None
-    assert (board.number, ledger.revision_of(board)) == (5, 2)
+    assert (board.number, ledger.ratings.revision_of(board)) == (5, 2)
     assert ledger.jobs.due(NOON), "a hidden leaderboard is to be deleted"
-    assert 11 not in {each.id for each in ledger.leaderboards()}
+    assert 11 not in {each.id for each in ledger.leaderboards.all()}
 
 
 def fill_m011(database: Database) -> None:
@@ -335,7 +335,7 @@ def fill_m014(database: Database) -> None:
 
 
 def read_m014(ledger: Ledger) -> None:
-    (board,) = (each for each in ledger.leaderboards() if each.id == 7)
+    (board,) = (each for each in ledger.leaderboards.all() if each.id == 7)
     players = open_leaderboard(ledger, board, Listing(), at=NOON + timedelta(days=1)).players
     assert sorted((row.player, row.finishes, row.wins) for row in players.rows) == [
         ("id-ann", 1, 1), ("id-bo", 0, 0)
@@ -355,7 +355,9 @@ def fill_m016(database: Database) -> None:
 
 
 def read_m016(ledger: Ledger) -> None:
-    assert {ledger.updated_at(board) for board in ledger.leaderboards()} == {NOON + timedelta(days=1)}
+    assert {ledger.ratings.updated_at(board) for board in ledger.leaderboards.all()} == {
+        NOON + timedelta(days=1)
+    }
 
 
 def fill_m017(database: Database) -> None:
@@ -391,8 +393,8 @@ def fill_m018(database: Database) -> None:
 
 
 def read_m018(ledger: Ledger) -> None:
-    assert ledger.has_race("cave/r")
-    assert ledger.goals() == [("cave", "Any Cave"), ("orb", "Any Orb")]
+    assert ledger.races.has("cave/r")
+    assert ledger.races.goals() == [("cave", "Any Cave"), ("orb", "Any Orb")]
 
 
 def fill_m019(database: Database) -> None:
@@ -427,7 +429,7 @@ def read_m020(ledger: Ledger) -> None:
 
 def parameters_of(ledger: Ledger, name: str) -> Parameters:
     """Return the stored parameters of a leaderboard."""
-    (board,) = (board for board in ledger.leaderboards() if board.name == name)
+    (board,) = (board for board in ledger.leaderboards.all() if board.name == name)
     return board.parameters
 
 
@@ -605,9 +607,11 @@ def test_replaced_tables_keep_all_rows_and_references(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         assert ledger.check() == []
         with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
-            ledger.write("INSERT INTO rated VALUES (99, 1, 'orb/r', NULL)")
+            ledger.connection.write("INSERT INTO rated VALUES (99, 1, 'orb/r', NULL)")
         with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
-            ledger.write("INSERT INTO changes SELECT 7, 2, player, 1, '', '', 0, 0, 0, '' FROM changes")
+            ledger.connection.write(
+                "INSERT INTO changes SELECT 7, 2, player, 1, '', '', 0, 0, 0, '' FROM changes"
+            )
     assert content(path, but=FOLLOWED) == before
     assert "('corrected_at', '2026-03-02" in before["races"][0]
 
@@ -630,18 +634,18 @@ def test_migration_that_is_killed_leaves_the_ledger_as_it_was(tmp_path: Path) ->
 
 def test_no_id_of_a_leaderboard_is_used_twice(tmp_path: Path) -> None:
     with Ledger.open(older(tmp_path / "ledger.db", "m018_wide_races")) as ledger:
-        board = ledger.leaderboards()[0]
-        last = max(row["id"] for row in ledger.rows("SELECT id FROM leaderboards"))
+        board = ledger.leaderboards.all()[0]
+        last = max(row["id"] for row in ledger.connection.rows("SELECT id FROM leaderboards"))
         for expected in (last + 1, last + 2):
-            shadow = ledger.add_shadow(board)
+            shadow = ledger.shadows.add(board)
             assert shadow.id == expected
-            ledger.remove_hidden()
+            ledger.shadows.remove_hidden()
 
 
 def test_space_that_a_migration_frees_is_given_back(tmp_path: Path) -> None:
     path = older(tmp_path / "ledger.db", "m017_spaces")
     with Ledger.open(path) as ledger:
-        assert ledger.value("PRAGMA freelist_count") == 0
+        assert ledger.connection.value("PRAGMA freelist_count") == 0
 
 
 def test_only_the_worker_itself_migrates_a_database_with_a_worker(tmp_path: Path) -> None:
@@ -650,7 +654,7 @@ def test_only_the_worker_itself_migrates_a_database_with_a_worker(tmp_path: Path
         with pytest.raises(LedgerError, match="stop its worker first"):
             Ledger.open(path)
         with Ledger.open(path, holds_lock=True) as ledger:
-            assert migrations.pending(ledger.db) == []
+            assert migrations.pending(ledger.connection.db) == []
         Ledger.open(path).close()
 
 

@@ -49,14 +49,14 @@ def standing(name: str, rating: float = 0.5, **facts: object) -> Standing:
 
 def keep(ledger: Ledger, *races: RaceResult) -> None:
     for race in races:
-        ledger.save_race(race, counted_at=race.ended_at, source="import")
+        ledger.races.save(race, counted_at=race.ended_at, source="import")
 
 
 def write(
     ledger: Ledger, board: Leaderboard, rated: Sequence[RatedRow] = (), standings: Sequence[Standing] = ()
 ) -> None:
-    ledger.append(board, rated, "a platform")
-    ledger.replace_standings(board, standings)
+    ledger.ratings.append(board, rated, "a platform")
+    ledger.standings.replace(board, standings)
 
 
 def mode(path: Path) -> int:
@@ -71,7 +71,11 @@ def test_only_the_owner_can_read_a_new_ledger(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         keep(ledger, result())
         beside = sorted(path.parent.iterdir())
-        assert {p.name for p in beside} == {"ledger.db", "ledger.db-wal", "ledger.db-shm"}
+        assert {p.name for p in beside} == {
+            "ledger.db",
+            "ledger.db-wal",
+            "ledger.db-shm",
+        }
         assert [mode(p) for p in beside] == [0o600] * 3
 
 
@@ -85,7 +89,7 @@ def test_permissions_of_an_existing_ledger_do_not_change(tmp_path: Path) -> None
 
 def test_writes_are_durable_and_references_are_checked(ledger: Ledger) -> None:
     pragmas = {
-        name: ledger.db.execute(f"PRAGMA {name}").fetchone()[0]
+        name: ledger.connection.db.execute(f"PRAGMA {name}").fetchone()[0]
         for name in ("journal_mode", "synchronous", "foreign_keys")
     }
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
@@ -94,25 +98,25 @@ def test_writes_are_durable_and_references_are_checked(ledger: Ledger) -> None:
 def test_writes_survive_reopening(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as first:
-        first.save_leaderboard(BOARD)
+        first.leaderboards.save(BOARD)
         keep(first, result("r", "ann"))
     with Ledger.open(path, create=False) as second:
-        assert [b.name for b in second.leaderboards()] == [GOAL]
-        assert second.race("orb/r") is not None
+        assert [b.name for b in second.leaderboards.all()] == [GOAL]
+        assert second.races.get("orb/r") is not None
 
 
 def test_closed_ledger_cannot_be_used(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         pass
     with pytest.raises(LedgerError, match="closed"):
-        ledger.leaderboards()
+        ledger.leaderboards.all()
 
 
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.touch()
     with Ledger.open(path) as ledger:
-        assert ledger.leaderboards() == []
+        assert ledger.leaderboards.all() == []
 
 
 def test_reading_a_missing_ledger_creates_no_file(tmp_path: Path) -> None:
@@ -211,18 +215,18 @@ def test_read_only_database_is_refused() -> None:
 def test_database_locked_by_another_program_is_unavailable(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as first, Ledger.open(path) as second:
-        second.db.execute("PRAGMA busy_timeout = 10")
+        second.connection.db.execute("PRAGMA busy_timeout = 10")
         with first.transaction():
             with pytest.raises(LedgerUnavailable, match="locked: another program is using it"):
                 keep(second, result())
-            assert second.race("orb/first") is None, "reading is possible all the same"
+            assert second.races.get("orb/first") is None, "reading is possible all the same"
         keep(second, result())
 
 
 def test_a_damaged_database_is_a_ledger_error_wherever_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     with Ledger.open(path) as ledger:
-        board = ledger.save_leaderboard(BOARD)
+        board = ledger.leaderboards.save(BOARD)
         keep(ledger, *(result(f"r{i}", "ann bo cy di ed", dnf="fay gus") for i in range(200)))
         write(ledger, board, [RatedRow(i + 1, f"orb/r{i}", ()) for i in range(200)])
     whole = path.read_bytes()
@@ -231,10 +235,10 @@ def test_a_damaged_database_is_a_ledger_error_wherever_it_is_read(tmp_path: Path
         path.write_bytes(whole[: number * page] + b"\xa5" * page + whole[(number + 1) * page :])
         try:
             with Ledger.open(path) as ledger:
-                for board in ledger.leaderboards():
-                    list(ledger.races_of(board))
-                    ledger.rated_rows(board)
-                    ledger.standings(board)
+                for board in ledger.leaderboards.all():
+                    list(ledger.races.of(board))
+                    ledger.ratings.rows(board)
+                    ledger.standings.all(board)
                 ledger.check()
         except LedgerError as error:
             damaged = error
@@ -243,8 +247,8 @@ def test_a_damaged_database_is_a_ledger_error_wherever_it_is_read(tmp_path: Path
 
 def test_a_race_with_a_damaged_result_is_known(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann"))
-    ledger.db.execute("UPDATE races SET result = '[]'")
-    assert [ledger.has_race(name) for name in ("orb/r", "orb/s")] == [True, False]
+    ledger.connection.db.execute("UPDATE races SET result = '[]'")
+    assert [ledger.races.has(name) for name in ("orb/r", "orb/s")] == [True, False]
 
 
 def test_intact_ledger_has_no_problems(ledger: Ledger) -> None:
@@ -253,11 +257,11 @@ def test_intact_ledger_has_no_problems(ledger: Ledger) -> None:
 
 
 def test_a_row_that_refers_to_nothing_is_found(ledger: Ledger) -> None:
-    board = ledger.save_leaderboard(BOARD)
+    board = ledger.leaderboards.save(BOARD)
     keep(ledger, result("r", "ann"))
     write(ledger, board, [RatedRow(1, "orb/r", (change("ann"),))], [standing("ann")])
-    ledger.db.execute("PRAGMA foreign_keys = OFF")
-    ledger.db.execute("DELETE FROM rated")
+    ledger.connection.db.execute("PRAGMA foreign_keys = OFF")
+    ledger.connection.db.execute("DELETE FROM rated")
     assert ledger.check() == ["a row of changes refers to a missing row of rated"]
 
 
@@ -269,11 +273,11 @@ class Halt(Exception):  # noqa: N818
 
 
 def dump(ledger: Ledger) -> list[str]:
-    return list(ledger.db.conn.iterdump())
+    return list(ledger.connection.db.conn.iterdump())
 
 
 def test_exception_rolls_back_a_transaction(ledger: Ledger) -> None:
-    board = ledger.save_leaderboard(BOARD)
+    board = ledger.leaderboards.save(BOARD)
     before = dump(ledger)
     with pytest.raises(Halt), ledger.transaction():  # noqa: PT012
         keep(ledger, result("r", "ann bo"))
@@ -297,12 +301,12 @@ def test_ledger_works_after_an_exception(ledger: Ledger) -> None:
         raise Halt
     with ledger.transaction():
         keep(ledger, result("r", "ann"))
-    assert ledger.race("orb/r") is not None
+    assert ledger.races.get("orb/r") is not None
 
 
 def test_only_a_lasting_transaction_waits_for_the_disk(ledger: Ledger) -> None:
     def waits() -> bool:
-        return bool(ledger.db.execute("PRAGMA synchronous").fetchone()[0] == 2)
+        return bool(ledger.connection.db.execute("PRAGMA synchronous").fetchone()[0] == 2)
 
     with ledger.transaction():
         assert waits()
@@ -317,7 +321,7 @@ def test_only_a_lasting_transaction_waits_for_the_disk(ledger: Ledger) -> None:
         raise Halt
     assert waits()
     with Ledger.open(ledger.path) as reader:
-        assert reader.race("orb/r") is not None
+        assert reader.races.get("orb/r") is not None
 
 
 def test_other_connections_never_see_half_a_transaction(tmp_path: Path) -> None:
@@ -325,9 +329,9 @@ def test_other_connections_never_see_half_a_transaction(tmp_path: Path) -> None:
     with Ledger.open(path) as writer, Ledger.open(path) as reader:
         with writer.transaction():
             keep(writer, result("r", "ann"))
-            assert writer.race("orb/r") is not None
-            assert reader.race("orb/r") is None
-        assert reader.race("orb/r") is not None
+            assert writer.races.get("orb/r") is not None
+            assert reader.races.get("orb/r") is None
+        assert reader.races.get("orb/r") is not None
 
 
 def test_killed_process_leaves_no_partial_write(tmp_path: Path) -> None:
@@ -336,17 +340,17 @@ def test_killed_process_leaves_no_partial_write(tmp_path: Path) -> None:
         "import os, signal, sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
         "from builders import NOON, result; from racebot.ledger.store import Ledger\n"
         "ledger = Ledger.open(Path(sys.argv[1]))\n"
-        "ledger.save_race(result('kept', 'ann'), counted_at=NOON, source='live')\n"
+        "ledger.races.save(result('kept', 'ann'), counted_at=NOON, source='live')\n"
         "with ledger.transaction():\n"
-        "    ledger.save_race(result('lost', 'ann'), counted_at=NOON, source='live')\n"
+        "    ledger.races.save(result('lost', 'ann'), counted_at=NOON, source='live')\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     tests = str(Path(__file__).parents[1])
     died = subprocess.run([sys.executable, "-c", program, path, tests], check=False)
     assert died.returncode == -signal.SIGKILL
     with Ledger.open(path) as ledger:
-        assert ledger.race("orb/kept") is not None
-        assert ledger.race("orb/lost") is None
+        assert ledger.races.get("orb/kept") is not None
+        assert ledger.races.get("orb/lost") is None
         assert ledger.check() == []
 
 
@@ -354,33 +358,33 @@ def test_killed_process_leaves_no_partial_write(tmp_path: Path) -> None:
 
 
 def test_leaderboards_round_trip(ledger: Ledger) -> None:
-    stored = ledger.save_leaderboard(BOARD)
+    stored = ledger.leaderboards.save(BOARD)
     assert stored.id is not None
     assert replace(stored, id=None) == BOARD
-    assert ledger.leaderboard(CATEGORY, GOAL) == stored
-    assert ledger.leaderboard(CATEGORY, "else") is None
-    assert ledger.leaderboard("else", GOAL) is None
+    assert ledger.leaderboards.get(CATEGORY, GOAL) == stored
+    assert ledger.leaderboards.get(CATEGORY, "else") is None
+    assert ledger.leaderboards.get("else", GOAL) is None
 
 
 def test_new_settings_keep_a_leaderboards_id(ledger: Ledger) -> None:
-    first = ledger.save_leaderboard(BOARD)
-    other = ledger.save_leaderboard(replace(BOARD, category="cup"))
-    second = ledger.save_leaderboard(
+    first = ledger.leaderboards.save(BOARD)
+    other = ledger.leaderboards.save(replace(BOARD, category="cup"))
+    second = ledger.leaderboards.save(
         replace(BOARD, model="trueskill", parameters={"sigma": 8.0}, teams="team")
     )
     assert second.key == first.key != other.key
-    assert ledger.leaderboards() == [other, second]
+    assert ledger.leaderboards.all() == [other, second]
 
 
 def test_a_leaderboard_that_is_removed_leaves_the_races(ledger: Ledger, board: Leaderboard) -> None:
-    other = ledger.save_leaderboard(replace(BOARD, name="Other"))
+    other = ledger.leaderboards.save(replace(BOARD, name="Other"))
     for each in (board, other):
         write(ledger, each, [A, B, C], [standing("ann")])
-    ledger.remove_leaderboard(board)
-    assert ledger.leaderboards() == [other]
+    ledger.leaderboards.remove(board)
+    assert ledger.leaderboards.all() == [other]
     counts = [f"SELECT count(*) FROM {table}" for table in ("rated", "changes", "standings")]  # noqa: S608
-    assert [ledger.db.execute(count).fetchone()[0] for count in counts] == [3, 4, 1]
-    assert ledger.race("orb/a") is not None
+    assert [ledger.connection.db.execute(count).fetchone()[0] for count in counts] == [3, 4, 1]
+    assert ledger.races.get("orb/a") is not None
     assert ledger.check() == []
 
 
@@ -405,8 +409,8 @@ def test_races_round_trip(ledger: Ledger, slug: str, names: list[str], goal: str
     race = result(
         slug, entrants=tuple(entrant(name or "x", time=i) for i, name in enumerate(names)), goal=goal
     )
-    ledger.save_race(race, counted_at=NOON + timedelta(microseconds=1), source="live")
-    stored = ledger.race(f"orb/{slug}")
+    ledger.races.save(race, counted_at=NOON + timedelta(microseconds=1), source="live")
+    stored = ledger.races.get(f"orb/{slug}")
     assert stored is not None
     assert stored.result == race
     assert stored.fingerprint == race.fingerprint()
@@ -414,10 +418,10 @@ def test_races_round_trip(ledger: Ledger, slug: str, names: list[str], goal: str
 
 
 def test_a_new_result_keeps_its_races_place_in_the_order(ledger: Ledger) -> None:
-    ledger.save_race(result("r", "ann bo"), counted_at=NOON + timedelta(days=3), source="live")
+    ledger.races.save(result("r", "ann bo"), counted_at=NOON + timedelta(days=3), source="live")
     changed = result("r", "bo ann", goal="All Orbs")
-    ledger.save_race(changed, counted_at=NOON, source="import")
-    stored = ledger.race("orb/r")
+    ledger.races.save(changed, counted_at=NOON, source="import")
+    stored = ledger.races.get("orb/r")
     assert stored is not None
     assert stored.result == changed
     assert stored.fingerprint == changed.fingerprint()
@@ -426,11 +430,11 @@ def test_a_new_result_keeps_its_races_place_in_the_order(ledger: Ledger) -> None
 
 def test_a_source_must_be_known(ledger: Ledger) -> None:
     with pytest.raises(LedgerError):
-        ledger.save_race(result(), counted_at=NOON, source="hearsay")
+        ledger.races.save(result(), counted_at=NOON, source="hearsay")
 
 
 def test_races_of_a_leaderboard_come_in_the_order_in_which_they_count(ledger: Ledger) -> None:
-    joined = ledger.save_leaderboard(replace(BOARD, goals=("Any Orb", "All Orbs")))
+    joined = ledger.leaderboards.save(replace(BOARD, goals=("Any Orb", "All Orbs")))
     for slug, hour, facts in (
         ("late", 5, {}),
         ("b", 2, {"goal": "All Orbs"}),
@@ -440,24 +444,24 @@ def test_races_of_a_leaderboard_come_in_the_order_in_which_they_count(ledger: Le
         ("foreign", 3, {"category": "cup"}),
     ):
         race = result(slug, "ann bo", after=10 - hour, **facts)
-        ledger.save_race(race, counted_at=NOON + timedelta(hours=hour), source="import")
-    assert [r.result.name for r in ledger.races_of(joined)] == ["orb/early", "orb/a", "orb/b", "orb/late"]
+        ledger.races.save(race, counted_at=NOON + timedelta(hours=hour), source="import")
+    assert [r.result.name for r in ledger.races.of(joined)] == ["orb/early", "orb/a", "orb/b", "orb/late"]
 
 
 def test_races_are_found_by_name_or_slug(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann"), result("s", "ann", name="cup/s"), result("s", "ann"))
-    assert ledger.find_race("orb/r").result.name == "orb/r"
-    assert ledger.find_race("r").result.name == "orb/r"
-    assert ledger.find_race("cup/s").result.name == "cup/s"
+    assert ledger.races.find("orb/r").result.name == "orb/r"
+    assert ledger.races.find("r").result.name == "orb/r"
+    assert ledger.races.find("cup/s").result.name == "cup/s"
     with pytest.raises(NoSuchEntryError, match="'s' could be any of: cup/s, orb/s"):
-        ledger.find_race("s")
+        ledger.races.find("s")
     with pytest.raises(NoSuchEntryError, match="no recorded race 'q' in the ledger"):
-        ledger.find_race("q")
+        ledger.races.find("q")
 
 
 def test_an_archives_race_without_a_category_is_found(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann", name="lazy-orb-1", category=""))
-    assert ledger.find_race("lazy-orb-1").result.name == "lazy-orb-1"
+    assert ledger.races.find("lazy-orb-1").result.name == "lazy-orb-1"
 
 
 # Players
@@ -465,12 +469,12 @@ def test_an_archives_race_without_a_category_is_found(ledger: Ledger) -> None:
 
 def test_deleted_accounts_are_not_stored_as_players(ledger: Ledger) -> None:
     keep(ledger, result("r", entrants=(entrant("gone", time=1, user_id=None), entrant("ann", time=2))))
-    assert ledger.db.execute("SELECT id FROM players").fetchall() == [("id-ann",)]
+    assert ledger.connection.db.execute("SELECT id FROM players").fetchall() == [("id-ann",)]
 
 
 def test_first_and_last_race_of_a_player_are_stored(ledger: Ledger) -> None:
     keep(ledger, result("b", "ann", after=2), result("c", "ann", after=5), result("a", "ann", after=1))
-    seen = ledger.db.execute("SELECT first_seen, last_seen FROM players").fetchall()
+    seen = ledger.connection.db.execute("SELECT first_seen, last_seen FROM players").fetchall()
     assert seen == [("2026-03-01T13:00:00.000000+00:00", "2026-03-01T17:00:00.000000+00:00")]
 
 
@@ -480,7 +484,7 @@ def test_first_and_last_race_of_a_player_are_stored(ledger: Ledger) -> None:
 @pytest.fixture
 def board(ledger: Ledger) -> Leaderboard:
     keep(ledger, *(result(slug, "ann bo", dnf="cy", after=i) for i, slug in enumerate("abc")))
-    return ledger.save_leaderboard(BOARD)
+    return ledger.leaderboards.save(BOARD)
 
 
 A = RatedRow(1, "orb/a", (change("ann"), change("bo", after=-0.25, place=2)))
@@ -489,20 +493,20 @@ C = RatedRow(3, "orb/c", (change("ann", 0.5, 0.75, 1, 1), change("cy", 0.0, -0.5
 
 
 def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
-    assert ledger.last_counted(board) is None
+    assert ledger.ratings.last_counted(board) is None
     write(ledger, board, [A, B], [])
     write(ledger, board, [C], [])
-    assert ledger.rated_rows(board) == [A, B, C]
-    assert [ledger.rated_race(board, f"orb/{slug}") for slug in "abcd"] == [A, B, C, None]
-    assert ledger.rated_count(board) == 3
-    assert ledger.last_counted(board) == NOON + timedelta(hours=2)
+    assert ledger.ratings.rows(board) == [A, B, C]
+    assert [ledger.ratings.get(board, f"orb/{slug}") for slug in "abcd"] == [A, B, C, None]
+    assert ledger.ratings.count(board) == 3
+    assert ledger.ratings.last_counted(board) == NOON + timedelta(hours=2)
 
 
 def test_a_race_counts_once_on_a_leaderboard(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [A], [])
     with pytest.raises(LedgerError):
         write(ledger, board, [replace(A, sequence=2)], [])
-    assert ledger.rated_rows(board) == [A]
+    assert ledger.ratings.rows(board) == [A]
 
 
 @given(
@@ -514,53 +518,53 @@ def test_states_read_back_to_the_last_bit(
 ) -> None:
     written = Change("id-ann", 1, tuple(state), tuple(reversed(state)), 1, 2, 0)
     place = Standing("id-ann", tuple(state), rating, 5, 1, 1, 0, NOON, "Ann")
-    ledger.truncate(board, 1)
+    ledger.ratings.truncate(board, 1)
     write(ledger, board, [RatedRow(1, "orb/a", (written,))], [place])
-    (row,) = ledger.rated_rows(board)
+    (row,) = ledger.ratings.rows(board)
     assert repr(row.changes[0]) == repr(written)
-    read_back = ledger.standing(board, "id-ann")
+    read_back = ledger.standings.get(board, "id-ann")
     assert read_back == place
     assert repr(read_back.state) == repr(place.state)
 
 
 def test_standings_are_sorted_best_first(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [], [standing("cy", 0.25), standing("ann", 0.25), standing("bo", 0.75)])
-    assert [s.name for s in ledger.standings(board)] == ["Bo", "Ann", "Cy"]
-    assert ledger.standing(board, "id-bo") == standing("bo", 0.75)
-    assert ledger.standing(board, "id-di") is None
+    assert [s.name for s in ledger.standings.all(board)] == ["Bo", "Ann", "Cy"]
+    assert ledger.standings.get(board, "id-bo") == standing("bo", 0.75)
+    assert ledger.standings.get(board, "id-di") is None
 
 
 def test_new_standing_replaces_the_old_one(ledger: Ledger, board: Leaderboard) -> None:
     write(ledger, board, [A], [standing("ann", 0.5), standing("bo", -0.25)])
     write(ledger, board, [C], [standing("ann", 0.75, races=2)])
-    assert ledger.standings(board) == [standing("ann", 0.75, races=2), standing("bo", -0.25)]
+    assert ledger.standings.all(board) == [standing("ann", 0.75, races=2), standing("bo", -0.25)]
 
 
 def test_sequence_can_be_rewritten_from_any_number(ledger: Ledger, board: Leaderboard) -> None:
-    other = ledger.save_leaderboard(replace(BOARD, name="Other"))
+    other = ledger.leaderboards.save(replace(BOARD, name="Other"))
     write(ledger, board, [A, B, C], [standing("ann"), standing("bo")])
     write(ledger, other, [A], [standing("ann", 0.125)])
-    ledger.truncate(board, 2)
+    ledger.ratings.truncate(board, 2)
     write(ledger, board, [replace(C, sequence=2)], [standing("cy"), standing("bo")._replace(races=0)])
-    assert ledger.rated_rows(board) == [A, replace(C, sequence=2)]
-    assert {s.player for s in ledger.standings(board)} == {"id-ann", "id-cy"}
-    assert ledger.rated_rows(other) == [A]
-    assert ledger.standings(other) == [standing("ann", 0.125)]
+    assert ledger.ratings.rows(board) == [A, replace(C, sequence=2)]
+    assert {s.player for s in ledger.standings.all(board)} == {"id-ann", "id-cy"}
+    assert ledger.ratings.rows(other) == [A]
+    assert ledger.standings.all(other) == [standing("ann", 0.125)]
 
 
 def test_the_latest_race_is_found(ledger: Ledger, board: Leaderboard) -> None:
-    assert ledger.latest_race(board) is None
+    assert ledger.standings.latest_race(board) is None
     later = NOON + timedelta(hours=2)
     write(ledger, board, [], [standing("ann", last_race_at=later), standing("bo")])
-    assert ledger.latest_race(board) == later
+    assert ledger.standings.latest_race(board) == later
 
 
 @pytest.mark.parametrize("text", ["", "no json", "{}", '{"name": "orb/r"}', "[]"])
 def test_a_stored_result_that_cannot_be_read_is_a_ledger_error(ledger: Ledger, text: str) -> None:
     keep(ledger, result("r", "ann"))
-    ledger.db.execute("UPDATE races SET result = ?", (text,))
+    ledger.connection.db.execute("UPDATE races SET result = ?", (text,))
     with pytest.raises(LedgerError, match="orb/r"):
-        ledger.race("orb/r")
+        ledger.races.get("orb/r")
 
 
 @pytest.mark.parametrize("column", ["state", "last_race_at"])
@@ -568,15 +572,15 @@ def test_a_stored_standing_that_cannot_be_read_is_a_ledger_error(
     ledger: Ledger, board: Leaderboard, column: str
 ) -> None:
     write(ledger, board, [], [standing("ann")])
-    ledger.db.execute(f"UPDATE standings SET {column} = 'x'")  # noqa: S608
+    ledger.connection.db.execute(f"UPDATE standings SET {column} = 'x'")  # noqa: S608
     with pytest.raises(LedgerError, match="cannot be read"):
-        ledger.standings(board)
+        ledger.standings.all(board)
 
 
 def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
-    ledger.db.execute("DROP TABLE standings")
+    ledger.connection.db.execute("DROP TABLE standings")
     with pytest.raises(LedgerError, match="no such table: standings: run `racebot verify`"):
-        ledger.standings(replace(BOARD, id=1))
+        ledger.standings.all(replace(BOARD, id=1))
 
 
 @pytest.mark.parametrize("name", ["\ud800", "An\udcffn"])
@@ -585,11 +589,11 @@ def test_name_with_invalid_unicode_is_refused(ledger: Ledger, name: str) -> None
     with pytest.raises(PayloadError, match="SQLite cannot store a value"):
         ledger.players.find(name)
     with pytest.raises(PayloadError):
-        ledger.find_race(name)
+        ledger.races.find(name)
 
 
 def test_number_over_64_bits_is_refused(ledger: Ledger) -> None:
-    board = ledger.save_leaderboard(Leaderboard("orb", "Any Orb", ("Any Orb",), "elo-ffa", {}, "ignore"))
+    board = ledger.leaderboards.save(Leaderboard("orb", "Any Orb", ("Any Orb",), "elo-ffa", {}, "ignore"))
     with pytest.raises(PayloadError):
         played_races(ledger, board.key, "id-ann", 2**63)
 
@@ -598,24 +602,24 @@ def test_number_over_64_bits_is_refused(ledger: Ledger) -> None:
 
 
 def test_a_ledger_is_read_while_another_writes_it(ledger: Ledger) -> None:
-    board = ledger.save_leaderboard(BOARD)
+    board = ledger.leaderboards.save(BOARD)
     with Ledger.open_to_read(ledger.path) as reader:
-        assert reader.leaderboards() == [board]
+        assert reader.leaderboards.all() == [board]
         with ledger.transaction():
-            ledger.remove_leaderboard(board)
-            assert reader.leaderboards() == [board]
-        assert reader.leaderboards() == []
+            ledger.leaderboards.remove(board)
+            assert reader.leaderboards.all() == [board]
+        assert reader.leaderboards.all() == []
 
 
 def test_snapshot_does_not_change(ledger: Ledger) -> None:
-    ledger.save_leaderboard(BOARD)
+    ledger.leaderboards.save(BOARD)
     with Ledger.open_to_read(ledger.path) as reader:
         version = reader.data_version()
         with reader.snapshot():
-            before = reader.leaderboards()
-            ledger.remove_leaderboard(before[0])
-            assert reader.leaderboards() == before
-        assert reader.leaderboards() == []
+            before = reader.leaderboards.all()
+            ledger.leaderboards.remove(before[0])
+            assert reader.leaderboards.all() == before
+        assert reader.leaderboards.all() == []
         assert reader.data_version() != version
 
 
@@ -624,7 +628,7 @@ def test_a_ledger_opened_to_read_cannot_be_written(ledger: Ledger) -> None:
         Ledger.open_to_read(ledger.path) as reader,
         pytest.raises(LedgerUnavailable, match="readonly"),
     ):
-        reader.save_leaderboard(BOARD)
+        reader.leaderboards.save(BOARD)
 
 
 def test_opening_a_missing_ledger_to_read_creates_nothing(tmp_path: Path) -> None:
@@ -638,16 +642,16 @@ def test_opening_a_missing_ledger_to_read_creates_nothing(tmp_path: Path) -> Non
 
 
 def test_revision_changes_with_own_ratings_and_with_all_foreign_writes(ledger: Ledger) -> None:
-    board = ledger.save_leaderboard(BOARD)
+    board = ledger.leaderboards.save(BOARD)
     seen = [ledger.revision()]
     ledger.cases.remove("nothing of interest")
-    ledger.db.conn.commit()
+    ledger.connection.db.conn.commit()
     assert ledger.revision() == seen[0]
     write(ledger, board, [], [])
     seen.append(ledger.revision())
-    ledger.truncate(board, 1)
+    ledger.ratings.truncate(board, 1)
     seen.append(ledger.revision())
     with Ledger.open(ledger.path) as other:
-        other.remove_leaderboard(board)
+        other.leaderboards.remove(board)
     seen.append(ledger.revision())
     assert len(set(seen)) == 4

@@ -48,7 +48,7 @@ RACES = [
 def merge(ledger: Ledger, races: list[RaceResult], plan: LeaderboardPlan = SIMPLE) -> Leaderboard:
     plans = Plans(SIMPLE, (plan,)) if plan.name else Plans(plan)
     Settler(ledger, plans).merge(races, "import")
-    board = ledger.leaderboard(CATEGORY, plan.name or GOAL)
+    board = ledger.leaderboards.get(CATEGORY, plan.name or GOAL)
     assert board is not None
     return board
 
@@ -137,7 +137,7 @@ def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Led
         result("c", "ann bo", after=300),
     ):
         assert settler.settle(race, lambda _: (), NOON)
-    (board,) = ledger.leaderboards()
+    (board,) = ledger.leaderboards.all()
     active = Listing(inactive_days=1)
     then = leaderboard_report(ledger, board, active, at=NOON + timedelta(hours=100))
     assert {each.id: each.last_race_at - NOON for each in then.players} == {
@@ -287,7 +287,7 @@ def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboar
 
 @pytest.mark.parametrize("entry", ['{"user_id":"id-ann","status":"lost"}', '{"user_id":"id-ann"}', "{}", "["])
 def test_a_damaged_result_is_no_dnf(ledger: Ledger, board: Leaderboard, entry: str) -> None:
-    ledger.write("UPDATE races SET result = ? WHERE name = 'orb/a'", f'{{"entrants":[{entry}]}}')
+    ledger.connection.write("UPDATE races SET result = ? WHERE name = 'orb/a'", f'{{"entrants":[{entry}]}}')
     with pytest.raises(DamagedRaceError, match="orb/a"):
         played_races(ledger, board.key, "id-ann")
 
@@ -313,7 +313,7 @@ def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes:
     report = leaderboard_report(ledger, board, listing)
     places = {entry.id: entry.place for entry in report.players}
     assert len(set(places.values())) < len(places) or finishes == 2 or days
-    for standing in ledger.standings(board):
+    for standing in ledger.standings.all(board):
         (on,) = player_report(ledger, standing.player, lambda _: listing).leaderboards
         assert (on.place, on.listed) == (places.get(standing.player), len(places))
 
@@ -460,7 +460,7 @@ def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None
 
 
 def test_a_race_that_counts_nowhere_is_shown_as_such(ledger: Ledger) -> None:
-    ledger.save_race(result("a", "ann bo"), counted_at=NOON, source="import")
+    ledger.races.save(result("a", "ann bo"), counted_at=NOON, source="import")
     report = race_report(ledger, "a")
     assert report.leaderboards == []
     assert "counts on no leaderboard" in shown(tables.print_race, report)

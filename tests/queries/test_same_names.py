@@ -37,7 +37,7 @@ def settled(ledger: Ledger) -> Settler:
 
 def test_reports_show_discriminators(ledger: Ledger) -> None:
     settled(ledger)
-    board = ledger.leaderboard(CATEGORY, GOAL)
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
     expected = {*BOTH, "Bo"}
     report = leaderboard_report(ledger, board, Listing())
@@ -71,12 +71,12 @@ def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger)
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
     old = replace(RACE, entrants=tuple(replace(e, discriminator=None) for e in RACE.entrants))
     settler.merge([old], "import")
-    board = ledger.leaderboard(CATEGORY, GOAL)
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
-    before = ledger.standings(board)
+    before = ledger.standings.all(board)
     assert {standing.name for standing in before} == {"Eve", "Bo"}
     assert settler.merge([RACE], "backfill").known == 1
-    after = ledger.standings(board)
+    after = ledger.standings.all(board)
     assert {standing.name for standing in after} == {*BOTH, "Bo"}
     assert [s.rating for s in after] == [s.rating for s in before]
     assert verify(settler.ledger, board) == []

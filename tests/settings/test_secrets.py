@@ -69,8 +69,8 @@ async def test_worker_survives_anything_a_room_sends(sandbox: Bench) -> None:
     assert "Traceback" not in worker.output
     assert not [line for line in worker.output.splitlines() if not line.isprintable()]
     with sandbox.ledger() as ledger:
-        assert ledger.race(room.name) is not None
-        assert ledger.race("orb/r") is None
+        assert ledger.races.get(room.name) is not None
+        assert ledger.races.get("orb/r") is None
 
 
 async def test_output_of_a_failing_run_contains_no_secret(sandbox: Bench) -> None:

@@ -25,7 +25,10 @@ PLAYERS = ("ann", "bo", "cy", "di", "ed")
 @contextmanager
 def fresh(plans: Plans) -> Iterator[Settler]:
     """Open a settler with its own ledger."""
-    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Ledger.open(Path(folder) / "ledger.db") as ledger,
+    ):
         yield Settler(ledger, plans)
 
 
@@ -34,7 +37,7 @@ def settle(settler: Settler, race: RaceResult) -> list[RatedRace] | None:
 
 
 def board_of(settler: Settler, name: str = GOAL) -> Leaderboard:
-    board = settler.ledger.leaderboard(CATEGORY, name)
+    board = settler.ledger.leaderboards.get(CATEGORY, name)
     assert board is not None
     return board
 
@@ -48,12 +51,12 @@ def contents(settler: Settler) -> dict[str, tuple[Any, ...]]:
             board.model,
             board.parameters,
             board.teams,
-            repr(ledger.rated_rows(board)),
-            repr(ledger.standings(board)),
-            repr(sorted(ledger.carried(board).items())),
-            repr(ledger.platforms(board)),
+            repr(ledger.ratings.rows(board)),
+            repr(ledger.standings.all(board)),
+            repr(sorted(ledger.leaderboards.carried(board).items())),
+            repr(ledger.ratings.platforms(board)),
         )
-        for board in ledger.leaderboards()
+        for board in ledger.leaderboards.all()
     }
 
 

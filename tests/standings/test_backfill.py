@@ -93,8 +93,8 @@ async def fill(
 
 
 def rated(settler: Settler) -> list[str]:
-    board = settler.ledger.leaderboard(CATEGORY, GOAL)
-    return [] if board is None else [row.race for row in settler.ledger.rated_rows(board)]
+    board = settler.ledger.leaderboards.get(CATEGORY, GOAL)
+    return [] if board is None else [row.race for row in settler.ledger.ratings.rows(board)]
 
 
 async def test_every_page_is_read_and_the_oldest_race_rated_first(
@@ -106,16 +106,16 @@ async def test_every_page_is_read_and_the_oldest_race_rated_first(
     assert fake.asked == [1, 2, 3]
     assert told == [(1, 3, 2), (2, 3, 4), (3, 3, 5)]
     assert rated(settler) == [f"orb/r{number}" for number in range(5)]
-    assert settler.ledger.outbox.rooms(CATEGORY) == []
+    assert settler.ledger.messages.rooms(CATEGORY) == []
     assert settler.ledger.backfills.results(CATEGORY) == []
 
 
 async def test_a_backfill_may_be_repeated(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:
     await fill(site, settler, clock)
-    before = list(settler.ledger.db.conn.iterdump())
+    before = list(settler.ledger.connection.db.conn.iterdump())
     report = await fill(site, settler, clock)
     assert (report.new, report.known) == (0, 5)
-    assert list(settler.ledger.db.conn.iterdump()) == before
+    assert list(settler.ledger.connection.db.conn.iterdump()) == before
 
 
 async def test_fetched_pages_are_not_requested_again(
@@ -210,8 +210,8 @@ async def test_only_the_chosen_goals_are_rated(
     fake.races.append(listed(7, goal={"name": "All Orbs", "custom": False}))
     report = await fill(site, settler, clock, goals=["All Orbs"])
     assert report.new == 1
-    assert settler.ledger.leaderboard(CATEGORY, "All Orbs") is not None
-    assert settler.ledger.leaderboard(CATEGORY, GOAL) is None
+    assert settler.ledger.leaderboards.get(CATEGORY, "All Orbs") is not None
+    assert settler.ledger.leaderboards.get(CATEGORY, GOAL) is None
 
 
 async def test_since_a_day_reads_only_the_pages_it_needs(
@@ -233,7 +233,7 @@ async def test_races_backfilled_in_parts_pass_verification(
     await fill(site, settler, clock, since=NOON + timedelta(days=3))
     await fill(site, settler, clock, until=NOON + timedelta(days=3))
     assert rated(settler) == [f"orb/r{number}" for number in range(5)]
-    board = settler.ledger.leaderboard(CATEGORY, GOAL)
+    board = settler.ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
     assert verify(settler.ledger, board) == []
 

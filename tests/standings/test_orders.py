@@ -61,7 +61,7 @@ def player(settler: Settler, name: str) -> Player:
 
 
 def ratings(settler: Settler) -> dict[str, float]:
-    return {s.player: s.rating for s in settler.ledger.standings(board_of(settler))}
+    return {s.player: s.rating for s in settler.ledger.standings.all(board_of(settler))}
 
 
 def listed(settler: Settler) -> list[str]:
@@ -109,7 +109,7 @@ def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> Non
     assert ratings(settler) == before
     assert "not listed" in ask(settler, Command.RATING, by="ann")
     assert "Ann" not in ask(settler, Command.LEADERBOARD)
-    best = next(s for s in settler.ledger.standings(board_of(settler)) if not s.hidden)
+    best = next(s for s in settler.ledger.standings.all(board_of(settler)) if not s.hidden)
     assert placing_of(settler.ledger, board_of(settler), best, Listing()) == Placing(1, 3)
     assert verify(settler.ledger, board_of(settler)) == []
     orders.unhide(settler, player(settler, "ann"), "", LATER)
@@ -129,16 +129,16 @@ def test_a_hidden_player_stays_hidden_through_later_races(settler: Settler) -> N
 def names_in(ledger: Ledger) -> str:
     """All text that the ledger shows or stores of players and results."""
     rows = [
-        *ledger.db.execute("SELECT * FROM players").fetchall(),
-        *ledger.db.execute("SELECT * FROM races").fetchall(),
-        *ledger.db.execute("SELECT * FROM orders").fetchall(),
+        *ledger.connection.db.execute("SELECT * FROM players").fetchall(),
+        *ledger.connection.db.execute("SELECT * FROM races").fetchall(),
+        *ledger.connection.db.execute("SELECT * FROM orders").fetchall(),
     ]
     return "\n".join(str(cell) for row in rows for cell in row)
 
 
 def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     before = ratings(settler)
-    changes = settler.ledger.rated_rows(board_of(settler))
+    changes = settler.ledger.ratings.rows(board_of(settler))
     orders.forget(settler, player(settler, "cy"), "asked", LATER)
     assert "Cy" not in names_in(settler.ledger)
     assert "Cy" not in listed(settler)
@@ -152,7 +152,7 @@ def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     assert ask(settler, Command.RATING, "cy").startswith("No player has that name")
     assert ask(settler, Command.RATING, NO_NAME).startswith("No player has that name")
     assert "Cy" not in ask(settler, Command.WHY, by="ann")
-    assert (ratings(settler), settler.ledger.rated_rows(board_of(settler))) == (before, changes)
+    assert (ratings(settler), settler.ledger.ratings.rows(board_of(settler))) == (before, changes)
     assert verify(settler.ledger, board_of(settler)) == []
     settler.rebuild(board_of(settler))
     assert ratings(settler) == before
@@ -181,9 +181,9 @@ def test_a_changed_result_does_not_bring_a_forgotten_name_back(settler: Settler)
 
 def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settler, other: Ledger) -> None:
     before = ratings(settler)
-    stored = settler.ledger.find_race("b")
+    stored = settler.ledger.races.find("b")
     assert orders.exclude(settler, stored, "wrong seed", LATER) == [board_of(settler)]
-    row = settler.ledger.rated_race(board_of(settler), stored.result.name)
+    row = settler.ledger.ratings.get(board_of(settler), stored.result.name)
     assert row is not None
     assert (row.changes, row.note) == ((), EXCLUDED)
     assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
@@ -195,7 +195,7 @@ def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settle
 
 
 def test_a_new_result_of_an_excluded_race_stays_excluded(settler: Settler) -> None:
-    orders.exclude(settler, settler.ledger.find_race("b"), "wrong seed", LATER)
+    orders.exclude(settler, settler.ledger.races.find("b"), "wrong seed", LATER)
     before = ratings(settler)
     settle(settler, result("b", "bo ann cy", after=1))
     assert ratings(settler) == before
@@ -206,7 +206,7 @@ def test_a_new_result_of_an_excluded_race_stays_excluded(settler: Settler) -> No
 
 def test_an_exclusion_needs_a_reason(settler: Settler) -> None:
     with pytest.raises(OrderError, match="--reason"):
-        orders.exclude(settler, settler.ledger.find_race("b"), "  ", LATER)
+        orders.exclude(settler, settler.ledger.races.find("b"), "  ", LATER)
 
 
 # Merge
@@ -297,7 +297,11 @@ def test_accounts_that_met_in_a_race_cannot_be_merged(settler: Settler) -> None:
 def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settler: Settler) -> None:
     merged(settler)
     settle(settler, result("e", "old cy ann", after=9))
-    assert {s.player for s in settler.ledger.standings(board_of(settler))} >= {"id-old", "id-cy", "id-ann"}
+    assert {s.player for s in settler.ledger.standings.all(board_of(settler))} >= {
+        "id-old",
+        "id-cy",
+        "id-ann",
+    }
     assert verify(settler.ledger, board_of(settler)) == []
 
 
@@ -306,7 +310,7 @@ def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
     settler.merge([result("e", "older bo", after=4)], "import")
     orders.merge(settler, player(settler, "older"), player(settler, "cy"), "", LATER)
     settle(settler, result("f", "old older ann", after=9))
-    row = settler.ledger.rated_race(board_of(settler), f"{CATEGORY}/f")
+    row = settler.ledger.ratings.get(board_of(settler), f"{CATEGORY}/f")
     assert row is not None
     assert {change.player for change in row.changes} == {"id-cy", "id-older", "id-ann"}
 
@@ -324,14 +328,16 @@ def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Set
 @pytest.mark.parametrize("order", ["merge", "forget"])
 def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: str) -> None:
     board, name = board_of(settler), f"{CATEGORY}/c"
-    (before,) = settler.ledger.db.execute("SELECT result, fingerprint FROM races WHERE name = ?", [name])
+    (before,) = settler.ledger.connection.db.execute(
+        "SELECT result, fingerprint FROM races WHERE name = ?", [name]
+    )
     if order == "merge":
         merged(settler)
     else:
         orders.forget(settler, player(settler, "old"), "", LATER)
     assert verify(settler.ledger, board) == []
     with settler.ledger.transaction():
-        settler.ledger.db.execute(
+        settler.ledger.connection.db.execute(
             "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?", [*before, name]
         )
     assert any("ignores an operator's order" in str(problem) for problem in verify(settler.ledger, board))
@@ -339,7 +345,9 @@ def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: st
 
 def test_an_order_is_refused_if_a_result_cannot_be_read(settler: Settler) -> None:
     with settler.ledger.transaction():
-        settler.ledger.db.execute("UPDATE races SET result = result || '}' WHERE name = ?", [f"{CATEGORY}/c"])
+        settler.ledger.connection.db.execute(
+            "UPDATE races SET result = result || '}' WHERE name = ?", [f"{CATEGORY}/c"]
+        )
     with pytest.raises(DamagedRaceError, match="orb/c"):
         orders.forget(settler, player(settler, "old"), "", LATER)
     assert settler.ledger.orders.all() == []
@@ -352,7 +360,7 @@ def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
     settler.merge(RACES, "import")
     settler.merge([result("s", "ann bo", after=99, goal="Season 2")], "import")
     merged(settler)
-    for board in ledger.leaderboards():
+    for board in ledger.leaderboards.all():
         assert verify(settler.ledger, board) == []
     assert ledger.check() == []
 
@@ -362,7 +370,7 @@ def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
 
 def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settler) -> None:
     ann = player(settler, "ann")
-    race = settler.ledger.find_race("b")
+    race = settler.ledger.races.find("b")
     refused: list[Callable[[], object]] = [
         lambda: orders.unhide(settler, ann, "", LATER),
         lambda: orders.include(settler, race, "", LATER),
@@ -390,7 +398,7 @@ def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settle
 
 def test_the_audit_lists_every_order_with_date_and_reason(settler: Settler) -> None:
     orders.hide(settler, player(settler, "ann"), "asked\nfor it", NOON)
-    orders.exclude(settler, settler.ledger.find_race("b"), "wrong seed", LATER)
+    orders.exclude(settler, settler.ledger.races.find("b"), "wrong seed", LATER)
     merged(settler)
     found = [
         (e.given_at, e.order, e.subject, e.name, e.target_name, e.reason)
@@ -417,7 +425,7 @@ def without_account(race: RaceResult, *names: str) -> RaceResult:
 
 
 def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) -> None:
-    before = settler.ledger.rated_rows(board_of(settler))
+    before = settler.ledger.ratings.rows(board_of(settler))
     shown = [without_account(race, "cy") for race in RACES]
     assert orders.forget_deleted(settler, shown, LATER) == ["id-cy"]
     assert orders.forget_deleted(settler, shown, LATER) == [], "an order is given once"
@@ -426,7 +434,7 @@ def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) 
     for race in shown:
         settler.settle(race, lambda _: (), LATER)
     settler.merge(shown, "backfill")
-    assert settler.ledger.rated_rows(board_of(settler)) == before
+    assert settler.ledger.ratings.rows(board_of(settler)) == before
     (entry,) = orders.audit(settler.ledger)
     assert (entry.order, entry.subject, entry.reason) == ("forget", "id-cy", orders.DELETED)
 
@@ -461,7 +469,7 @@ def test_ratings_follow_from_the_stored_races_after_any_orders(
     with fresh(Plans(LeaderboardPlan("thurstone-hurdle"), (season,))) as settler:
         settler.merge(races, "import")
         for _ in range(data.draw(st.integers(2, 6))):
-            stored = settler.ledger.race(data.draw(st.sampled_from(races)).name)
+            stored = settler.ledger.races.get(data.draw(st.sampled_from(races)).name)
             known = list(filter(None, (settler.ledger.players.get(f"id-{name}") for name in PLAYERS)))
             one, other = (data.draw(st.sampled_from(known)) for _ in range(2))
             with suppress(OrderError):
@@ -481,7 +489,7 @@ def test_ratings_follow_from_the_stored_races_after_any_orders(
                     case "withdraw":
                         settler.withdraw(data.draw(st.sampled_from(races)).name)
         before = contents(settler)
-        for board in reversed(settler.ledger.leaderboards()):
+        for board in reversed(settler.ledger.leaderboards.all()):
             assert verify(settler.ledger, board) == []
             settler.rebuild(board)
         assert contents(settler) == before

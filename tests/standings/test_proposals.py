@@ -30,7 +30,7 @@ def began(ledger: Ledger) -> Settler:
 
 
 def proposal_of(settler: Settler) -> Proposal:
-    (found,) = proposals(settler.plans, settler.ledger.leaderboards())
+    (found,) = proposals(settler.plans, settler.ledger.leaderboards.all())
     return found
 
 
@@ -43,21 +43,21 @@ def test_a_leaderboard_with_older_defaults_is_named(began: Settler) -> None:
 def test_a_leaderboard_with_current_defaults_is_not_named(ledger: Ledger) -> None:
     settler = Settler(ledger, NOW)
     settler.merge([result("a", "ann bo cy")], "import")
-    assert proposals(NOW, ledger.leaderboards()) == []
+    assert proposals(NOW, ledger.leaderboards.all()) == []
 
 
 def test_parameter_set_by_the_operator_is_not_an_older_default(began: Settler) -> None:
-    assert proposals(Plans(OLD), began.ledger.leaderboards()) == []
+    assert proposals(Plans(OLD), began.ledger.leaderboards.all()) == []
 
 
 def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: Settler) -> None:
     proposal = proposal_of(began)
-    before = list(began.ledger.db.conn.iterdump())
+    before = list(began.ledger.connection.db.conn.iterdump())
     found = effect_of(began.ledger, proposal)
-    assert list(began.ledger.db.conn.iterdump()) == before
+    assert list(began.ledger.connection.db.conn.iterdump()) == before
     with began.ledger.transaction():
-        began.rebuild(began.ledger.save_leaderboard(proposal.proposed))
-    points = {s.name: s.points for s in began.ledger.standings(proposal.stored)}
+        began.rebuild(began.ledger.leaderboards.save(proposal.proposed))
+    points = {s.name: s.points for s in began.ledger.standings.all(proposal.stored)}
     assert {move.name: move.points_after for move in found.after} == points
     assert [move.place_after for move in found.after] == sorted(move.place_after for move in found.after)
     assert verify(began.ledger, proposal.proposed) == []

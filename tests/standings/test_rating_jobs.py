@@ -59,16 +59,19 @@ def assert_right(settler: Settler) -> None:
     ledger = settler.ledger
     assert ledger.jobs.all() == []
     assert ledger.check() == []
-    for board in ledger.leaderboards():
+    for board in ledger.leaderboards.all():
         assert verify(ledger, board) == []
     before = contents(settler)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(updater, "AT_ONCE", 1000)
-        for board in ledger.leaderboards():
+        for board in ledger.leaderboards.all():
             settler.rebuild(board)
     assert contents(settler) == before
-    assert ledger.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL") == []
-    assert ledger.rows("SELECT 1 FROM changes WHERE leaderboard NOT IN (SELECT id FROM leaderboards)") == []
+    assert ledger.connection.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL") == []
+    assert (
+        ledger.connection.rows("SELECT 1 FROM changes WHERE leaderboard NOT IN (SELECT id FROM leaderboards)")
+        == []
+    )
 
 
 @given(history(["S1", "S2"]), st.data(), st.integers(0, 3))
@@ -93,13 +96,13 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
             case "merge":
                 settler.merge(data.draw(st.lists(st.sampled_from(races))), "import")
             case "rebuild":
-                for board in settler.ledger.leaderboards():
+                for board in settler.ledger.leaderboards.all():
                     settler.rebuild(board)
             case "model":
                 models = [*MODELS, "trueskill"]
                 apply_plans(Settler(settler.ledger, plans(data.draw(st.sampled_from(models)))))
             case "order":
-                stored = settler.ledger.race(race.name)
+                stored = settler.ledger.races.get(race.name)
                 if stored is not None:
                     excluded = settler.ledger.orders.why_excluded(race.name) is not None
                     (orders.include if excluded else orders.exclude)(settler, stored, "why", NOW)
@@ -108,7 +111,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
                 found = [each for name in ("id-ed", "id-di", "id-cy") if (each := players.get(name))]
                 with suppress(OrderError):
                     orders.merge(settler, found[0], found[-1], "one person", NOW)
-        for stored_race in settler.ledger.rows("SELECT name FROM races"):
+        for stored_race in settler.ledger.connection.rows("SELECT name FROM races"):
             race_report(settler.ledger, stored_race[0])
 
     with fresh(plans()) as settler, Ledger.open(settler.ledger.path) as other_ledger:
@@ -139,7 +142,7 @@ def settler() -> Iterator[Settler]:
     with fresh(plans()) as made:
         made.merge(RACES, "import")
         carry_out(made)
-        assert made.ledger.rated_count(board_of(made, "S1")) == len(RACES)
+        assert made.ledger.ratings.count(board_of(made, "S1")) == len(RACES)
         yield made
 
 
@@ -148,19 +151,19 @@ def job_of(settler: Settler, name: str = "S1") -> Job | None:
 
 
 def test_a_change_that_takes_long_becomes_a_job_and_old_ratings_stand(settler: Settler) -> None:
-    standings = settler.ledger.standings(board_of(settler, "S1"))
+    standings = settler.ledger.standings.all(board_of(settler, "S1"))
     assert settle(settler, CHANGED) == [], "nothing is announced of an old race"
     job = job_of(settler)
     assert job is not None
     assert job.start.race == CHANGED.name
     assert CHANGED.name in job.reason
-    assert settler.ledger.standings(board_of(settler, "S1")) == standings
+    assert settler.ledger.standings.all(board_of(settler, "S1")) == standings
     (on_board,) = race_report(settler.ledger, CHANGED.name).leaderboards
     assert (on_board.note, on_board.entrants) == (RATED_LATER, [])
     (problem,) = verify(settler.ledger, board_of(settler, "S1"))
     assert problem.remedy is not None
     carry_out(settler)
-    assert settler.ledger.standings(board_of(settler, "S1")) != standings
+    assert settler.ledger.standings.all(board_of(settler, "S1")) != standings
     assert_right(settler)
 
 
@@ -170,7 +173,7 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: S
 
     def meanwhile() -> None:
         with Ledger.open(settler.ledger.path) as ledger:
-            if not ledger.has_race(later.name):
+            if not ledger.races.has(later.name):
                 (rated,) = settle(Settler(ledger, settler.plans), later) or []
                 assert rated.changes
 
@@ -179,7 +182,7 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: S
     job = job_of(settler)
     assert job is not None
     carry_out(settler, meanwhile)
-    assert settler.ledger.holds(board_of(settler, "S1"), later.name)
+    assert settler.ledger.ratings.has(board_of(settler, "S1"), later.name)
     assert_right(settler)
 
 
@@ -194,7 +197,7 @@ def test_a_new_race_is_rated_while_a_long_import_waits(settler: Settler) -> None
 def test_a_withdrawn_race_disappears_at_once(settler: Settler) -> None:
     settler.withdraw(RACES[1].name)
     assert job_of(settler) is not None
-    assert not settler.ledger.holds(board_of(settler, "S1"), RACES[1].name)
+    assert not settler.ledger.ratings.has(board_of(settler, "S1"), RACES[1].name)
     carry_out(settler)
     assert_right(settler)
 
@@ -231,13 +234,13 @@ def test_a_season_waits_for_the_one_it_carries_over_from(settler: Settler) -> No
     carry_out(settler)
     changed = Settler(settler.ledger, plans("trueskill"))
     apply_plans(changed)
-    (first,) = changed.ledger.rows("SELECT race FROM rated LIMIT 1")[:1]
+    (first,) = changed.ledger.connection.rows("SELECT race FROM rated LIMIT 1")[:1]
     damage = "UPDATE races SET fingerprint = fingerprint || 'x' WHERE name = ?"
-    changed.ledger.write(damage, first[0])
+    changed.ledger.connection.write(damage, first[0])
     errors = carry_out(changed)
     assert list(errors) == ["S1"]
     assert {board_of(changed, name).model for name in ("S1", "S2")} == {"thurstone-hurdle"}
-    changed.ledger.write("UPDATE races SET fingerprint = rtrim(fingerprint, 'x')")
+    changed.ledger.connection.write("UPDATE races SET fingerprint = rtrim(fingerprint, 'x')")
     assert carry_out(changed) == {}
     assert {board_of(changed, name).model for name in ("S1", "S2")} == {"trueskill"}
     assert_right(changed)
@@ -258,7 +261,7 @@ def test_a_goal_can_be_renamed_while_its_leaderboard_waits(settler: Settler) -> 
     unnamed = Settler(settler.ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
     follow_renames(unnamed, renamed, ["First season"])
     carry_out(unnamed)
-    assert [board.goals for board in settler.ledger.leaderboards()] == [("First season",)]
+    assert [board.goals for board in settler.ledger.leaderboards.all()] == [("First season",)]
     assert_right(unnamed)
 
 
@@ -278,7 +281,7 @@ def test_a_job_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) ->
         with pytest.raises(Killed):
             carry_out(settler, meanwhile)
         assert contents(settler) == before
-    assert settler.ledger.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL")
+    assert settler.ledger.connection.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL")
     carry_out(settler)
     assert contents(settler) == before
     assert_right(settler)
@@ -286,7 +289,7 @@ def test_a_job_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) ->
 
 def test_an_error_is_stored_and_the_job_is_not_due_for_a_while(settler: Settler) -> None:
     settle(settler, CHANGED)
-    settler.ledger.write("UPDATE races SET fingerprint = 'x' WHERE name = ?", RACES[4].name)
+    settler.ledger.connection.write("UPDATE races SET fingerprint = 'x' WHERE name = ?", RACES[4].name)
     pauses = []
     for _ in range(3):
         (error,) = carry_out(settler).values()
@@ -332,11 +335,11 @@ def test_a_rebuilt_leaderboard_keeps_its_number_and_no_id_is_used_twice(settler:
 
 def test_races_cannot_be_added_to_a_shadow_that_is_gone(settler: Settler) -> None:
     ledger = settler.ledger
-    shadow = ledger.add_shadow(board_of(settler, "S1"))
-    rows = ledger.rated_rows(board_of(settler, "S1"))
-    ledger.remove_hidden()
+    shadow = ledger.shadows.add(board_of(settler, "S1"))
+    rows = ledger.ratings.rows(board_of(settler, "S1"))
+    ledger.shadows.remove_hidden()
     with pytest.raises(LedgerError):
-        ledger.append(shadow, rows, "a platform")
+        ledger.ratings.append(shadow, rows, "a platform")
     assert_right(settler)
 
 

@@ -36,7 +36,7 @@ def settler(ledger: Ledger) -> Settler:
 
 
 def points(settler: Settler, name: str = GOAL) -> dict[str, int]:
-    return {s.name: s.points for s in settler.ledger.standings(board_of(settler, name))}
+    return {s.name: s.points for s in settler.ledger.standings.all(board_of(settler, name))}
 
 
 def rate(settler: Settler, race: RaceResult) -> RatedRace:
@@ -50,11 +50,11 @@ def changes(rated: RatedRace) -> dict[str, tuple[int | None, int, int]]:
 
 
 def dump(settler: Settler) -> list[str]:
-    return list(settler.ledger.db.conn.iterdump())
+    return list(settler.ledger.connection.db.conn.iterdump())
 
 
 def assert_sound(settler: Settler) -> None:
-    for board in settler.ledger.leaderboards():
+    for board in settler.ledger.leaderboards.all():
         assert verify(settler.ledger, board) == []
     assert settler.ledger.check() == []
 
@@ -67,7 +67,7 @@ def test_a_first_race_changes_equal_ratings_and_is_stored(settler: Settler) -> N
     assert changes(rated) == {"id-ann": (1, 1000, 1100), "id-bo": (2, 1000, 900)}
     assert [c.races_before for c in rated.changes] == [0, 0]
     assert rated.note is None
-    stored = settler.ledger.race("orb/r")
+    stored = settler.ledger.races.get("orb/r")
     assert stored is not None
     assert (stored.source, stored.counted_at) == ("live", NOON)
     assert points(settler) == {"Ann": 1100, "Bo": 900}
@@ -79,7 +79,7 @@ def test_races_build_on_each_other(settler: Settler) -> None:
     # A lead of 0.2: the winner gains 0.2 / (1 + e^0.2) = 0.0900332.
     assert changes(rated) == {"id-ann": (1, 1100, 1190), "id-bo": (2, 900, 810)}
     assert [c.races_before for c in rated.changes] == [1, 1]
-    ann = settler.ledger.standing(board_of(settler), "id-ann")
+    ann = settler.ledger.standings.get(board_of(settler), "id-ann")
     assert ann is not None
     assert ann.rating == ann.state[0] == pytest.approx(1.1 + 0.2 / (1 + 2.718281828459045**0.2), abs=1e-12)
 
@@ -96,7 +96,7 @@ def test_the_unfinished_lose_to_every_finisher_and_not_to_each_other(settler: Se
 def test_a_standing_counts_races_finishes_and_wins(settler: Settler) -> None:
     settle(settler, result("a", "ann=bo cy", after=5))
     settle(settler, result("b", "bo ann", dnf="cy", after=2))
-    standings = {s.name: s for s in settler.ledger.standings(board_of(settler))}
+    standings = {s.name: s for s in settler.ledger.standings.all(board_of(settler))}
     assert {n: (s.races, s.finishes, s.wins) for n, s in standings.items()} == {
         "Ann": (2, 2, 1),
         "Bo": (2, 2, 2),
@@ -140,9 +140,9 @@ def test_places_count_entrants_without_a_rating(settler: Settler) -> None:
 def test_a_race_that_changes_nothing_is_noted(settler: Settler, race: RaceResult, note: str) -> None:
     rated = rate(settler, race)
     assert (rated.changes, rated.note) == ((), note)
-    (row,) = settler.ledger.rated_rows(board_of(settler))
+    (row,) = settler.ledger.ratings.rows(board_of(settler))
     assert (row.sequence, row.race, row.note) == (1, "orb/r", note)
-    assert settler.ledger.standings(board_of(settler)) == []
+    assert settler.ledger.standings.all(board_of(settler)) == []
     assert_sound(settler)
 
 
@@ -156,7 +156,7 @@ def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
     )
     report = settler.merge([result("a", "ann bo"), strange, twice, result("d", "cy di", after=3)], "import")
     assert report.new == 4
-    notes = {row.race: row.note for row in settler.ledger.rated_rows(board_of(settler))}
+    notes = {row.race: row.note for row in settler.ledger.ratings.rows(board_of(settler))}
     assert notes["orb/a"] is notes["orb/d"] is None
     assert notes["orb/b"] == notes["orb/c"] == UNCOMPARABLE
     assert "orb/b" in caplog.text
@@ -201,11 +201,11 @@ def test_renamed_racer_does_not_change_a_result(settler: Settler) -> None:
 
 def test_messages_are_queued_with_the_ratings(settler: Settler) -> None:
     def messages(rated: list[RatedRace]) -> Iterable[Message]:
-        assert settler.ledger.race("orb/r") is not None, "what was rated can be read already"
+        assert settler.ledger.races.get("orb/r") is not None, "what was rated can be read already"
         yield Message("orb/r", CATEGORY, "g", ChatBody(f"{len(rated[0].changes)} changes"))
 
     settler.settle(result("r", "ann bo"), messages, NOW)
-    (row,) = settler.ledger.outbox.open_for("orb/r")
+    (row,) = settler.ledger.messages.open_for("orb/r")
     assert (row.message.body, row.created_at) == (ChatBody("2 changes"), NOW)
 
 
@@ -243,9 +243,9 @@ def test_race_settled_by_a_backfill_is_no_longer_pending(settler: Settler) -> No
 def test_a_race_recorded_late_counts_when_it_is_recorded(settler: Settler) -> None:
     settle(settler, result("new", "ann bo", after=10))
     settle(settler, result("old", "bo ann", after=1))
-    rows = settler.ledger.rated_rows(board_of(settler))
+    rows = settler.ledger.ratings.rows(board_of(settler))
     assert [(row.sequence, row.race) for row in rows] == [(1, "orb/new"), (2, "orb/old")]
-    late = settler.ledger.race("orb/old")
+    late = settler.ledger.races.get("orb/old")
     assert late is not None
     assert late.counted_at > NOON + timedelta(hours=10)
     assert late.result.ended_at == NOON + timedelta(hours=1)
@@ -382,7 +382,7 @@ def test_a_changed_goal_moves_a_race_to_another_leaderboard(settler: Settler) ->
     settle(settler, result("r", "ann bo", goal="All Orbs"))
     assert points(settler) == {"Ann": 1100, "Bo": 900}
     assert points(settler, "All Orbs") == {"Ann": 1100, "Bo": 900}
-    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/s"]
+    assert [row.race for row in settler.ledger.ratings.rows(board_of(settler))] == ["orb/s"]
     assert_sound(settler)
 
 
@@ -397,7 +397,7 @@ def test_withdrawn_race_no_longer_counts(settler: Settler, caplog: pytest.LogCap
     settle(settler, result("s", "bo ann", after=1))
     settler.withdraw("orb/r")
     assert points(settler) == {"Bo": 1100, "Ann": 900}
-    assert settler.ledger.race("orb/r") is None
+    assert settler.ledger.races.get("orb/r") is None
     assert "orb/r: no longer recorded" in caplog.text
     assert_sound(settler)
 
@@ -460,13 +460,13 @@ def test_merging_known_races_changes_nothing(settler: Settler) -> None:
 )
 def test_results_that_never_count_are_skipped(settler: Settler, facts: dict[str, Any]) -> None:
     assert settler.merge([result("a", "ann bo", **facts)], "import") == MergeReport(skipped=1)
-    assert settler.ledger.race("orb/a") is None
+    assert settler.ledger.races.get("orb/a") is None
 
 
 def test_older_races_are_inserted_before_rated_ones(settler: Settler) -> None:
     settle(settler, result("new", "ann bo", after=10))
     settler.merge([result("old", "bo ann", after=1)], "backfill")
-    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/old", "orb/new"]
+    assert [row.race for row in settler.ledger.ratings.rows(board_of(settler))] == ["orb/old", "orb/new"]
     with fresh(PLANS) as scratch:
         scratch.merge([result("old", "bo ann", after=1), result("new", "ann bo", after=10)], "import")
         assert contents(settler) == contents(scratch)
@@ -476,7 +476,7 @@ def test_older_races_are_inserted_before_rated_ones(settler: Settler) -> None:
 def test_a_race_that_ended_at_the_same_moment_takes_its_place_by_name(settler: Settler) -> None:
     settler.merge([result("b", "ann bo")], "import")
     settler.merge([result("a", "bo ann")], "import")
-    assert [row.race for row in settler.ledger.rated_rows(board_of(settler))] == ["orb/a", "orb/b"]
+    assert [row.race for row in settler.ledger.ratings.rows(board_of(settler))] == ["orb/a", "orb/b"]
     assert_sound(settler)
 
 
@@ -511,8 +511,8 @@ def test_a_merge_that_fails_leaves_nothing(settler: Settler) -> None:
 
 def test_a_backfill_queues_no_messages(settler: Settler) -> None:
     settler.merge([result("a", "ann bo")], "backfill")
-    assert settler.ledger.outbox.of("orb/a") == []
-    stored = settler.ledger.race("orb/a")
+    assert settler.ledger.messages.of("orb/a") == []
+    stored = settler.ledger.races.get("orb/a")
     assert stored is not None
     assert stored.source == "backfill"
 
@@ -549,7 +549,7 @@ def test_a_leaderboard_may_join_goals(ledger: Ledger) -> None:
     settle(settler, result("c", "ann bo", goal="No Orbs", after=2))
     assert points(settler, "Season") == {"Ann": 1190, "Bo": 810}
     assert points(settler, "No Orbs") == {"Ann": 1100, "Bo": 900}
-    assert ledger.leaderboard(CATEGORY, "Any Orb") is None
+    assert ledger.leaderboards.get(CATEGORY, "Any Orb") is None
     assert_sound(settler)
 
 
@@ -665,7 +665,7 @@ def test_team_races_can_be_rated_by_team(ledger: Ledger) -> None:
         "id-ed": None,
         "id-fay": None,
     }
-    standings = {s.name: s for s in ledger.standings(board_of(settler))}
+    standings = {s.name: s for s in ledger.standings.all(board_of(settler))}
     assert (
         standings["Bo"].points == standings["Cy"].points > standings["Ann"].points == standings["Di"].points
     )
@@ -798,7 +798,7 @@ def test_verify_finds_tampering_and_rebuild_repairs_it(settler: Settler, kind: s
     board = board_of(settler)
     assert verify(settler.ledger, board) == []
     statement, problem = TAMPERING[kind]
-    db = settler.ledger.db
+    db = settler.ledger.connection.db
     db.execute("PRAGMA foreign_keys = OFF")
     db.execute(statement)
     problems = list(map(str, verify(settler.ledger, board_of(settler))))
@@ -827,18 +827,18 @@ def test_verify_accepts_parts_stored_without_a_separate_limit(ledger: Ledger) ->
 
 
 def stored_changes(settler: Settler, race: str) -> tuple[Change, ...]:
-    row = settler.ledger.rated_race(board_of(settler), race)
+    row = settler.ledger.ratings.get(board_of(settler), race)
     assert row is not None
     return row.changes
 
 
 def write_parts(settler: Settler, player: str, parts: str) -> None:
-    settler.ledger.db.execute("UPDATE changes SET parts = ? WHERE player = ?", (parts, player))
+    settler.ledger.connection.db.execute("UPDATE changes SET parts = ? WHERE player = ?", (parts, player))
 
 
 def test_verify_writes_nothing(settler: Settler) -> None:
     settle(settler, result("a", "ann bo"))
-    settler.ledger.db.execute("UPDATE standings SET rating = 5")
+    settler.ledger.connection.db.execute("UPDATE standings SET rating = 5")
     before = dump(settler)
     verify(settler.ledger, board_of(settler))
     assert dump(settler) == before
@@ -854,8 +854,8 @@ def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) 
     joined = LeaderboardPlan("plackett-luce", name="Joined", goals=(GOAL, "Another"))
     rebuilt = apply_plans(Settler(settler.ledger, Plans(SIMPLE, (joined,))))
     assert [board.name for board in rebuilt] == ["Joined"]
-    assert [board.name for board in settler.ledger.leaderboards()] == ["Joined"]
-    assert settler.ledger.rated_count(rebuilt[0]) == 1
+    assert [board.name for board in settler.ledger.leaderboards.all()] == ["Joined"]
+    assert settler.ledger.ratings.count(rebuilt[0]) == 1
 
 
 def test_a_racer_who_deletes_the_account_changes_nobody_elses_rating(settler: Settler) -> None:
@@ -874,9 +874,9 @@ def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) ->
     joined = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
     both = Settler(settler.ledger, Plans(SIMPLE, (joined,)))
     both.merge([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")
-    boards = {board.name: settler.ledger.rated_count(board) for board in settler.ledger.leaderboards()}
+    boards = {board.name: settler.ledger.ratings.count(board) for board in settler.ledger.leaderboards.all()}
     assert boards == {"Another": 1, "Another (goal)": 1}
-    assert all(verify(both.ledger, board) == [] for board in settler.ledger.leaderboards())
+    assert all(verify(both.ledger, board) == [] for board in settler.ledger.leaderboards.all())
 
 
 def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> None:
@@ -888,7 +888,7 @@ def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> N
     assert points(both, "S1") == {"Ann": 1100, "Bo": 900}
     # Half of the way back to a newcomer's 1000; Cy, who was not there, starts at 1000.
     both.merge([result("s", "cy ann", goal="Season 2", after=1)], "import")
-    row = both.ledger.rated_race(board_of(both, "S2"), f"{CATEGORY}/s")
+    row = both.ledger.ratings.get(board_of(both, "S2"), f"{CATEGORY}/s")
     assert row is not None
     (change,) = [c for c in row.changes if c.place == 2]
     assert (change.player, change.points_before) == ("id-ann", 1050)
@@ -898,7 +898,7 @@ def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> N
     assert verify(both.ledger, board_of(both, "S2")) == []
     both.rebuild(board_of(both, "S2"))
     assert verify(both.ledger, board_of(both, "S2")) == []
-    brought = both.ledger.carried(board_of(both, "S2"))
+    brought = both.ledger.leaderboards.carried(board_of(both, "S2"))
     assert set(brought) == {"id-ann", "id-bo"}
 
 
@@ -971,7 +971,7 @@ def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.L
     settler.merge(SEASON, "import")
     board, before = board_of(settler), points(settler)
     follow_renames(settler, map(renamed, SEASON), ["New Orb"])
-    assert [(b.id, b.name, b.goals) for b in settler.ledger.leaderboards()] == [
+    assert [(b.id, b.name, b.goals) for b in settler.ledger.leaderboards.all()] == [
         (board.id, "New Orb", ("New Orb",))
     ]
     assert points(settler, "New Orb") == before
@@ -1007,8 +1007,8 @@ def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> 
     late = renamed(result("c", "cy ann", after=2))
     settle(settler, late)
     follow_renames(settler, [*map(renamed, SEASON), late], ["New Orb"])
-    (board,) = settler.ledger.leaderboards()
-    assert (board.name, settler.ledger.rated_count(board)) == ("New Orb", 3)
+    (board,) = settler.ledger.leaderboards.all()
+    assert (board.name, settler.ledger.ratings.count(board)) == ("New Orb", 3)
     assert_sound(settler)
 
 
@@ -1017,13 +1017,13 @@ def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledg
     season.merge(SEASON, "import")
     settle(season, renamed(result("c", "cy ann", after=2)))  # before the bot sees the rename
     follow_renames(season, map(renamed, SEASON), ["New Orb"])
-    (board,) = ledger.leaderboards()
-    assert (board.name, ledger.rated_count(board)) == ("Season", 3)
+    (board,) = ledger.leaderboards.all()
+    assert (board.name, ledger.ratings.count(board)) == ("Season", 3)
     assert_sound(season)
     settle(season, result("d", "cy ann", after=3))  # the earlier name, which returns for a while
     follow_renames(season, [renamed(result("d", "cy ann", after=3))], ["New Orb"])
-    (board,) = ledger.leaderboards()
-    assert (board.name, ledger.rated_count(board)) == ("Season", 4)
+    (board,) = ledger.leaderboards.all()
+    assert (board.name, ledger.ratings.count(board)) == ("Season", 4)
     assert_sound(season)
 
 
@@ -1033,7 +1033,7 @@ def test_a_goal_renamed_in_one_category_keeps_its_name_in_others(ledger: Ledger)
     season.merge([*SEASON, *elsewhere], "import")
     follow_renames(season, map(renamed, SEASON), ["New Orb"])
     settle(season, replace(elsewhere[0], name="alttp/c", ended_at=NOON + timedelta(hours=9)))
-    assert {(b.category, b.name, b.goals, ledger.rated_count(b)) for b in ledger.leaderboards()} == {
+    assert {(b.category, b.name, b.goals, ledger.ratings.count(b)) for b in ledger.leaderboards.all()} == {
         ("orb", "Season", ("New Orb",), 2),
         ("alttp", "Season", (GOAL,), 3),
     }
@@ -1046,7 +1046,7 @@ def test_a_goal_renamed_like_a_leaderboard_of_the_settings_replaces_nothing(ledg
     both.merge([*SEASON, result("c", "cy di", after=2, goal="Another")], "import")
     before = points(both, "New Orb")
     follow_renames(both, map(renamed, SEASON), ["New Orb", "Another"])
-    assert {board.name for board in ledger.leaderboards()} == {"New Orb", "New Orb (goal)"}
+    assert {board.name for board in ledger.leaderboards.all()} == {"New Orb", "New Orb (goal)"}
     assert points(both, "New Orb") == before
     assert_sound(both)
 
@@ -1063,7 +1063,7 @@ def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) ->
     assert apply_plans(again) == []
     assert contents(again) == before
     settle(again, renamed(result("d", "bo ann", after=9)))
-    assert again.ledger.rated_count(board_of(again, "New Orb")) == 3
+    assert again.ledger.ratings.count(board_of(again, "New Orb")) == 3
     assert_sound(again)
 
 
@@ -1075,5 +1075,5 @@ def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
     assert points(settler, "Newest Orb") == before
     follow_renames(settler, SEASON, [GOAL])
     assert points(settler) == before
-    assert [board.name for board in settler.ledger.leaderboards()] == [GOAL]
+    assert [board.name for board in settler.ledger.leaderboards.all()] == [GOAL]
     assert_sound(settler)

@@ -37,7 +37,7 @@ def chained(model: str) -> Plans:
 
 def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
     """Compute each player's state in each season from the stored results, without the code under test."""
-    rows = settler.ledger.db.execute("SELECT goal, counted_at, name, result FROM races").fetchall()
+    rows = settler.ledger.connection.db.execute("SELECT goal, counted_at, name, result FROM races").fetchall()
     stored = sorted(
         (counted_at, name, goal, RaceResult.from_json(text)) for goal, counted_at, name, text in rows
     )
@@ -74,14 +74,14 @@ def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
 
 def assert_right(settler: Settler) -> None:
     stored = {
-        board.name: {s.player: s.state for s in settler.ledger.standings(board)}
-        for board in settler.ledger.leaderboards()
+        board.name: {s.player: s.state for s in settler.ledger.standings.all(board)}
+        for board in settler.ledger.leaderboards.all()
     }
     expected = recomputed(settler)
     assert {name: repr(sorted(states.items())) for name, states in stored.items() if states} == {
         name: repr(sorted(states.items())) for name, states in expected.items() if states
     }
-    for board in settler.ledger.leaderboards():
+    for board in settler.ledger.leaderboards.all():
         assert verify(settler.ledger, board) == []
     assert settler.ledger.check() == []
 
@@ -107,12 +107,12 @@ def test_seasons_follow_from_the_stored_results(
                 case "withdraw":
                     settler.withdraw(race.name)
                 case "rebuild":
-                    for board in settler.ledger.leaderboards():
+                    for board in settler.ledger.leaderboards.all():
                         settler.rebuild(board)
             assert_right(settler)
         before = contents(settler)
         apply_plans(settler)
-        for board in reversed(settler.ledger.leaderboards()):
+        for board in reversed(settler.ledger.leaderboards.all()):
             settler.rebuild(board)
         assert contents(settler) == before, "a rebuild changes nothing"
 
@@ -172,12 +172,12 @@ def test_another_model_for_all_seasons_rebuilds_them_sources_first(seasons: Sett
 
 def test_verify_checks_what_was_carried(seasons: Settler) -> None:
     board = board_of(seasons, "S2")
-    carried = seasons.ledger.carried(board)
+    carried = seasons.ledger.leaderboards.carried(board)
     wrong = {player: (state[0] + 1e-12, *state[1:]) for player, state in carried.items()}
-    seasons.ledger.replace_carried(board, wrong)
+    seasons.ledger.leaderboards.replace_carried(board, wrong)
     assert any("carried-over ratings" in problem.text for problem in verify(seasons.ledger, board))
     apply_plans(seasons)
-    assert seasons.ledger.carried(board) == carried
+    assert seasons.ledger.leaderboards.carried(board) == carried
     assert_right(seasons)
 
 
@@ -186,7 +186,7 @@ def test_preview_of_a_seasons_first_race_equals_settling_it(seasons: Settler) ->
     (preview,) = seasons.preview(first)
     (rated,) = seasons.settle(first, lambda _: (), NOW) or []
     assert preview.changes == rated.changes
-    brought = seasons.ledger.carried(board_of(seasons, "S3"))
+    brought = seasons.ledger.leaderboards.carried(board_of(seasons, "S3"))
     assert {change.player: change.before for change in rated.changes}["id-ann"] == brought["id-ann"]
 
 
@@ -202,16 +202,16 @@ DAMAGE = {
 
 
 def damage(settler: Settler, kind: str, name: str = FIRST.name) -> None:
-    settler.ledger.db.execute(f"UPDATE races SET result = {DAMAGE[kind]} WHERE name = ?", (name,))  # noqa: S608
+    settler.ledger.connection.db.execute(f"UPDATE races SET result = {DAMAGE[kind]} WHERE name = ?", (name,))  # noqa: S608
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_result_is_never_rated(seasons: Settler, kind: str) -> None:
     damage(seasons, kind)
-    before = list(seasons.ledger.db.conn.iterdump())
+    before = list(seasons.ledger.connection.db.conn.iterdump())
     with pytest.raises(DamagedRaceError, match="orb/a"):
         seasons.rebuild(board_of(seasons, "S1"))
-    assert list(seasons.ledger.db.conn.iterdump()) == before
+    assert list(seasons.ledger.connection.db.conn.iterdump()) == before
     problems = verify(seasons.ledger, board_of(seasons, "S1"))
     assert [problem.remedy for problem in problems] == ["run `racebot backfill`, or restore a backup"]
     assert "orb/a" in problems[0].text
@@ -233,7 +233,7 @@ def test_the_sites_result_replaces_a_damaged_one(seasons: Settler, kind: str, ho
 def test_races_after_a_damaged_one_are_still_settled(seasons: Settler) -> None:
     damage(seasons, "no JSON")
     settle(seasons, result("next", "bo ann", goal="S1", after=2))
-    assert seasons.ledger.rated_count(board_of(seasons, "S1")) == 2
+    assert seasons.ledger.ratings.count(board_of(seasons, "S1")) == 2
 
 
 # Platforms
@@ -242,20 +242,20 @@ def test_races_after_a_damaged_one_are_still_settled(seasons: Settler) -> None:
 def nudge(settler: Settler, by: float) -> None:
     """Move the last state of one player on S2, in the change and in the standing."""
     key = board_of(settler, "S2").key
-    (text,) = settler.ledger.db.execute(
+    (text,) = settler.ledger.connection.db.execute(
         "SELECT state FROM standings WHERE leaderboard = ? AND player = 'id-cy'", (key,)
     ).fetchone()
     first, *others = json.loads(text)
     moved = json.dumps([first + by, *others])
     for table, column in (("standings", "state"), ("changes", "state_after")):
-        settler.ledger.db.execute(
+        settler.ledger.connection.db.execute(
             f"UPDATE {table} SET {column} = ? WHERE leaderboard = ? AND player = 'id-cy'",  # noqa: S608
             (moved, key),
         )
 
 
 def test_rounding_of_another_platform_is_not_damage(seasons: Settler) -> None:
-    seasons.ledger.db.execute("UPDATE rated_on SET platform = 'another computer'")
+    seasons.ledger.connection.db.execute("UPDATE rated_on SET platform = 'another computer'")
     nudge(seasons, 1e-12)
     (problem,) = verify(seasons.ledger, board_of(seasons, "S2"))
     assert problem.remedy is None
@@ -266,7 +266,7 @@ def test_rounding_of_another_platform_is_not_damage(seasons: Settler) -> None:
 @pytest.mark.parametrize("platform", [None, "another computer"])
 def test_a_larger_difference_is_damage_on_any_platform(seasons: Settler, platform: str | None) -> None:
     if platform is not None:
-        seasons.ledger.db.execute("UPDATE rated_on SET platform = ?", (platform,))
+        seasons.ledger.connection.db.execute("UPDATE rated_on SET platform = ?", (platform,))
     nudge(seasons, 1e-12 if platform is None else 1e-3)
     problems = verify(seasons.ledger, board_of(seasons, "S2"))
     assert [problem.remedy for problem in problems] == ["run `racebot rebuild`"] * 2

@@ -76,7 +76,7 @@ def test_links_are_relative_to_their_page(source: str, target: str, expected: st
 def test_comparison_from_chat_works_on_a_server_and_marks_the_opponent_in_an_export(merge: Merge) -> None:
     view = merge([result("big", " ".join(["ann", *(f"p{number:03d}" for number in range(101))]))])
     settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
-    (board,) = view.ledger.leaderboards()
+    (board,) = view.ledger.leaderboards.all()
     met = [each.id for each in opponents_of(view.ledger, board.key, "id-ann")]
     for other in (met[index] for index in (0, 24, 25, 99, 100)):
         address = urlsplit(comparison_page(settings, view.ledger, board, "id-ann", other) or "")
@@ -102,7 +102,7 @@ def test_an_opponents_rank_is_the_position_in_the_list_of_opponents(merge: Merge
 def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge: Merge) -> None:
     view = merge([result("one", "ann bo"), result("two", "cy di", after=1)])
     settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
-    (board,) = view.ledger.leaderboards()
+    (board,) = view.ledger.leaderboards.all()
     address = urlsplit(comparison_page(settings, view.ledger, board, "id-ann", "id-cy") or "")
     assert address.path == f"/{view.boards[0].address.player('id-ann')}"
     served = Pages(view, served=True).document(address.path[1:], dict(parse_qsl(address.query)))

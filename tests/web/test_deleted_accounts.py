@@ -168,7 +168,7 @@ def test_race_that_changed_no_rating_counts_everyone(merge: Merge) -> None:
 
 def test_damaged_result_does_not_break_a_list(merge: Merge, ledger: Ledger) -> None:
     view = merge([with_deleted(result("a", "ann bo"), deleted(SECOND))])
-    ledger.write("UPDATE races SET result = replace(result, '}', '')")
+    ledger.connection.write("UPDATE races SET result = replace(result, '}', '')")
     (race,) = latest_races(view.ledger, view.boards[0].key, 1)
     assert (race.entrants, race.finishers, race.winners) == (2, 2, ())
     assert race.note is not None

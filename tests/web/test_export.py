@@ -90,8 +90,8 @@ def test_export_removes_only_its_own_files(filled: Ledger, folder: Path) -> None
     for path in theirs:
         path.write_text("mine", encoding="utf-8")
     run(filled, folder)
-    (board,) = filled.leaderboards()
-    filled.remove_leaderboard(board)
+    (board,) = filled.leaderboards.all()
+    filled.leaderboards.remove(board)
     assert run(filled, folder).removed > 0
     assert "leaderboards/orb/any-orb.html" not in files(folder)
     assert all(path.read_text(encoding="utf-8") == "mine" for path in theirs)

@@ -73,7 +73,7 @@ def test_unfinished_entries_that_gained_are_counted(merge: Merge) -> None:
     plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "unfinished": "tie"})
     races = [result("a", "ann bo"), *(result(f"r{n}", "ann", dnf="bo di", after=n + 1) for n in range(3))]
     view = merge(races, plan)
-    gained = view.ledger.db.execute(
+    gained = view.ledger.connection.db.execute(
         "SELECT count(*) FROM changes WHERE place IS NULL AND points_after > points_before"
     ).fetchone()[0]
     assert of(view).gained_unfinished == gained

@@ -47,7 +47,7 @@ def player(settler: Settler, name: str) -> Player:
 
 
 def stored(settler: Settler, name: str) -> StoredRace:
-    found = settler.ledger.race(f"{CATEGORY}/{name}")
+    found = settler.ledger.races.get(f"{CATEGORY}/{name}")
     assert found is not None
     return found
 
@@ -165,7 +165,9 @@ def test_pages_say_when_ratings_were_last_written(settler: Settler, library: Cac
     ]
     for change in changes:
         with settler.ledger.transaction():
-            settler.ledger.write("UPDATE leaderboards SET updated_at = '2026-04-02T12:00:00+00:00'")
+            settler.ledger.connection.write(
+                "UPDATE leaderboards SET updated_at = '2026-04-02T12:00:00+00:00'"
+            )
         settle_again(settler)
         assert shown(BOARD) == shown("") == "2026-04-02T12:00:00Z"
         change(settler)

@@ -121,6 +121,6 @@ def test_answers_with_hidden_players_match_the_description(view: LedgerView) -> 
 
 def test_chat_links_no_comparison_with_a_hidden_player(view: LedgerView) -> None:
     settings = Settings(database=view.ledger.path, pages_url="https://ratings.example.org")
-    (board,) = view.ledger.leaderboards()
+    (board,) = view.ledger.leaderboards.all()
     assert comparison_page(settings, view.ledger, board, "id-ann", "id-bo") is not None
     assert comparison_page(settings, view.ledger, board, "id-ann", "id-zaphira") is None

@@ -413,6 +413,6 @@ def test_a_lone_finisher_gets_each_reason_once(merge: Merge) -> None:
 def test_a_leaderboard_that_is_rated_again_says_so(ledger: Ledger, merge: Merge) -> None:
     notice = "is being rated again"
     assert notice not in text(merge(), f"{BOARD}.html")
-    (board,) = ledger.leaderboards()
+    (board,) = ledger.leaderboards.all()
     ledger.jobs.request(board, START, "the settings changed")
     assert notice in text(merge(), f"{BOARD}.html")

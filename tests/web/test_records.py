@@ -86,7 +86,7 @@ def test_hall_of_fame_has_one_peak_and_one_streak_for_each_player(merge: Merge) 
 
 def test_hidden_players_are_not_in_the_hall_of_fame(merge: Merge) -> None:
     view = merge([result(f"r{n}", "ann bo", after=n) for n in range(3)])
-    view.ledger.db.execute(
+    view.ledger.connection.db.execute(
         "INSERT INTO orders (given_at, kind, subject, reason) VALUES ('2026-03-01', 'hide', 'id-ann', '')"
     )
     (board,) = view.boards

@@ -176,7 +176,7 @@ def test_replaced_database_is_read(get: Get, ledger: Ledger, tmp_path: Path) -> 
     other = tmp_path / "other.db"
     with Ledger.open(other) as restored:
         Settler(restored, Plans(SIMPLE)).merge([result("z", "zoe yan")], "import")
-        restored.db.execute("PRAGMA journal_mode = DELETE")
+        restored.connection.db.execute("PRAGMA journal_mode = DELETE")
     ledger.close()
     for left in ("-wal", "-shm"):
         ledger.path.with_name(ledger.path.name + left).unlink(missing_ok=True)

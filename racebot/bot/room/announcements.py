@@ -91,7 +91,7 @@ class Announcements:
         if told is None or told.result == key:
             return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
         edits = edits_between(told.told, result)
-        number = 1 + max(body.correction for _, body in chat_messages(self._ledger.outbox.of(result.name)))
+        number = 1 + max(body.correction for _, body in chat_messages(self._ledger.messages.of(result.name)))
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
         return "correction" if self._put_changes(rated, body, told.entries) else None
 
@@ -106,7 +106,7 @@ class Announcements:
 
     def greet(self, race: Race, compose: Callable[[Race], str]) -> None:
         """Queue the greeting of a room once. `compose` returns it, empty if there is none yet."""
-        if any(body.greets for _, body in chat_messages(self._ledger.outbox.of(race.name))):
+        if any(body.greets for _, body in chat_messages(self._ledger.messages.of(race.name))):
             return
         if text := compose(race):
             self._put(race.name, race.category, ChatBody(text, greets=True))
@@ -118,15 +118,15 @@ class Announcements:
 
     def drop_waiting(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages."""
-        self._ledger.outbox.drop_waiting(race, "chat", self._clock(), reason)
+        self._ledger.messages.drop_waiting(race, "chat", self._clock(), reason)
 
     def drop_unbegun(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages, except the rest of a half-sent announcement."""
         begun = {body.correction for _, body in self._since_withdrawal(race) if body.result is not None}
-        for row, body in chat_messages(self._ledger.outbox.open_for(race)):
+        for row, body in chat_messages(self._ledger.messages.open_for(race)):
             is_rest = body.result is not None and body.correction in begun
             if row.state is Delivery.WAITING and not is_rest:
-                self._ledger.outbox.mark(row, Delivery.DROPPED, self._clock(), reason)
+                self._ledger.messages.mark(row, Delivery.DROPPED, self._clock(), reason)
 
     def was_told(self, race: str) -> bool:
         """Return whether chat was told anything about ratings."""
@@ -135,7 +135,7 @@ class Announcements:
     def queued_key(self, race: str) -> str | None:
         """Return the key of the last announcement that was queued and not dropped or withdrawn, or None."""
         key = None
-        for row, body in chat_messages(self._ledger.outbox.of(race)):
+        for row, body in chat_messages(self._ledger.messages.of(race)):
             if row.state is not Delivery.DROPPED and (body.withdraws or body.result is not None):
                 key = body.result
         return key
@@ -221,12 +221,12 @@ class Announcements:
         return bool(parts)
 
     def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
-        self._ledger.outbox.put(self._message(race, category, body, seed), self._clock())
+        self._ledger.messages.put(self._message(race, category, body, seed), self._clock())
 
     def _message(self, race: str, category: str, body: Body, seed: str | None = None) -> Message:
         """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if seed is None:
-            seed = f"{race}:{len(self._ledger.outbox.of(race))}:{self._clock().isoformat()}"
+            seed = f"{race}:{len(self._ledger.messages.of(race))}:{self._clock().isoformat()}"
         return Message(race, category, str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{seed}")), body)
 
     def _told(self, race: str) -> ChatBody | None:
@@ -236,7 +236,7 @@ class Announcements:
 
     def _is_complete(self, race: str, key: str) -> bool:
         """Return whether no part of the announcement that stands in chat was dropped."""
-        rows = chat_messages(self._ledger.outbox.of(race))
+        rows = chat_messages(self._ledger.messages.of(race))
         last = [row.state for row, body in rows if body.result == key]
         return last[-1] in {Delivery.SENT, Delivery.DELIVERED}
 
@@ -244,7 +244,7 @@ class Announcements:
         """Return the chat messages about ratings that were sent to a room, oldest first."""
         return [
             (row, body)
-            for row, body in chat_messages(self._ledger.outbox.of(race))
+            for row, body in chat_messages(self._ledger.messages.of(race))
             if not body.greets and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
@@ -289,7 +289,7 @@ def _marks(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool)
     board = rated.leaderboard
     before, after = set(), set()
     for change in rated.changes:
-        standing = ledger.standing(board, change.player) if board.id is not None else None
+        standing = ledger.standings.get(board, change.player) if board.id is not None else None
         known, finished = standing.finishes if standing else 0, change.place is not None
         if known - (settled and finished) < listing.minimum_finishes:
             before.add(change.player)

@@ -202,7 +202,7 @@ class RoomWatch:
             await self._delivery.deliver(room)
             # Asked before the outbox is read: the event that ends the room also queues its last messages.
             if self._inbox.may_leave() and not await self._context.call(
-                self._context.work.ledger.outbox.open_for, self.name
+                self._context.work.ledger.messages.open_for, self.name
             ):
                 return
 

@@ -195,7 +195,7 @@ class OutboxDelivery:
             LedgerUnavailable: the ledger cannot be read or written at the moment.
         """
         while True:
-            rows = await self._call(self._ledger.outbox.of, self._name)
+            rows = await self._call(self._ledger.messages.of, self._name)
             unfinished = [row for row in rows if row.state in {Delivery.WAITING, Delivery.SENT}]
             if unfinished:
                 await _RowDelivery(self, room, rows, unfinished[0]).deliver()
@@ -376,7 +376,7 @@ class _RowDelivery:
         # A chat message must never be sent twice, so the mark must be on disk before it is sent.
         def write() -> bool:
             with self._ledger.transaction(lasting=self._row.message.kind == "chat"):
-                return self._ledger.outbox.mark_sent(self._row, self._delivery._clock())
+                return self._ledger.messages.mark_sent(self._row, self._delivery._clock())
 
         return await self._call(write)
 
@@ -389,14 +389,14 @@ class _RowDelivery:
         # If a power cut loses this mark, the room still shows what was delivered.
         def write() -> None:
             with self._ledger.transaction(lasting=False):
-                self._ledger.outbox.mark(self._row, state, now, detail)
+                self._ledger.messages.mark(self._row, state, now, detail)
 
         await self._call(write)
 
     def _drop_waiting_chat(self) -> None:
         with self._ledger.transaction():
             name = self._row.message.race
-            self._ledger.outbox.drop_waiting(name, "chat", self._delivery._clock(), "chat is closed")
+            self._ledger.messages.drop_waiting(name, "chat", self._delivery._clock(), "chat is closed")
 
     def _warn(self, text: str) -> None:
         log.warning("%s: %s", self._row.message.race, text)

@@ -70,7 +70,7 @@ class LedgerWork:
             name,
             self._rules,
             self.ledger.cases.get(name),
-            is_settled=self.ledger.has_race(name),
+            is_settled=self.ledger.races.has(name),
             is_watched=watched,
         )
 
@@ -130,7 +130,7 @@ class LedgerWork:
         if result is None or not result.final or not self.settler.plans.counts(result):
             return False
         with self.ledger.transaction():
-            if self.ledger.has_race(result.name):
+            if self.ledger.races.has(result.name):
                 return False
             return self._announcements.repeat(self.settler.preview(result), ordered_in)
 
@@ -148,7 +148,7 @@ class LedgerWork:
             log.info("%s: chat messages are switched %s", name, "off" if row.quiet else "on")
 
     def _announce(self, result: RaceResult, *, is_late: bool) -> None:
-        if self.ledger.has_race(result.name):
+        if self.ledger.races.has(result.name):
             return  # another source showed the record first
         if is_late and not self._announcements.was_told(result.name):
             return
@@ -169,7 +169,7 @@ class LedgerWork:
 
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a recorded race, and queue its final changes if we know the room."""
-        is_known = is_known or bool(self.ledger.outbox.of(result.name))
+        is_known = is_known or bool(self.ledger.messages.of(result.name))
 
         def final_messages(rated: list[RatedRace]) -> Iterable[Message]:
             self._announcements.drop_waiting(result.name, "the race is recorded")
@@ -185,6 +185,6 @@ class LedgerWork:
             log.info("%s: settled on %s: %s", result.name, each.leaderboard.name, outcome)
 
     def _give_up(self, name: str, reason: str) -> None:
-        for row in self.ledger.outbox.open_for(name):
-            self.ledger.outbox.mark(row, Delivery.DROPPED, self.clock(), "the room is gone")
+        for row in self.ledger.messages.open_for(name):
+            self.ledger.messages.mark(row, Delivery.DROPPED, self.clock(), "the room is gone")
         log.warning("%s: %s; given up", name, reason)

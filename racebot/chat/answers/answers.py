@@ -133,11 +133,12 @@ class Answers:
         """Return the leaderboards of a goal. A custom goal has none, so the latest one stands in."""
         if not race.custom_goal or goal != race.goal:
             planned = self._settler.plans.leaderboards(race.category, goal)
-            return [self._ledger.leaderboard(p.category, p.name) or p for p in planned]
+            return [self._ledger.leaderboards.get(p.category, p.name) or p for p in planned]
         raced = [
             (latest, board)
-            for board in self._ledger.leaderboards()
-            if board.category == race.category and (latest := self._ledger.latest_race(board)) is not None
+            for board in self._ledger.leaderboards.all()
+            if board.category == race.category
+            and (latest := self._ledger.standings.latest_race(board)) is not None
         ]
         return [max(raced, key=itemgetter(0))[1]] if raced else []
 
@@ -156,7 +157,7 @@ class Answers:
         wanted = text.casefold()
         named = [
             (goal, [" ".join(name.casefold().split()) for name in (goal, board.name)])
-            for board in self._ledger.leaderboards()
+            for board in self._ledger.leaderboards.all()
             if board.category == race.category
             for goal in board.goals
         ]

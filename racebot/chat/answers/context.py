@@ -76,7 +76,7 @@ class Context:
 
     def standing(self, person: Person) -> Standing | None:
         """Return a player's stored standing."""
-        return self.ledger.standing(self.board, person.id) if self.board.id is not None else None
+        return self.ledger.standings.get(self.board, person.id) if self.board.id is not None else None
 
     def is_ranked(self, standing: Standing | None, coming: Change | None = None) -> bool:
         """Return whether a player has enough finishes to be ranked, counting a race to come if given."""
@@ -89,7 +89,7 @@ class Context:
         result = race.result
         if result is None or not result.final or not self.settler.plans.counts(result):
             return None
-        if self.ledger.has_race(result.name):
+        if self.ledger.races.has(result.name):
             return None
         for preview in self.settler.previews(result):
             if preview.leaderboard.name == self.board.name and person.id in {
@@ -124,7 +124,7 @@ class Context:
             missing = needed - standing.finishes
             text = texts.rating_one_missing if missing == 1 else texts.rating_too_few
             return text.format(missing=missing, finishes=standing.finishes, needed=needed)
-        latest = self.ledger.latest_race(self.board) or standing.last_race_at
+        latest = self.ledger.standings.latest_race(self.board) or standing.last_race_at
         return texts.rating_inactive.format(days=(latest - standing.last_race_at).days)
 
 

@@ -45,7 +45,7 @@ def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
     for each in visible[:named]:
         template = texts.odds_new
         if not each.new:
-            standing = context.ledger.standing(context.board, each.id)
+            standing = context.ledger.standings.get(context.board, each.id)
             template = texts.odds_player if context.is_ranked(standing) else texts.odds_unranked
         phrases.append(template.format(name=names[each.id], chance=percent(each.win_chance, texts)))
     if others := visible[named:]:

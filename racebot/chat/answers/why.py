@@ -73,7 +73,7 @@ def _last_race(context: Context, person: Person) -> RatedRace | None:
     if last is None:
         return None
     result = last[0].result
-    row = ledger.rated_race(board, result.name)
+    row = ledger.ratings.get(board, result.name)
     if row is None:
         raise LedgerError(f"race {result.name}: has changes but is not rated: run `racebot rebuild`")
     return RatedRace(board, result, row.changes)

@@ -57,9 +57,9 @@ def changes_tag(view: LedgerView, board: Board) -> str:
     ledger = view.ledger
     depends_on = (
         __version__,
-        ledger.revision_of(board.stored),
+        ledger.ratings.revision_of(board.stored),
         view.updated_at(board),
-        ledger.fingerprints(board.stored),
+        ledger.races.fingerprints(board.stored),
         view.rated_players,
         sorted(view.hidden),
     )

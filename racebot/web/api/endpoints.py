@@ -103,7 +103,7 @@ def leaderboard(request: PageRequest, board: Board) -> LeaderboardPart:
 def races_of(request: PageRequest, board: Board) -> RacesPart:
     """Return one page of a leaderboard's races, newest first."""
     view = request.view
-    part = _part(request, view.ledger.rated_count(board.stored))
+    part = _part(request, view.ledger.ratings.count(board.stored))
     rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
     return with_fields(
         RacesPart, part, board=board.address.stem, races=_with_addresses(view, ListedRace, rows)

@@ -246,7 +246,7 @@ class LedgerView:
     @cached_property
     def boards(self) -> list[Board]:
         """Every leaderboard, by category and name."""
-        stored = self.ledger.leaderboards()
+        stored = self.ledger.leaderboards.all()
         addresses = board_addresses(stored)
         return [
             Board(board, address, self.publication.listing(board), self.ledger.jobs.of(board) is not None)
@@ -287,7 +287,7 @@ class LedgerView:
 
     def updated_at(self, board: Board) -> datetime | None:
         """Return when a leaderboard's races were last rated, None if that is unknown."""
-        return self.ledger.updated_at(board.stored)
+        return self.ledger.ratings.updated_at(board.stored)
 
     @_remembered()
     def standing(self, board: Board, player: str) -> PlayerStanding | None:

@@ -91,7 +91,7 @@ class Talk:
         return row is not None and row.quiet
 
     def waiting(self) -> list[str]:
-        return [chat_body(row).text for row in self.ledger.outbox.open_for(NAME)]
+        return [chat_body(row).text for row in self.ledger.messages.open_for(NAME)]
 
 
 @pytest.fixture
@@ -191,17 +191,17 @@ def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> No
     talk.say("!ratings off", moderator=True)
     recorded = result("r", "ann bo")
     talk.follower.frame(seen(recorded))
-    board = ledger.leaderboard(CATEGORY, GOAL)
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
-    assert ledger.rated_count(board) == 1
+    assert ledger.ratings.count(board) == 1
     assert not talk.is_quiet()
 
 
 def test_nothing_is_withdrawn_in_a_quiet_room(talk: Talk) -> None:
     assert FINISHED.result is not None
     talk.follower.stands(FINISHED.result)
-    (row,) = talk.ledger.outbox.open_for(NAME)
-    talk.ledger.outbox.mark(row, type(row.state).DELIVERED, row.created_at)
+    (row,) = talk.ledger.messages.open_for(NAME)
+    talk.ledger.messages.mark(row, type(row.state).DELIVERED, row.created_at)
     talk.say("!ratings off", moderator=True)
     talk.follower.frame(replace(FINISHED, recordable=False))
     assert talk.waiting() == []
@@ -312,12 +312,12 @@ def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
     before = FINISHED.result
     assert before is not None
     talk.follower.stands(before)
-    for row in talk.ledger.outbox.open_for(NAME):
-        talk.ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
+    for row in talk.ledger.messages.open_for(NAME):
+        talk.ledger.messages.mark(row, Delivery.DELIVERED, NOON)
     entrants = tuple(replace(e, status=EntrantStatus.DQ) if e.name == "Ann" else e for e in before.entrants)
     assert entrants != before.entrants
     talk.follower.stands(replace(before, entrants=entrants))
-    texts = [chat_body(row).text for row in talk.ledger.outbox.of(NAME)]
+    texts = [chat_body(row).text for row in talk.ledger.messages.of(NAME)]
     assert len(texts) == 2
     assert not any("Ann" in text for text in texts)
 

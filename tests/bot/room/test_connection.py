@@ -150,7 +150,7 @@ async def test_ledger_work_refused_by_a_full_disk_is_repeated(
     room = watching(ledger, site, call)
     async with running(room):
         room.put(cases.Listed(race))
-        await until(lambda: ledger.race(race.name))
+        await until(lambda: ledger.races.get(race.name))
 
 
 async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(
@@ -380,9 +380,9 @@ async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
     connect(monkeypatch, lambda: SilentSocket([RaceUpdate(before)]))
     room = watching(ledger, site, at_once, quiet=0.1, now=lambda: NOON)
     async with running(room):
-        await until(lambda: len(ledger.outbox.of("orb/r")) == 1)
+        await until(lambda: len(ledger.messages.of("orb/r")) == 1)
         room.put(cases.Read(after, time.monotonic()))
-        await until(lambda: len(ledger.outbox.of("orb/r")) == 2)
+        await until(lambda: len(ledger.messages.of("orb/r")) == 2)
 
 
 async def test_chat_lines_in_a_finished_room_cause_no_ledger_work(
@@ -423,8 +423,8 @@ async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announc
 
     connect(monkeypatch, lambda: socket)
     async with running(watching(ledger, site, call, quiet=0.0, now=lambda: NOON)):
-        await until(lambda: ledger.outbox.of("orb/r"))
-    (row,) = ledger.outbox.of("orb/r")
+        await until(lambda: ledger.messages.of("orb/r"))
+    (row,) = ledger.messages.of("orb/r")
     text = chat_body(row).text
     assert text.index("Bo") < text.index("Ann")
 

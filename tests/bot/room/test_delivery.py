@@ -173,15 +173,17 @@ async def deliver(sender: OutboxDelivery, room: FakeRoom, *, connect: bool = Tru
 
 
 def put(ledger: Ledger, guid: str, body: Body | None = None) -> None:
-    ledger.outbox.put(Message(ROOM, CATEGORY, guid, body or ChatBody(f"text of {guid}")), NOON)
+    ledger.messages.put(Message(ROOM, CATEGORY, guid, body or ChatBody(f"text of {guid}")), NOON)
 
 
 def states(ledger: Ledger) -> list[str]:
-    return [row.state.value for row in ledger.outbox.of(ROOM)]
+    return [row.state.value for row in ledger.messages.of(ROOM)]
 
 
 def details(ledger: Ledger) -> list[str | None]:
-    return [row[0] for row in ledger.db.execute("SELECT detail FROM outbox ORDER BY id").fetchall()]
+    return [
+        row[0] for row in ledger.connection.db.execute("SELECT detail FROM outbox ORDER BY id").fetchall()
+    ]
 
 
 # Chat
@@ -212,22 +214,22 @@ async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
 ) -> None:
     """After a power cut, all other states can be read from the room."""
     marks: list[tuple[Kind, str, bool]] = []
-    mark = ledger.outbox.mark
+    mark = ledger.messages.mark
 
     def note(row: OutboxRow, state: Delivery, *rest: Any) -> None:
-        (level,) = ledger.db.execute("PRAGMA synchronous").fetchone()
+        (level,) = ledger.connection.db.execute("PRAGMA synchronous").fetchone()
         marks.append((row.message.kind, state.value, level == 2))
         mark(row, state, *rest)
 
-    mark_sent = ledger.outbox.mark_sent
+    mark_sent = ledger.messages.mark_sent
 
     def note_sent(row: OutboxRow, *rest: Any) -> bool:
-        (level,) = ledger.db.execute("PRAGMA synchronous").fetchone()
+        (level,) = ledger.connection.db.execute("PRAGMA synchronous").fetchone()
         marks.append((row.message.kind, "sent", level == 2))
         return mark_sent(row, *rest)
 
-    monkeypatch.setattr(ledger.outbox, "mark", note)
-    monkeypatch.setattr(ledger.outbox, "mark_sent", note_sent)
+    monkeypatch.setattr(ledger.messages, "mark", note)
+    monkeypatch.setattr(ledger.messages, "mark_sent", note_sent)
     put(ledger, "g1")
     put(ledger, "g2", META)
     await deliver(sender, room)
@@ -292,10 +294,10 @@ async def test_a_message_queued_during_a_delivery_is_delivered_too(
 async def test_messages_for_other_rooms_stay_queued(
     ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
-    ledger.outbox.put(Message("orb/else", CATEGORY, "g", ChatBody("hi")), NOON)
+    ledger.messages.put(Message("orb/else", CATEGORY, "g", ChatBody("hi")), NOON)
     await deliver(sender, room)
     assert room.said == []
-    assert [row.state for row in ledger.outbox.of("orb/else")] == [Delivery.WAITING]
+    assert [row.state for row in ledger.messages.of("orb/else")] == [Delivery.WAITING]
 
 
 async def test_a_refused_message_is_not_sent_again(
@@ -404,7 +406,7 @@ async def test_a_message_older_than_the_history_counts_as_delivered(
 ) -> None:
     """The process died after sending, and over 100 lines followed; pinned messages may be older."""
     put(ledger, "g1")
-    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     old = [room.wrote("pinned", bot=None, ago=3600) for _ in range(pinned)]
     later = [room.wrote(f"line {n}", bot=None, ago=-1 - n) for n in range(HISTORY_LENGTH)]
     room.chat = old + later
@@ -418,7 +420,7 @@ async def test_a_message_missing_from_a_history_that_reaches_back_is_sent_again(
     ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
-    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.chat = [room.wrote(f"line {n}", bot=None, ago=5 - n) for n in range(HISTORY_LENGTH)]
     await deliver(sender, room)
     assert room.done("message") == [("text of g1", "g1")]
@@ -428,7 +430,7 @@ async def test_the_same_text_from_a_user_is_no_echo(
     ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
-    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.chat = [room.wrote("text of g1", bot=None)]
     await deliver(sender, room)
     assert room.done("message") == [("text of g1", "g1")]
@@ -441,7 +443,7 @@ async def test_an_earlier_message_with_the_same_text_is_no_echo(
     put(ledger, "g1", ChatBody("the same"))
     await deliver(sender, room)
     put(ledger, "g2", ChatBody("the same"))
-    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     await deliver(sender, room)
     assert room.said == ["the same"] * 2
     await deliver(sender, room)
@@ -454,7 +456,7 @@ async def test_a_message_is_found_although_the_clock_of_the_site_is_wrong(
     ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, seconds: float
 ) -> None:
     put(ledger, "g1")
-    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.chat = [room.wrote("text of g1", ago=seconds)]
     await deliver(sender, room)
     assert room.done("message") == []
@@ -475,7 +477,7 @@ async def test_a_message_dropped_at_the_last_moment_is_not_sent(
         nonlocal calls
         calls += 1
         if calls == 2:
-            ledger.outbox.drop_waiting(ROOM, kind, NOON, "the race is not recorded")
+            ledger.messages.drop_waiting(ROOM, kind, NOON, "the race is not recorded")
         return work(*args, **options)
 
     sender = sender_of(ledger, clock, call=meanwhile)
@@ -488,7 +490,7 @@ async def test_a_lost_message_is_dropped_once_the_race_is_recorded(
     ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
 ) -> None:
     put(ledger, "g1")
-    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     put(ledger, "g2", META)
     room.race = RECORDED
     await deliver(sender, room)
@@ -529,7 +531,7 @@ async def test_a_refused_token_keeps_the_message(
 ) -> None:
     put(ledger, "g1")
     if action == "gethistory":
-        ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+        ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.refusals = {action: [BAD_TOKEN]}
     with pytest.raises(TokenRefused, match="the site refuses the token"):
         await deliver(sender, room)
@@ -659,7 +661,7 @@ async def test_an_info_box_that_the_site_sets_late_is_not_set_again(
 ) -> None:
     """The site may carry out what a lost connection sent after it has shown the race on a new one."""
     put(ledger, "g1", InfoBody((BLOCK,)))
-    ledger.outbox.mark(ledger.outbox.open_for(ROOM)[0], Delivery.SENT, NOON)
+    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.race = RECORDED
     sender = sender_of(ledger, clock, confirm_within=PATIENCE)
     delivering = asyncio.create_task(deliver(sender, room))

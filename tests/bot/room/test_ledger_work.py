@@ -40,7 +40,7 @@ def follower(ledger: Ledger, clock: Clock) -> Follower:
 
 def waiting(ledger: Ledger, name: str = "orb/r", kind: str = "chat") -> list[str]:
     """Return the texts of the waiting chat messages."""
-    return [spaced(chat_body(row).text) for row in ledger.outbox.open_for(name) if row.message.kind == kind]
+    return [spaced(chat_body(row).text) for row in ledger.messages.open_for(name) if row.message.kind == kind]
 
 
 def spaced(text: str) -> str:
@@ -49,19 +49,19 @@ def spaced(text: str) -> str:
 
 
 def kinds(ledger: Ledger, name: str = "orb/r") -> list[str]:
-    return [row.message.kind for row in ledger.outbox.open_for(name)]
+    return [row.message.kind for row in ledger.messages.open_for(name)]
 
 
 def deliver(ledger: Ledger, name: str = "orb/r", state: Delivery = Delivery.DELIVERED) -> list[str]:
     """Mark all open messages as delivered, and return the chat texts."""
-    rows = ledger.outbox.open_for(name)
+    rows = ledger.messages.open_for(name)
     for row in rows:
-        ledger.outbox.mark(row, state, NOON)
+        ledger.messages.mark(row, state, NOON)
     return [spaced(chat_body(row).text) for row in rows if row.message.kind == "chat"]
 
 
 def dump(ledger: Ledger) -> list[str]:
-    return list(ledger.db.conn.iterdump())
+    return list(ledger.connection.db.conn.iterdump())
 
 
 # Provisional
@@ -71,7 +71,7 @@ def test_a_result_that_stands_is_announced(follower: Follower, ledger: Ledger) -
     follower.stands(FINISHED)
     assert waiting(ledger) == [OPENING + CHANGES]
     assert ledger.cases.get("orb/r") is not None
-    assert ledger.race("orb/r") is None, "it does not count yet"
+    assert ledger.races.get("orb/r") is None, "it does not count yet"
 
 
 def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(
@@ -86,7 +86,7 @@ def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(
     follower.stands(edited)
     assert waiting(ledger) == [f"{CORRECTION}2 Cy 1000 (±0, new) · DNF Bo 800? (−200, new)"]
     follower.frame(seen(replace(edited, recorded=True)))
-    (block,) = [info_blocks(row) for row in ledger.outbox.of("orb/r") if row.message.kind == "info"]
+    (block,) = [info_blocks(row) for row in ledger.messages.of("orb/r") if row.message.kind == "info"]
     assert "2 Cy 1000 (" in spaced(block[0])
     assert "DNF Bo 800? (" in spaced(block[0])
 
@@ -108,14 +108,14 @@ def test_a_finished_race_is_pending_before_it_is_announced(follower: Follower, l
     pending = ledger.cases.get("orb/r")
     assert pending is not None
     assert (pending.category, pending.ended_at) == (CATEGORY, NOON)
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
 
 
 def test_an_old_result_is_not_announced(follower: Follower, ledger: Ledger, clock: Clock) -> None:
     """Its racers have left the room."""
     clock.now = NOON + timedelta(hours=1, seconds=1)
     follower.stands(FINISHED)
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
     assert ledger.cases.get("orb/r") is not None
     clock.now = NOON + timedelta(hours=1)
     follower.stands(replace(FINISHED, name="orb/s"))
@@ -144,23 +144,23 @@ def test_a_race_that_never_counts_is_not_announced(
     follower.read(seen(replace(FINISHED, **facts)))
     assert dump(ledger) == before
     follower.stands(replace(FINISHED, **facts))
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
 
 
 def test_a_bot_without_announcements_still_settles_races(ledger: Ledger, clock: Clock) -> None:
     follower = Follower(Settler(ledger, Plans(SIMPLE)), clock, announce=False)
     follower.read(seen(FINISHED))
     follower.stands(FINISHED)
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
     assert ledger.cases.get("orb/r") is not None
     follower.frame(seen(RECORDED))
-    assert ledger.race("orb/r") is not None
+    assert ledger.races.get("orb/r") is not None
     assert "chat" not in kinds(ledger)
 
 
 def test_a_race_that_changes_nothing_is_not_announced(follower: Follower, ledger: Ledger) -> None:
     follower.stands(result("r", "ann", recorded=False))
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
 
 
 def test_message_of_a_team_race_is_sent_once(follower: Follower, ledger: Ledger) -> None:
@@ -176,7 +176,7 @@ def test_settled_race_is_no_longer_announced(follower: Follower, ledger: Ledger)
     """The list of past races may show the record before the room does."""
     follower.read(seen(RECORDED))
     follower.stands(FINISHED)
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.messages.of("orb/r") == []
     assert ledger.cases.polled(CATEGORY) == []
 
 
@@ -273,7 +273,7 @@ def test_a_correction_lists_the_edits(follower: Follower, ledger: Ledger) -> Non
         FINISHED, entrants=(replace(ann, status=EntrantStatus.DQ), replace(bo, finish_time=HOUR // 2), cy)
     )
     follower.stands(edited)
-    (row,) = ledger.outbox.open_for("orb/r")
+    (row,) = ledger.messages.open_for("orb/r")
     assert chat_body(row).edits == (Edit("id-ann", "dq"), Edit("id-bo", "time"))
 
 
@@ -341,8 +341,8 @@ def test_a_half_sent_announcement_is_completed(ledger: Ledger, clock: Clock) -> 
     finished = result("r", many, recorded=False)
     follower = Follower(Settler(ledger, Plans(SIMPLE)), clock)
     follower.stands(finished)
-    first, _ = ledger.outbox.open_for("orb/r")
-    ledger.outbox.mark(first, Delivery.DELIVERED, NOON)
+    first, _ = ledger.messages.open_for("orb/r")
+    ledger.messages.mark(first, Delivery.DELIVERED, NOON)
     follower.going_on("orb/r")
     (text,) = deliver(ledger)
     assert text.startswith("… ")
@@ -357,13 +357,13 @@ def test_final_changes_go_to_meta_and_info(follower: Follower, ledger: Ledger) -
     follower.stands(FINISHED)
     deliver(ledger)
     follower.frame(seen(RECORDED))
-    meta, info = ledger.outbox.open_for("orb/r")
+    meta, info = ledger.messages.open_for("orb/r")
     assert (meta.message.kind, info.message.kind) == ("meta", "info")
     changes = {"id-ann": (1000, 1200), "id-bo": (1000, 1000), "id-cy": (1000, 800)}
     assert meta.message.body == MetaBody((MetaEntry("Any Orb", "pairwise-elo", changes),))
     assert [spaced(block) for block in info_blocks(info)] == [f"Ratings by racebot (Any Orb): {CHANGES}"]
     assert ledger.cases.get("orb/r") is None
-    stored = ledger.race("orb/r")
+    stored = ledger.races.get("orb/r")
     assert stored is not None
     assert stored.source == "live"
 
@@ -373,7 +373,7 @@ def test_final_changes_leave_hidden_players_out(follower: Follower, ledger: Ledg
     deliver(ledger)
     ledger.orders.add(Order(NOON, OrderKind.HIDE, "id-bo", None, ""))
     follower.frame(seen(RECORDED))
-    meta, info = ledger.outbox.open_for("orb/r")
+    meta, info = ledger.messages.open_for("orb/r")
     assert isinstance(meta.message.body, MetaBody)
     assert list(meta.message.body.leaderboards[0].changes) == ["id-ann", "id-cy"]
     assert "Bo" not in info_blocks(info)[0]
@@ -398,8 +398,8 @@ def test_announcements_not_sent_before_the_record_are_dropped(follower: Follower
 
 def test_a_listed_race_that_was_never_watched_gets_no_messages(follower: Follower, ledger: Ledger) -> None:
     follower.read(seen(RECORDED, None))
-    assert ledger.race("orb/r") is not None
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.races.get("orb/r") is not None
+    assert ledger.messages.of("orb/r") == []
 
 
 def test_a_pending_race_recorded_unwatched_gets_its_final_changes(
@@ -413,8 +413,8 @@ def test_a_pending_race_recorded_unwatched_gets_its_final_changes(
 
 def test_a_race_without_changes_gets_no_final_messages(follower: Follower, ledger: Ledger) -> None:
     follower.frame(seen(result("r", "ann")))
-    assert ledger.race("orb/r") is not None
-    assert ledger.outbox.of("orb/r") == []
+    assert ledger.races.get("orb/r") is not None
+    assert ledger.messages.of("orb/r") == []
 
 
 def test_a_watched_race_that_ended_unseen_gets_its_final_changes(follower: Follower, ledger: Ledger) -> None:
@@ -429,7 +429,7 @@ def test_a_changed_record_corrects_the_final_changes(follower: Follower, ledger:
     deliver(ledger)
     follower.read(seen(replace(SWAPPED, recorded=True), None))
     assert kinds(ledger) == ["meta", "info"]
-    (meta, _) = ledger.outbox.open_for("orb/r")
+    (meta, _) = ledger.messages.open_for("orb/r")
     assert isinstance(meta.message.body, MetaBody)
     assert meta.message.body.leaderboards[0].changes["id-bo"] == (1000, 1200)
     deliver(ledger)
@@ -494,10 +494,12 @@ def test_a_record_that_is_gone_for_an_hour_is_withdrawn_from_the_ratings(
     follower.read(seen(FINISHED))
     clock.advance(hours=1)
     follower.read(seen(FINISHED))
-    assert ledger.race("orb/r") is not None, "a stale answer looks the same, and it may be recorded again"
+    assert ledger.races.get("orb/r") is not None, (
+        "a stale answer looks the same, and it may be recorded again"
+    )
     clock.advance(seconds=1)
     follower.read(seen(FINISHED))
-    assert ledger.race("orb/r") is None
+    assert ledger.races.get("orb/r") is None
     follower.read(seen(FINISHED))
     assert ledger.cases.get("orb/r") is not None, "it may be recorded again"
 
@@ -508,7 +510,7 @@ def test_a_withdrawal_survives_restarts(follower: Follower, ledger: Ledger, cloc
         restarted = Follower(Settler(ledger, Plans(SIMPLE)), clock)
         restarted.read(seen(FINISHED))
         clock.advance(minutes=21)
-    assert ledger.race("orb/r") is None
+    assert ledger.races.get("orb/r") is None
 
 
 def test_record_that_reappears_restarts_the_hour(follower: Follower, ledger: Ledger, clock: Clock) -> None:
@@ -516,7 +518,7 @@ def test_record_that_reappears_restarts_the_hour(follower: Follower, ledger: Led
         follower.read(seen(shown))
         clock.advance(minutes=40)
     follower.read(seen(FINISHED))
-    assert ledger.race("orb/r") is not None
+    assert ledger.races.get("orb/r") is not None
 
 
 @pytest.mark.parametrize(
@@ -529,7 +531,7 @@ def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
     follower.read(shown)
     clock.advance(hours=2)
     follower.read(shown)
-    assert ledger.race("orb/r") is None
+    assert ledger.races.get("orb/r") is None
     assert ledger.cases.get("orb/r") is None
 
 
@@ -556,7 +558,7 @@ def test_a_race_that_comes_back_changed_is_announced_afresh(follower: Follower, 
     follower.frame(seen(NEVER))
     deliver(ledger)
     follower.stands(SWAPPED)
-    (row,) = ledger.outbox.open_for("orb/r")
+    (row,) = ledger.messages.open_for("orb/r")
     assert chat_body(row).correction == 0, "nothing stands that it could correct"
 
 
@@ -570,7 +572,7 @@ def test_a_cancelled_race_that_comes_back_is_announced_and_settled(
     follower.stands(FINISHED)
     assert deliver(ledger) == [OPENING + CHANGES]
     follower.frame(seen(RECORDED))
-    assert ledger.race("orb/r") is not None
+    assert ledger.races.get("orb/r") is not None
     assert kinds(ledger) == ["meta", "info"]
 
 
@@ -716,7 +718,7 @@ def test_every_message_has_a_guid_that_the_site_accepts(follower: Follower, ledg
         follower.stands(shown)
         deliver(ledger)
     follower.frame(seen(RECORDED))
-    guids = [row.message.guid for row in ledger.outbox.of("orb/r")]
+    guids = [row.message.guid for row in ledger.messages.of("orb/r")]
     assert len(set(guids)) == len(guids) == 5
     assert all(set(guid) <= set("0123456789abcdefghijklmnopqrstuvwxyz-") for guid in guids)
 

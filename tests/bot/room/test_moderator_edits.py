@@ -78,8 +78,8 @@ class Replay:
 
     def _on(self, event: cases.Event) -> None:
         self._follower.on("orb/r", event)
-        for row in self._ledger.outbox.open_for("orb/r"):
-            self._ledger.outbox.mark(row, Delivery.DELIVERED, NOON)
+        for row in self._ledger.messages.open_for("orb/r"):
+            self._ledger.messages.mark(row, Delivery.DELIVERED, NOON)
             if row.message.kind == "chat":
                 self._messages.append(chat_body(row).text)
         if len(self.reads) > self._answered:
@@ -126,7 +126,7 @@ def test_an_edited_time_and_a_reinstated_racer_are_corrected(replay: Replay, led
 
     replay.frame(document(OLD, 26, times=times, recorded=True))
     assert replay.wait() == []
-    assert ledger.race("orb/r") is not None
+    assert ledger.races.get("orb/r") is not None
 
 
 def test_a_cancelled_race_that_comes_back_is_announced_and_settled(replay: Replay, ledger: Ledger) -> None:
@@ -142,7 +142,7 @@ def test_a_cancelled_race_that_comes_back_is_announced_and_settled(replay: Repla
     (text,) = replay.wait()
     assert winner(text) == "Eve"
     replay.frame(document(eve, 16, times={"eve": EARLIER}, recorded=True))
-    assert ledger.race("orb/r") is not None
+    assert ledger.races.get("orb/r") is not None
 
 
 def test_undoing_do_not_record_and_cancelling_a_settled_race_are_followed(
@@ -165,7 +165,7 @@ def test_undoing_do_not_record_and_cancelling_a_settled_race_are_followed(
         document(nobody, 31, status="cancelled", recordable=False, ended_at="2026-03-01T12:00:00.000Z"),
     )
     assert replay.wait() == [DEFAULT_TEXTS.withdrawn]
-    assert ledger.race("orb/r") is None
+    assert ledger.races.get("orb/r") is None
 
     replay.edit(back, document(OLD, 33))
     assert winner(replay.wait()[0]) == winner(first)
