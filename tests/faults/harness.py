@@ -29,6 +29,7 @@ from racebot.sandbox.site import CATEGORY, FakeSite
 
 from .chronicle import Chronicle
 from .kills import Killer
+from .rating_again import RatingAgain
 from .stories import GOALS, Story
 from .truth import Board, Carry, Database, Rated, counts, misplaced, replay, stands
 from .weather import Weather
@@ -61,6 +62,8 @@ class Plan:
     """Faults in each act; 0 for a site that behaves."""
     kills: int = 0
     """Of the worker, over all acts."""
+    jobs: int = 0
+    """How often all leaderboards are rated again in each act."""
 
 
 @dataclass
@@ -128,6 +131,8 @@ class Run:
         self.set_clock(0)
         self.bench.script = Path(__file__).with_name("wrong_clock.py")
         self.bench.extra["FAULTS_CLOCK"] = str(self._clock)
+        self._slow = folder / "slow"
+        self.bench.extra["FAULTS_SLOW"] = str(self._slow)
         self.database = Database(self.bench.database)
         self.report = Report()
         self.worker: WorkerProcess | None = None
@@ -165,12 +170,13 @@ class Run:
             self.misbehaviour,
             self._restart,
             self.set_clock,
-            self._disturbed,
+            self.disturbed,
             seed=plan.seed,
             severity=plan.severity,
         )
         self._sequences: dict[str, list[str]] = {}
         self.killer = Killer(self, seed=plan.seed)
+        self.rating_again = RatingAgain(self, seed=plan.seed)
         self._serving = contextlib.AsyncExitStack()
 
     async def perform(self) -> Report:
@@ -279,7 +285,7 @@ class Run:
 
     async def start_worker(self) -> None:
         """Start the worker, which must not be running."""
-        self._disturbed()
+        self.disturbed()
         self.worker = await self.bench.start()
 
     def set_clock(self, seconds: float) -> None:
@@ -287,6 +293,10 @@ class Run:
         new = self._clock.with_suffix(".new")
         new.write_text(str(seconds))
         new.replace(self._clock)
+
+    def slow_ledger(self, seconds: float) -> None:
+        """Let the next piece of the worker's ledger work take this many seconds longer."""
+        self._slow.write_text(str(seconds))
 
     # ── callbacks of stories and faults ──
 
@@ -305,7 +315,7 @@ class Run:
         """Return the seconds that the worker had, by its looks at the category: a stopped one has none."""
         return ROOMS_EVERY * self.site.counts()[f"/o/{CATEGORY}/data"]
 
-    def _disturbed(self, seconds: float = 0.0) -> None:
+    def disturbed(self, seconds: float = 0.0) -> None:
         """Note a fault that lasts some seconds from now on."""
         self.calm_since = max(self.calm_since, self._time() + seconds)
 
@@ -345,6 +355,9 @@ class Run:
             if self.plan.kills:
                 share = self.plan.kills * (act + 1) // self.plan.acts - sum(self.report.kills.values())
                 group.create_task(self.killer.strike(share, self.report.kills))
+            if self.plan.jobs:
+                work = self.rating_again.strike(self.plan.jobs, seconds, self.report.faults)
+                group.create_task(work)
         self.weather.clear_up()
         await self._until_all_is_right()
         self.watched |= {
@@ -430,6 +443,7 @@ class Run:
         for name, kind in self.database.undelivered():
             if name in rooms:  # messages for a room that the site lost are dropped after a day
                 yield f"{name}: a {kind} message is not delivered"
+        yield from (f"{board} is to be rated again" for board in self.database.jobs())
         told = {board: self.database.changes(board) for board in MODELS}
         for name in self.watched & ledger & set(rooms):
             room = rooms[name].room
@@ -469,7 +483,7 @@ class Run:
 
     def _count(self) -> None:
         report = self.report
-        report.faults = self.weather.thrown
+        report.faults += self.weather.thrown
         for chronicle in self.chronicles.values():
             room = chronicle.room
             ends = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,15 @@ async def test_two_hundred_races_survive_faults(tmp_path: Path, seed: int) -> No
     report = await run.perform()
     assert report.races["recorded"] >= 100
     assert report.corrections >= 30
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the worker's processes in /proc")
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_a_hundred_races_survive_slow_ledger_work_and_killed_jobs(tmp_path: Path, seed: int) -> None:
+    run = Run(Plan(seed, races=100, acts=5, act_seconds=20.0, jobs=6), tmp_path)
+    report = await run.perform()
+    assert report.races["recorded"] >= 50
+    assert report.faults["job killed"] >= 5
+    assert report.faults["ledger slow"] >= 5
+    assert report.faults["socket dropped during a job"] >= 5

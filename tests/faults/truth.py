@@ -185,11 +185,15 @@ class Database:
         """The races of each leaderboard in its order."""
         found: dict[str, list[str]] = {}
         for row in self.rows(
-            "SELECT name, race FROM rated JOIN leaderboards ON id = leaderboard"
+            "SELECT name, race FROM rated JOIN leaderboards ON id = leaderboard WHERE shadow_of IS NULL"
             " ORDER BY leaderboard, sequence"
         ):
             found.setdefault(row["name"], []).append(row["race"])
         return found
+
+    def jobs(self) -> list[int]:
+        """The leaderboards that are to be rated again, by number."""
+        return [row["leaderboard"] for row in self.rows("SELECT leaderboard FROM jobs")]
 
     def lengths(self) -> dict[str, int]:
         """How many races each leaderboard holds."""
