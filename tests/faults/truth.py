@@ -174,12 +174,12 @@ class Database:
 
     def known(self) -> set[str]:
         """Races that the worker watches or waits for."""
-        rows = self.rows("SELECT race FROM joined UNION SELECT race FROM pending")
+        rows = self.rows("SELECT race FROM cases")
         return {row["race"] for row in rows}
 
     def joined(self) -> list[str]:
         """Open races that the worker watches."""
-        return [row["race"] for row in self.rows("SELECT race FROM joined")]
+        return [row["race"] for row in self.rows("SELECT race FROM cases WHERE ended_at IS NULL")]
 
     def sequences(self) -> dict[str, list[str]]:
         """The races of each leaderboard in its order."""
