@@ -54,7 +54,7 @@ class RatingAgain:
         if not self._run.bench.database.exists():
             return
         with self._run.bench.ledger() as ledger, ledger.transaction():
-            for board in ledger.leaderboards():
+            for board in ledger.leaderboards.all():
                 ledger.jobs.request(board, START, "a test")
 
     async def _kill(self) -> int:
