@@ -54,6 +54,7 @@ class Question:
         not_before: when it may be tried again.
         reads: number of times that the site was asked for the race since it came.
         reads_by: when it no longer waits for such a read.
+        over_limit: whether its author gets no answer but a note that answers pause.
     """
 
     asked: ParsedCommand
@@ -63,6 +64,7 @@ class Question:
     not_before: float = -math.inf
     reads: int = 0
     reads_by: float = math.inf
+    over_limit: bool = False
 
     @property
     def quiet(self) -> bool | None:
@@ -78,6 +80,8 @@ class Question:
     def is_about_race(self) -> bool:
         """Return whether the answer depends on the result of the room's race."""
         asked = self.asked
+        if self.over_limit:
+            return False
         return asked.command in {Command.RATING, Command.WHY} or (
             asked.command is Command.HELP and bool(asked.argument)
         )
@@ -96,7 +100,7 @@ class Reply:
     Attributes:
         draft: composes it, outside the ledger's thread.
         to: the only user to see it; None for the room.
-        confirms: whether it confirms an order. A confirmation is never left out as a repetition.
+        confirms: whether it confirms an order.
     """
 
     draft: Draft
@@ -139,24 +143,28 @@ class CommandHandler:
         self._clock = clock
         self._now = now
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
-        self._given: dict[tuple[str, str | None, str], float] = {}
+        self._given: dict[tuple[str, str | None, str], tuple[str, float]] = {}
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
         """Races whose room knows that they do not count."""
 
     def parse(self, message: ChatMessage, race: Race) -> Question | None:
         """Return the command in a chat message, or None if there is nothing to answer.
 
-        Bots, the site, closed rooms and players over the limit get no answer. The limit does not apply to
-        moderators' orders, which are needed most in a busy chat.
+        Bots, the site and closed rooms get no answer, and players over the limit only a note. Orders of
+        moderators have a limit of their own, since they are needed most in a busy chat.
         """
         asked = self._asked(message)
         if asked is None or message.user_id is None or race.recorded:
             return None
         self._seen.append(message.id)
-        may_order = _may_order(message, _order(asked))
-        if not (may_order or self._limiter.allows(race.name, message.user_id, self._clock())):
-            return None
-        return Question(asked, message, may_order, time.monotonic() + EXPIRES)
+        may_order, expires = _may_order(message, _order(asked)), time.monotonic() + EXPIRES
+        allows = self._limiter.allows_order if may_order else self._limiter.allows
+        limited = race.name, message.user_id, self._clock()
+        if allows(*limited):
+            return Question(asked, message, may_order, expires)
+        if self._limiter.tells(*limited):
+            return Question(asked, message, may_order=False, expires=expires, over_limit=True)
+        return None
 
     def of_first_history(self, history: ChatHistory, ordered_at: datetime | None) -> list[ChatMessage]:
         """Return the lines of a room's first chat history that may hold commands to answer.
@@ -199,6 +207,8 @@ class CommandHandler:
         """
         asked, message = question.asked, question.message
         asker = Person(str(message.user_id), message.user_name)
+        if question.over_limit:
+            return None if is_quiet else Reply(lambda: self._texts.answers_pause, asker.id)
         if order := _order(asked):
             if question.may_order:
                 text = self._confirmation(order, message, race)
@@ -216,22 +226,24 @@ class CommandHandler:
         return Reply(draft, asker.id if self._private else None)
 
     def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
-        """Return whether the room just got the same answer; if not, remember this one."""
-        if reply.confirms:
-            return False
+        """Return whether the room just got the same answer; if not, remember this one.
+
+        A confirmation only repeats the last one: after the opposite order, the same order is news again.
+        """
         now = self._clock()
-        self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
-        key = (race, reply.to, text)
-        known = key in self._given
-        self._given.setdefault(key, now)
-        return known
+        self._given = {key: given for key, given in self._given.items() if now - given[1] < REPEAT_AFTER}
+        key = (race, reply.to, "" if reply.confirms else text)
+        if self._given.get(key, ("", now))[0] == text:
+            return True
+        self._given[key] = (text, now)
+        return False
 
     def _with_note(self, draft: Draft, asked: ParsedCommand, race: Race) -> Draft:
-        """Add a note to the first answer in a race that does not count."""
+        """Add a note to the first answer in a race that does not count. There are no odds in it."""
         note = self._texts.not_counted
         if asked.command is Command.ODDS:
-            draft = str
-        elif race.name in self._noted:
+            return lambda: self._texts.odds_not_counted
+        if race.name in self._noted:
             return draft
         self._noted.append(race.name)
         return lambda: f"{note} {draft()}".strip()[:MESSAGE_LIMIT]

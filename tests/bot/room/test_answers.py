@@ -11,7 +11,7 @@ from racebot.bot.room import case as cases
 from racebot.bot.room.answers import CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
-from racebot.chat.rate_limit import Limiter
+from racebot.chat.rate_limit import ORDERS_PER_PERSON, Limiter
 from racebot.chat.wording import Texts
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
@@ -141,17 +141,40 @@ def test_repeated_frame_is_answered_once(talk: Talk) -> None:
     assert talk.commands.parse(message, FINISHED) is None
 
 
-def test_commands_over_the_limit_are_ignored(ledger: Ledger, clock: Clock) -> None:
+def test_players_over_the_limit_are_told_once_that_answers_pause(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, per_person=2)
-    assert [talk.say("!rating") is None for _ in range(4)] == [False, False, True, True]
+    answers = [talk.say("!why") for _ in range(5)]
+    pause = Said(Texts().answers_pause, "id-ann")
+    assert answers[2:] == [pause, None, None]
+    assert pause not in answers[:2]
     talk.now = 60.0
-    assert talk.say("!rating") is not None
+    assert talk.say("!rating") not in (None, pause)
 
 
-def test_limit_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
+def test_orders_are_limited_too_and_only_those_that_change_something_are_confirmed_again(
+    ledger: Ledger, clock: Clock
+) -> None:
+    talk = Talk(ledger, clock)
+    monitor = [talk.say(f"!ratings {order}", is_monitor=True) for order in ("on", "off") * 50]
+    assert sum(said is not None and said.to is None for said in monitor) == ORDERS_PER_PERSON
+    assert talk.is_quiet(), "the tenth was the last one carried out"
+
+    def is_repeat(text: str) -> bool:
+        return talk.commands.is_repeat(NAME, Reply(lambda: text, None, confirms=True), text)
+
+    assert [is_repeat(text) for text in ("off", "off", "on", "off", "off")] == [
+        False,
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
+def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, per_person=1)
     assert talk.say("!rating", moderator=True) is not None
-    assert talk.say("!rating", moderator=True) is None
+    assert talk.say("!rating", moderator=True) == Said(Texts().answers_pause, "id-ann")
     assert talk.say("!ratings off", moderator=True) is not None
     assert talk.is_quiet()
     assert talk.say("!ratings on", moderator=True) is not None
@@ -259,7 +282,7 @@ def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
 def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
     for _ in range(2):
-        assert talk.say("!odds", race) == Said(NOTE, None)
+        assert talk.say("!odds", race) == Said(Texts().odds_not_counted, None)
 
 
 def test_a_custom_race_before_any_that_counts_has_only_the_note(talk: Talk) -> None:

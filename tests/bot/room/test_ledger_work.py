@@ -345,7 +345,7 @@ def test_a_half_sent_announcement_is_completed(ledger: Ledger, clock: Clock) -> 
     ledger.messages.mark(first, Delivery.DELIVERED, NOON)
     follower.going_on("orb/r")
     (text,) = deliver(ledger)
-    assert text.startswith("… ")
+    assert text.startswith(DEFAULT_TEXTS.continued)
     follower.stands(finished)
     assert waiting(ledger) == []
 
