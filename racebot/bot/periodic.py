@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
+from functools import partial
 
 from apscheduler.triggers.cron import CronTrigger
 
@@ -42,12 +43,12 @@ class Jobs:
         self._failed = failed
         self._works = works
         self._clock = clock
-        self._loops: dict[str, Coroutine[None, None, None]] = {}
+        self._loops: dict[str, Callable[[], Coroutine[None, None, None]]] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     def every(self, seconds: float, job: Job, name: str) -> None:
         """Run a job at the start and then periodically."""
-        self._loops[name] = self._repeat(seconds, job, name)
+        self._loops[name] = partial(self._repeat, seconds, job, name)
 
     def nightly(
         self, hour: int, job: Job, name: str, *, day: str | None = None, at_once: bool = False
@@ -62,16 +63,13 @@ class Jobs:
             at_once: whether to run it at the start as well.
         """
         trigger = CronTrigger(hour=hour, day_of_week=day, timezone=UTC)
-        self._loops[name] = self._run_nightly(trigger, job, name, at_once=at_once)
+        self._loops[name] = partial(self._run_nightly, trigger, job, name, at_once=at_once)
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(loop, name=name) for name, loop in self._loops.items()]
-        self._loops.clear()
+        self._tasks = [asyncio.create_task(loop(), name=name) for name, loop in self._loops.items()]
 
     async def stop(self) -> None:
         """Cancel running jobs and start no more."""
-        for loop in self._loops.values():
-            loop.close()
         for task in self._tasks:
             task.cancel()
         if self._tasks:

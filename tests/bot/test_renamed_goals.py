@@ -35,3 +35,32 @@ async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(
     assert (await sandbox.racebot("verify")).returncode == 0
     done = await sandbox.racebot("doctor")
     assert any(goal in line and NEW_NAME in line for line in done.stdout.replace("\n", " ").split("ok "))
+
+
+async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_leaderboard(
+    sandbox: Bench,
+) -> None:
+    """The bot learns of the new name from the room, long before it next reads the list of past races."""
+    (goal,) = sandbox.site.category.goals
+    sandbox.extra |= {"RACEBOT_GREET": "false"}
+    async with sandbox.worker():
+        first = sandbox.open_race(3)
+        await until(lambda: first.listeners)
+        finish(first, 60, 61, 62)
+        await until(lambda: said(first))
+        first.record()
+        await until(lambda: settled(sandbox, first))
+    sandbox.extra |= {"RACEBOT_LIST_EVERY": "3600"}
+    async with sandbox.worker() as worker:
+        await until(lambda: "watching" in worker.output)
+        await sandbox.look()
+        second = sandbox.open_race(3)
+        await until(lambda: second.listeners)
+        sandbox.site.rename_goal(goal, NEW_NAME)
+        finish(second, 61, 60, 62)
+        await until(lambda: said(second))
+        assert "new" not in said(second)[0].partition(": ")[2]
+        second.record()
+        await until(lambda: settled(sandbox, second))
+        assert "new" not in str(second.info_bot).partition(": ")[2]
+    assert sandbox.rated() == {NEW_NAME: 2}

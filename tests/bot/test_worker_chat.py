@@ -37,7 +37,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
             "Why?": "!why",
             "Leaderboard": "!leaderboard",
         }
-        assert " if recorded: 1st of 2, " in await answered(room, ann, "!why")
+        assert " if recorded: 1st of 2 " in await answered(room, ann, "!why")
         assert ": 2nd of 2, " in await answered(room, ann, f"!why {bo.name}")
         room.record()
         await until(lambda: room.bot_meta)
@@ -60,7 +60,7 @@ async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
     room = sandbox.open_race(2)
     async with sandbox.worker() as worker:
         await until(lambda: room.listeners)
-        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith("Quiet")
+        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith(Texts().off.partition("{")[0])
         await worker.kill()
     await until(lambda: not room.listeners)
     async with sandbox.worker():
@@ -192,3 +192,15 @@ async def test_the_opener_silences_the_bot_and_moderators_are_always_heard(sandb
 
 def has_rating_messages(room: FakeRoom, count: int) -> bool:
     return sum(text.startswith("Ratings if") for text in said(room)) == count
+
+
+async def test_quiet_ordered_before_the_bot_joined_is_kept(sandbox: Bench) -> None:
+    room = sandbox.open_race(2)
+    room.say(sandbox.site.moderator, "!ratings off")
+    async with sandbox.worker():
+        await until(lambda: said(room))
+        finish(room, 80, 85)
+        await sandbox.look(10)
+        assert not has_rating_messages(room, 1)
+        room.say(sandbox.site.moderator, "!ratings on")
+        await until(partial(has_rating_messages, room, 1))

@@ -98,3 +98,33 @@ async def test_why_is_answered_from_the_edited_result(sandbox: Bench) -> None:
         room.say("Racer 2", "!why")
         await until(lambda: len(said(room)) == 2)
         assert said(room)[1] != first
+
+
+async def test_an_account_deleted_before_the_record_is_corrected_once(sandbox: Bench) -> None:
+    """No version rises, and the connection repeats its own copy of the race."""
+    sandbox.extra |= {"RACEBOT_ROOMS_EVERY": "0.5", "RACEBOT_REQUEST_INTERVAL": "0"}
+    room = sandbox.open_race(4)
+    async with sandbox.worker():
+        await until(lambda: room.listeners)
+        finish(room, 60, 61, 62)
+        await announced(room, 1)
+        sandbox.site.delete_user("Racer 1")
+        text = await announced(room, 2)
+        assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
+        assert "Racer 1" not in text
+        await sandbox.look(20)
+        assert len(said(room)) == 2
+
+
+async def test_two_edits_within_seconds_are_corrected_together(sandbox: Bench) -> None:
+    room = sandbox.open_race(4)
+    async with sandbox.worker():
+        await until(lambda: room.listeners)
+        finish(room, 60, 61, 62)
+        await announced(room, 1)
+        room.edit_time("Racer 2", timedelta(minutes=50))
+        await asyncio.sleep(1.0)
+        room.edit_result("Racer 0", RacerStatus.DNF)
+        text = await announced(room, 2)
+        assert "Racer 2's time edited" in text
+        assert "Racer 0 set to DNF" in text

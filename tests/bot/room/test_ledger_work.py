@@ -9,6 +9,7 @@ import pytest
 from builders import CATEGORY, HOUR, NOON, Clock, chat_body, entrant, info_blocks, result, seen
 from room_support import Follower
 
+from racebot.bot.room import case as cases
 from racebot.bot.room.announcements import Style
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.cases import CaseRow
@@ -275,6 +276,38 @@ def test_a_correction_lists_the_edits(follower: Follower, ledger: Ledger) -> Non
     follower.stands(edited)
     (row,) = ledger.messages.open_for("orb/r")
     assert chat_body(row).edits == (Edit("id-ann", "dq"), Edit("id-bo", "time"))
+
+
+def test_a_correction_lists_all_edits_since_what_chat_was_told(follower: Follower, ledger: Ledger) -> None:
+    """The result changed again before its first edit was announced."""
+    follower.stands(FINISHED)
+    deliver(ledger)
+    ann, bo, cy = FINISHED.entrants
+    once = replace(FINISHED, entrants=(replace(ann, finish_time=2 * HOUR), bo, cy))
+    twice = replace(once, entrants=(once.entrants[0], replace(bo, status=EntrantStatus.DNF), cy))
+    follower.stands(once)
+    follower.stands(twice)
+    (row,) = ledger.outbox.open_for("orb/r")
+    assert chat_body(row).edits == (Edit("id-ann", "time"), Edit("id-bo", "dnf"))
+
+
+def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower, ledger: Ledger) -> None:
+    follower.stands(FINISHED)
+    deliver(ledger)
+    ann, bo, cy = FINISHED.entrants
+    follower.stands(replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy)))
+    (text,) = [chat_body(row).text for row in ledger.outbox.open_for("orb/r")]
+    assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
+    assert "Ann" not in text
+
+
+def test_quiet_that_ends_leaves_no_announcement_out(follower: Follower, ledger: Ledger) -> None:
+    """The first announcement still waited when a moderator asked for quiet."""
+    follower.stands(FINISHED)
+    follower.on("orb/r", cases.QuietOrder(True, NOON))
+    assert waiting(ledger) == []
+    follower.on("orb/r", cases.QuietOrder(False, NOON))
+    assert waiting(ledger) == [OPENING + CHANGES]
 
 
 def test_a_sent_message_counts_as_delivered(follower: Follower, ledger: Ledger) -> None:
