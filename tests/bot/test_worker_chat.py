@@ -38,7 +38,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
             "Leaderboard": "!leaderboard",
         }
         assert " if recorded: 1st of 2 " in await answered(room, ann, "!why")
-        assert ": 2nd of 2, " in await answered(room, ann, f"!why {bo.name}")
+        assert ": 2nd of 2 (" in await answered(room, ann, f"!why {bo.name}")
         room.record()
         await until(lambda: room.bot_meta)
     assert sum(text.startswith("Ratings if") for text in said(room)) == 1
@@ -60,7 +60,9 @@ async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
     room = sandbox.open_race(2)
     async with sandbox.worker() as worker:
         await until(lambda: room.listeners)
-        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith(Texts().off.partition("{")[0])
+        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith(
+            Texts().off.partition("{")[0]
+        )
         await worker.kill()
     await until(lambda: not room.listeners)
     async with sandbox.worker():
