@@ -287,7 +287,7 @@ def test_a_correction_lists_all_edits_since_what_chat_was_told(follower: Followe
     twice = replace(once, entrants=(once.entrants[0], replace(bo, status=EntrantStatus.DNF), cy))
     follower.stands(once)
     follower.stands(twice)
-    (row,) = ledger.outbox.open_for("orb/r")
+    (row,) = ledger.messages.open_for("orb/r")
     assert chat_body(row).edits == (Edit("id-ann", "time"), Edit("id-bo", "dnf"))
 
 
@@ -296,7 +296,7 @@ def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower, ledg
     deliver(ledger)
     ann, bo, cy = FINISHED.entrants
     follower.stands(replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy)))
-    (text,) = [chat_body(row).text for row in ledger.outbox.open_for("orb/r")]
+    (text,) = [chat_body(row).text for row in ledger.messages.open_for("orb/r")]
     assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
     assert "Ann" not in text
 
