@@ -37,7 +37,7 @@ from rooms import IMAGES, browser_options, save
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.cli.demo import PAST_RACES, RACERS, demo, rate_past_races
 from racebot.ledger.pictures import Pictures, folder_beside
-from racebot.ledger.profiles import CategoryProfile
+from racebot.ledger.rows import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate

@@ -20,7 +20,7 @@ from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
-from racebot.ledger.profiles import CategoryProfile
+from racebot.ledger.rows import CategoryProfile
 from racebot.ledger.thread import RunOnLedger
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category, Race

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from racebot.chat.commands import CLOSING
-from racebot.ledger.players import Player, split_full_name
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
-from racebot.text.parse import fold_name
+from racebot.text.parse import fold_name, split_full_name
 
 JOINING = {"and", "vs", "vs.", "versus", "&"}
 """Words that may stand between two names."""

@@ -25,8 +25,7 @@ from racebot.cli.common import (
     tell,
 )
 from racebot.cli.tables import table
-from racebot.ledger.players import Player
-from racebot.ledger.rows import Leaderboard, StoredRace
+from racebot.ledger.rows import Leaderboard, Player, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
 from racebot.standings.settle import Settler

@@ -7,43 +7,19 @@ Names are not unique on the site. The full name `name#1234`, with the account's 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
 from racebot.ledger.profiles import Profiles
-from racebot.ledger.rows import RESTORE, as_text, readable
+from racebot.ledger.rows import RESTORE, Player, as_text, readable
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.text.format import exact_time
-from racebot.text.parse import fold_name
-
-_FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
+from racebot.text.parse import fold_name, split_full_name
 
 LEAST_LIKENESS = 75
 """Least likeness of a suggested name, 0 to 100 as rapidfuzz measures it: a typo or two in a name of ten."""
-
-
-@dataclass(frozen=True, slots=True)
-class Player:
-    """A player as the ledger knows them.
-
-    `shown` is the name, with the discriminator if another player shares it. `discriminator` is empty until
-    a race shows it.
-    """
-
-    id: str
-    name: str
-    discriminator: str
-    shown: str
-
-
-def split_full_name(text: str) -> tuple[str, str] | None:
-    """Return the name and the discriminator of `name#1234`, or None for anything else."""
-    match = _FULL_NAME.fullmatch(text)
-    return None if match is None else (match["name"], match["discriminator"])
 
 
 class Players:

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from racebot.ledger.connection import Connection
+from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Entrant, Profile
-
-
-@dataclass(frozen=True, slots=True)
-class CategoryProfile:
-    """A category's name and the address of its picture, None without one."""
-
-    name: str
-    image: str | None = None
 
 
 class Profiles:

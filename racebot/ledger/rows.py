@@ -129,6 +129,28 @@ class Standing(NamedTuple):
     hidden: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A player as the ledger knows them.
+
+    `shown` is the name, with the discriminator if another player shares it. `discriminator` is empty until
+    a race shows it.
+    """
+
+    id: str
+    name: str
+    discriminator: str
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryProfile:
+    """A category's name and the address of its picture, None without one."""
+
+    name: str
+    image: str | None = None
+
+
 def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function raise `LedgerError` for stored values that it cannot read."""
 

@@ -9,8 +9,7 @@ from datetime import datetime
 
 from racebot.errors import OrderError
 from racebot.ledger.orders import Order, OrderKind
-from racebot.ledger.players import Player
-from racebot.ledger.rows import START, Leaderboard, Position, StoredRace
+from racebot.ledger.rows import START, Leaderboard, Player, Position, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.settle import Settler

@@ -22,6 +22,7 @@ LARGEST_NUMBER = 2**63
 YEARS = range(1970, 3000)
 """Years that are safe for calculations with `datetime`."""
 
+_FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _DURATION = re.compile(
     r"P(?:(?P<days>\d{1,6})D)?T(?=\d)"
@@ -127,3 +128,9 @@ def _check_limits(document: Any) -> None:
             return
         level = below
     raise PayloadError("not usable JSON: nested too deeply")
+
+
+def split_full_name(text: str) -> tuple[str, str] | None:
+    """Return the name and the discriminator of `name#1234`, or None for anything else."""
+    match = _FULL_NAME.fullmatch(text)
+    return None if match is None else (match["name"], match["discriminator"])

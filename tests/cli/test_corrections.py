@@ -9,7 +9,7 @@ import pytest
 from builders import NOON, entrant, result
 
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.players import Player
+from racebot.ledger.rows import Player
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME
 from racebot.standings import orders

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from builders import NOON, entrant, result
 
-from racebot.ledger.profiles import CategoryProfile
+from racebot.ledger.rows import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
 from racebot.standings import orders

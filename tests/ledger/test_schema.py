@@ -21,8 +21,7 @@ from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import locked
 from racebot.ledger.outbox import ChatBody, Delivery, Message
-from racebot.ledger.profiles import CategoryProfile
-from racebot.ledger.rows import START
+from racebot.ledger.rows import START, CategoryProfile
 from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import Placing, open_leaderboard, placing_of, top_players

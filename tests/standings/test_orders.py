@@ -18,8 +18,7 @@ from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED
-from racebot.ledger.players import Player
-from racebot.ledger.rows import Carry
+from racebot.ledger.rows import Carry, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import (
     Placing,

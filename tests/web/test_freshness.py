@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 from builders import CATEGORY, NOON, entrant, result
 
-from racebot.ledger.players import Player
-from racebot.ledger.rows import StoredRace
+from racebot.ledger.rows import Player, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult

@@ -13,7 +13,7 @@ from builders import entrant, result
 from PIL import Image, ImageColor
 
 from racebot.ledger.pictures import Pictures, name_of
-from racebot.ledger.profiles import CategoryProfile
+from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.html.templating import ICON, THEME, asset

@@ -20,7 +20,7 @@ from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.errors import OrderError
-from racebot.ledger.players import Player
+from racebot.ledger.rows import Player
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders

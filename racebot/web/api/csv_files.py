@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from racebot import __version__
-from racebot.queries.races import rating_changes
+from racebot.queries.races import changes_version, rating_changes
 from racebot.web.site.ledger_view import Board, LedgerView
 
 RACES_IN_A_PIECE = 500
@@ -54,12 +54,10 @@ def changes_sheet(view: LedgerView, board: Board, after: int | None = None) -> I
 
 def changes_tag(view: LedgerView, board: Board) -> str:
     """Return an entity tag of `changes_sheet`, without reading the changes themselves."""
-    ledger = view.ledger
     depends_on = (
         __version__,
-        ledger.ratings.revision_of(board.stored),
         view.updated_at(board),
-        ledger.races.fingerprints(board.stored),
+        changes_version(view.ledger, board.stored),
         view.rated_players,
         sorted(view.hidden),
     )

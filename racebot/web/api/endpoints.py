@@ -103,7 +103,7 @@ def leaderboard(request: PageRequest, board: Board) -> LeaderboardPart:
 def races_of(request: PageRequest, board: Board) -> RacesPart:
     """Return one page of a leaderboard's races, newest first."""
     view = request.view
-    part = _part(request, view.ledger.ratings.count(board.stored))
+    part = _part(request, view.race_count(board))
     rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
     return with_fields(
         RacesPart, part, board=board.address.stem, races=_with_addresses(view, ListedRace, rows)
@@ -149,7 +149,7 @@ def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
         return None
     on_boards = [_on_board(view, board, standing) for board, standing in standings]
     name = on_boards[0].name
-    profile, picture = view.ledger.profiles.get(player), view.face(player, name).picture
+    profile, picture = view.profile(player), view.face(player, name).picture
     return PlayerAnswer(
         id=player,
         name=name,
@@ -231,8 +231,7 @@ def find_players(request: PageRequest) -> FoundPlayers:
     wanted = request.query.get("name", "").strip()
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
-    shown = view.rated_players.keys() - view.hidden
-    found = [view.rated_players[each] for each in view.ledger.players.containing(wanted) if each in shown]
+    found = view.players_named(wanted)
     return FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))
 
 

@@ -265,7 +265,7 @@ def embedded_board(request: PageRequest, board: Board) -> Content:
 
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
     """Render one page of a leaderboard's races, the newest without a number."""
-    total = request.view.ledger.ratings.count(board.stored)
+    total = request.view.race_count(board)
     older = older_race_pages(total)
     if number is not None and not 1 <= number <= older:
         return None

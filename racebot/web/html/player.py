@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import starmap
 from typing import Any
 from urllib.parse import urlencode
 
@@ -238,10 +237,11 @@ def opponents(request: PageRequest, board: Board, player: str, number: int = 1) 
 def _most_frequent_opponents(view: LedgerView, board: Board, player: str) -> list[NamedPlayer]:
     """Return the opponents that readers can choose to see only the races with them, by name."""
     shown = (
-        each.id for each in view.opponents(board, player)[:OPPONENTS_TO_CHOOSE] if each.id not in view.hidden
+        view.rated_players[each.id]
+        for each in view.opponents(board, player)[:OPPONENTS_TO_CHOOSE]
+        if each.id not in view.hidden
     )
-    names = view.ledger.players.names(shown)
-    return sorted(starmap(NamedPlayer, names.items()), key=lambda each: each.name.casefold())
+    return sorted(shown, key=lambda each: each.name.casefold())
 
 
 def _timed(history: Sequence[PlayedRace]) -> bool:
@@ -276,7 +276,7 @@ def on_all_boards(request: PageRequest, player: str) -> Content:
         "player_boards.html",
         player_id=player,
         player_name=standings[0][1].name,
-        profile=request.view.ledger.profiles.get(player),
+        profile=request.view.profile(player),
         standings=standings,
     )
 
@@ -303,7 +303,7 @@ def _person(request: PageRequest, board: Board, standing: PlayerStanding) -> dic
             "Opponents": (address.opponents(standing.id), "") if all_opponents else (own, "#opponents"),
         },
         "standing": standing,
-        "profile": request.view.ledger.profiles.get(standing.id),
+        "profile": request.view.profile(standing.id),
         "as_of": None if request.served else request.view.report(board).last_race_at,
         "compare_link": partial(compare_link, request, board),
     }

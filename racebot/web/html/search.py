@@ -6,7 +6,6 @@ The server searches. An export holds an index, which a script searches.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 
 from racebot.queries.leaderboard import standings_now
 from racebot.queries.player import NamedPlayer
@@ -68,12 +67,8 @@ def _players(request: PageRequest, text: str) -> list[NamedPlayer]:
     """Return the rated players whose names contain a text. If there are none, those with similar names."""
     if not text:
         return []
-    known, rated = request.view.ledger.players, request.view.rated_players
-
-    def shown(ids: Iterable[str]) -> list[NamedPlayer]:
-        return [rated[each] for each in ids if each in rated and each not in request.view.hidden][:MOST_FOUND]
-
-    return shown(known.containing(text)) or shown(each.id for each in known.like(text, 2 * MOST_FOUND))
+    found = request.view.players_named(text) or request.view.players_named(text, typos=True)
+    return found[:MOST_FOUND]
 
 
 def _category(request: PageRequest, board: Board) -> str:

@@ -14,8 +14,7 @@ from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.live import LiveRoom
 from racebot.ledger.pictures import Pictures, name_of
-from racebot.ledger.profiles import CategoryProfile
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import CategoryProfile, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
 from racebot.queries.listing import Listing
@@ -29,6 +28,7 @@ from racebot.queries.player import (
     rated_players,
 )
 from racebot.queries.race import RaceReport, race_report
+from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
@@ -284,6 +284,18 @@ class LedgerView:
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. Much faster than its report."""
         return board_totals(self.ledger, board.stored, board.listing)
+
+    def race_count(self, board: Board) -> int:
+        return self.ledger.ratings.count(board.stored)
+
+    def profile(self, player: str) -> Profile:
+        return self.ledger.profiles.get(player)
+
+    def players_named(self, text: str, *, typos: bool = False) -> list[NamedPlayer]:
+        """Return the rated players whose names contain a text, or may be meant by it, the best first."""
+        known, rated = self.ledger.players, self.rated_players
+        ids = [each.id for each in known.like(text, len(rated))] if typos else known.containing(text)
+        return [rated[each] for each in ids if each in rated and each not in self.hidden]
 
     def updated_at(self, board: Board) -> datetime | None:
         """Return when a leaderboard's races were last rated, None if that is unknown."""
