@@ -14,7 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from racebot.errors import RacebotError
-from racebot.ledger.live import (
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.thread import RunOnLedger
+from racebot.queries.live import (
     LiveBoard,
     LiveEntrant,
     LiveReport,
@@ -23,15 +25,14 @@ from racebot.ledger.live import (
     read_live,
     write_live,
 )
-from racebot.ledger.rows import Leaderboard
-from racebot.ledger.thread import RunOnLedger
 from racebot.queries.odds import forecasts
+from racebot.queries.race import race_on_board
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, EntrantStatus, shown_names
+from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.rater import current_states
-from racebot.standings.settle import Preview, Settler
+from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.telemetry.troubles import Troubles
 from racebot.web.site.addresses import board_addresses
 
@@ -60,6 +61,8 @@ class _BoardDraft:
     entrants: tuple[Entrant, ...]
     states: tuple[tuple[State, bool], ...]
     preview: Preview | None
+    masked: RaceResult | None
+    """The result without the names of hidden players."""
 
 
 class LiveWriter:
@@ -225,7 +228,9 @@ class LiveWriter:
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
             states = tuple(current_states(self._settler.ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]
-            drafts.append(_BoardDraft(board, address, entrants, states, previews.get(board.name)))
+            preview = previews.get(board.name)
+            masked = None if preview is None else self._ledger.orders.masked(preview.result)
+            drafts.append(_BoardDraft(board, address, entrants, states, preview, masked))
         return drafts, self._ledger.orders.hidden()
 
 
@@ -236,8 +241,11 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
     found = forecasts(draft.leaderboard, [state for state, _ in draft.states])
     has_odds = not by_team and len(found) > 1
     changes: dict[str, Change] = {}
-    if draft.preview is not None:
-        changes = {change.player: change for change in _rated(draft.preview)}
+    outcome = None
+    if draft.preview is not None and draft.masked is not None:
+        rated = _rated(draft.preview)
+        changes = {change.player: change for change in rated.changes}
+        outcome = race_on_board(draft.leaderboard, draft.masked, rated.changes, rated.note)
     shown = shown_names(draft.entrants)
     entrants = []
     for entrant, (_, known), forecast in zip(draft.entrants, draft.states, found, strict=True):
@@ -261,7 +269,7 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
         if player not in hidden:
             entrants.append(live)
     entrants.sort(key=_position)
-    return LiveBoard(draft.address, draft.leaderboard.name, tuple(entrants))
+    return LiveBoard(draft.address, draft.leaderboard.name, tuple(entrants), outcome)
 
 
 _LAST = {EntrantStatus.DNF: 1, EntrantStatus.DQ: 2}
@@ -275,5 +283,5 @@ def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:
 
 
 @lru_cache(FORECASTS_KEPT)
-def _rated(preview: Preview) -> tuple[Change, ...]:
-    return preview.rate().changes
+def _rated(preview: Preview) -> RatedRace:
+    return preview.rate()

@@ -15,7 +15,7 @@ from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy, places
-from racebot.races.result import Entrant, result_label, shown_names
+from racebot.races.result import Entrant, EntrantStatus, RaceResult, result_label, shown_names
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -93,7 +93,7 @@ class RaceOnBoard:
     @property
     def placed(self) -> list[RatedEntrant | RacedEntrant]:
         """All entrants by place, rated or not."""
-        return sorted([*self.entrants, *self.unrated], key=lambda each: (each.place is None, each.place or 0))
+        return sorted([*self.entrants, *self.unrated], key=_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,11 @@ def race_report(
     )
 
 
+def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:
+    """Return the sort key of an entrant: finishers by place, then those who did not finish, then the rest."""
+    return 0 if entrant.place else 2 if entrant.standing == "DQ" else 1, entrant.place or 0
+
+
 def _result(stored: StoredRace) -> list[RacedEntrant]:
     try:
         place_of = places(stored.result)
@@ -149,7 +154,7 @@ def _result(stored: StoredRace) -> list[RacedEntrant]:
         place_of = {}  # its results cannot be compared, so it is not rated
     shown = shown_names(stored.result.entrants)
     entrants = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in stored.result.entrants]
-    return sorted(entrants, key=lambda entrant: (entrant.place is None, entrant.place or 0, entrant.name))
+    return sorted(entrants, key=lambda each: (*_order(each), each.name))
 
 
 def _raced_entrant(entrant: Entrant, name: str, place_of: Mapping[Entrant, int | None]) -> RacedEntrant:
@@ -174,21 +179,36 @@ def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnB
     row = ledger.ratings.get(board, stored.result.name)
     if row is None:
         return None
+    return race_on_board(board, stored.result, row.changes, row.note, row.sequence)
+
+
+def race_on_board(
+    board: Leaderboard, result: RaceResult, rated: Sequence[Change], note: str | None, sequence: int = 0
+) -> RaceOnBoard:
+    """Explain what a race changes on a leaderboard, whether it is recorded or not.
+
+    Args:
+        board: the leaderboard.
+        result: the race's result.
+        rated: the changes of all rated entrants.
+        note: why no rating changed, if none did.
+        sequence: the race's number on the leaderboard; 0 before its record.
+    """
     entrants, unrated = [], []
-    changes = {change.player: change for change in row.changes}
+    changes = {change.player: change for change in rated}
     if changes:
         model = registry.create(board.model, board.parameters)
         teams = TeamPolicy(board.teams)
-        explained = explain_race(model, teams, stored.result, row.changes)
-        shown = shown_names(stored.result.entrants)
+        explained = explain_race(model, teams, result, rated)
+        shown = shown_names(result.entrants)
         names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
-        chances = win_chances(model, np.array([change.before for change in row.changes])).tolist()
-        win_chance = dict(zip((change.player for change in row.changes), chances, strict=True))
+        chances = win_chances(model, np.array([change.before for change in rated])).tolist()
+        win_chance = dict(zip((change.player for change in rated), chances, strict=True))
 
-        def order(player: str) -> tuple[bool, int, str, int, str]:
-            change, team = changes[player], explained[player][0].team or ""
-            place = change.place or 0
-            return change.place is None, place, team, -change.points_after, names[player].casefold()
+        def order(player: str) -> tuple[int, int, str, int, str]:
+            change, entrant = changes[player], explained[player][0]
+            last = 0 if change.place else 2 if entrant.status is EntrantStatus.DQ else 1
+            return last, change.place or 0, entrant.team or "", -change.points_after, names[player].casefold()
 
         entrants = [
             _rated_entrant(
@@ -196,13 +216,13 @@ def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnB
             )
             for player in sorted(explained, key=order)
         ]
-        place_of = places(stored.result, teams)
+        place_of = places(result, teams)
         unrated = [
             _raced_entrant(entrant, shown[entrant], place_of)
-            for entrant in stored.result.entrants
+            for entrant in result.entrants
             if entrant.user_id is None
         ]
-    return RaceOnBoard(board.name, board.model, row.sequence, row.note, entrants, unrated)
+    return RaceOnBoard(board.name, board.model, sequence, note, entrants, unrated)
 
 
 def _rated_entrant(

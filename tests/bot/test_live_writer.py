@@ -15,9 +15,10 @@ from worker_support import until
 
 from racebot.bot import live_writer
 from racebot.bot.live_writer import LiveWriter
-from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import P, T
+from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
+from racebot.queries.race import race_report
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
@@ -67,7 +68,7 @@ class Writing:
         before = self.rooms().get(race.name)
         self.clock.now += timedelta(seconds=1)
         self.writer.update(race)
-        await until(lambda: self.rooms().get(race.name) not in {None, before})
+        await until(lambda: self.rooms().get(race.name) not in (None, before))
         (board,) = self.rooms()[race.name].leaderboards
         return board
 
@@ -123,6 +124,11 @@ async def test_finished_room_shows_the_changes_that_the_record_will_bring(writin
     assert settled is not None
     final = {change.player: (change.points_after, change.points_change) for change in settled[0].changes}
     assert {e.id: (e.after, e.change) for e in board.entrants} == final
+    stored = race_report(writing.settler.ledger, race.name).leaderboards[0]
+    assert board.outcome is not None
+    assert [(e.id, e.change, e.reasons) for e in board.outcome.entrants] == [
+        (e.id, e.change, e.reasons) for e in stored.entrants
+    ]
 
 
 async def test_recorded_race_is_gone(writing: Writing) -> None:

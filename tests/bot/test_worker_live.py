@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from worker_support import Bench, finish, settled, until
 
-from racebot.ledger.live import LiveEntrant, LiveRoom, live_path, read_live
+from racebot.queries.live import LiveEntrant, LiveRoom, live_path, read_live
 
 
 def rooms(sandbox: Bench) -> list[LiveRoom] | None:

@@ -22,8 +22,8 @@ pytest.importorskip("playwright", reason="browser tests need the extra racebot[d
 from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_playwright
 from worker_support import PATIENCE
 
-from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
+from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler

@@ -15,8 +15,8 @@ import pytest
 from builders import entrant, result
 from PIL import Image
 
-from racebot.ledger.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
+from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard, player as player_pages

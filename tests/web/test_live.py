@@ -24,8 +24,9 @@ from starlette.responses import StreamingResponse
 from worker_support import PATIENCE
 
 from racebot.errors import LedgerUnavailable
-from racebot.ledger.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.ledger.store import Ledger
+from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
+from racebot.queries.race import race_on_board
 from racebot.races.result import EntrantStatus
 from racebot.standings import orders
 from racebot.standings.counting import Plans
@@ -191,15 +192,56 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     assert "DNF A Ann 1190 → 1180 ▼ − 10" in shown
 
 
-def test_address_of_a_race_leads_to_its_open_room_until_it_is_rated(live: Live) -> None:
-    live.write(OPEN, replace(OPEN, race="orb/c"), replace(OPEN, race="orb/secret"), unlisted=["orb/secret"])
+def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> None:
+    live.write(
+        OPEN, replace(OPEN, race="orb/c"), replace(OPEN, race="orb/secret-1"), unlisted=["orb/secret-1"]
+    )
     answer = live.get("/races/orb/live-1")
-    target = httpx.URL("http://pages/races/orb/live-1").join(answer.headers["location"])
-    assert (answer.status_code, target.path) == (307, "/live.html")
-    assert f'id="{target.fragment}"' in live.get(target.path).text
-    assert live.get("/races/orb/c").status_code == 200
-    for path in ("/races/orb/secret", "/races/orb/other", "/api/races/orb/live-1"):
+    assert "73%" in words(answer)
+    assert "noindex" in answer.text
+    (events,) = re.findall('data-events="([^"]+)"', answer.text)
+    followed = httpx.URL("http://pages/races/orb/live-1.html").join(events).path
+    assert live.get(followed.removeprefix("/events")).text in answer.text
+    assert "reasons" in words(live.get("/races/orb/c")).lower()
+    assert "Ann" not in live.get("/races/orb/secret-1").text
+    for path in ("/races/orb/other", "/races/elsewhere/live-1", "/api/races/orb/live-1"):
         assert live.get(path).status_code == 404
+
+
+def test_page_of_a_race_waits_for_the_bot_and_for_the_record(live: Live) -> None:
+    live.write()
+    assert "data-events=" in live.get("/races/orb/soon-1").text
+    assert "Ann" not in live.get("/races/orb/soon-1").text
+    live.write(replace(OPEN, race="orb/soon-1"))
+    assert "Ann" in live.get("/races/orb/soon-1").text
+    assert "data-recorded" not in live.get("/live/races/orb/soon-1").text
+    Settler(live.ledger, Plans(SIMPLE)).merge([result("soon-1", "ann bo", after=300)], "import")
+    assert "data-recorded" in live.get("/live/races/orb/soon-1").text
+
+
+def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) -> None:
+    race = result("soon-1", "bo ann", dnf="zoe", after=300)
+    settler = Settler(live.ledger, Plans(SIMPLE))
+    (rated,) = settler.preview(race)
+    outcome = race_on_board(rated.leaderboard, race, rated.changes, None)
+    board = replace(FINISHED.leaderboards[0], outcome=outcome)
+    live.write(replace(FINISHED, race="orb/soon-1", leaderboards=(board,)))
+    before = [words(live.get(path)) for path in ("/live", "/races/orb/soon-1")]
+    (told,) = live.get("/api/live").json()["rooms"][0]["leaderboards"]
+    settler.merge([race], "import")
+    reasons = re.findall(r'class="why">(.*?)</td>', live.get("/races/orb/soon-1").text)
+    assert len(reasons) == 3
+    for shown in before:
+        assert "if recorded" in shown
+        assert all(" ".join(re.sub("<[^>]+>", " ", each).split()) in shown for each in reasons)
+    final = live.get("/api/races/orb/soon-1").json()["leaderboards"][0]
+    assert [each["reasons"] for each in told["outcome"]["entrants"]] == [
+        each["reasons"] for each in final["entrants"]
+    ]
+    ann = live.ledger.players.get("id-ann")
+    assert ann is not None
+    orders.hide(settler, ann, "asked", NOW)
+    assert "A Ann" not in words(live.get("/live"))
 
 
 def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> None:

@@ -14,7 +14,9 @@ from racebot.chat.commands import Command, CommandNames
 from racebot.ledger.rows import START, Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
+from racebot.queries.race import RatedEntrant
 from racebot.races.outcome import TeamPolicy
+from racebot.races.result import EntrantStatus
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.web.html import explained
@@ -187,7 +189,7 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     gone = entrant("gone", time=1, user_id=None)
     view = merge([replace(race, entrants=(*race.entrants, gone))], plan)
     shown = text(view, "races/orb/a.html")
-    assert "a 5 entrants ended 1 Mar 2026, 12:00 UTC Race room on racetime.gg" in shown
+    assert "a 5 entrants ended 1 Mar 2026, 12:00 UTC recorded Race room on racetime.gg" in shown
     row = r"2 A Ann first race 1:00:00 \+59:59 ▲ \+ \d+ 1000 → \d+ \d+% 1\.5 (place|finish) [+−]\d+"
     assert re.search(row, shown)
     assert "beat Bo (50%)" in shown
@@ -235,22 +237,40 @@ def test_race_page_shows_times_and_gaps_to_the_winner(merge: Merge) -> None:
     assert re.search(r"Cy first race ▼ − \d", shown)
 
 
-def test_race_page_names_the_largest_parts_of_a_change_first_and_two_at_once(merge: Merge) -> None:
+LAST = {"bo": EntrantStatus.DQ, "cy": EntrantStatus.DNF}
+
+
+def test_parts_of_a_change_add_up_before_a_phone_shows_all_reasons(merge: Merge) -> None:
     races = [result(f"r{number}", "ann bo cy di ed", dnf="fay", after=number) for number in range(6)]
     view = merge(
         [*races, result("last", "ed di cy bo ann", dnf="fay", after=9)], LeaderboardPlan("thurstone-hurdle")
     )
     document = Pages(view, served=True).document("races/orb/last.html", {})
     assert isinstance(document, Document)
+    report = view.race("orb/last")
+    assert report is not None
+    changes = [
+        entrant.change for entrant in report.leaderboards[0].placed if isinstance(entrant, RatedEntrant)
+    ]
     rows = re.findall(r'<td role="cell" class="why"><ul>(.*?)</ul>(.*?)</td>', document.body.decode())
-    assert len(rows) == 6
-    for brief, rest in rows:
-        assert 1 <= brief.count("<li>") <= 2
+    assert len(rows) == len(changes) == 6
+    for (brief, rest), change in zip(rows, changes, strict=True):
         assert ("beat" in rest or "behind" in rest) == rest.startswith("<details>")
-        parts = [int(points) for points in re.findall(r"<b>[+−](\d+)</b>", brief)]
-        assert parts == sorted(parts, reverse=True)
+        parts = [int(points.replace("−", "-")) for points in re.findall(r"<b>([+−]\d+)</b>", brief)]
+        assert sum(parts) == change
+        causes = [abs(points) for points in parts[:2]]
+        assert causes == sorted(causes, reverse=True)
+    assert any("limit" in brief for brief, _ in rows)
     (unfinished,) = (brief for brief, _ in rows if "DNF" in brief)
     assert re.search(r"DNF <b>−\d+</b>.*% to finish", unfinished)
+
+
+def test_disqualified_racers_come_after_those_who_did_not_finish(merge: Merge) -> None:
+    field = [entrant("ann", time=1), *(entrant(name, status=status) for name, status in LAST.items())]
+    report = merge([result("a", entrants=tuple(field))]).race("orb/a")
+    assert report is not None
+    for entrants in (report.result, report.leaderboards[0].entrants, report.leaderboards[0].placed):
+        assert [each.standing for each in entrants] == ["1", "DNF", "DQ"]
 
 
 @pytest.mark.parametrize("time", [None, 3600 * SECOND])

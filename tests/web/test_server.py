@@ -131,7 +131,7 @@ def test_page_for_an_invalid_date_names_the_fix(get: Get) -> None:
 
 
 def test_race_without_a_page_is_explained(get: Get) -> None:
-    answer = get("/races/orb/not-recorded-1.html")
+    answer = get("/races/elsewhere/not-recorded-1.html")
     assert answer.status_code == 404
     assert NO_RACE in html.unescape(answer.text)
 

@@ -24,7 +24,10 @@ FIELDS: Mapping[str, Mapping[str, str | Mapping[str, Any]]] = {
     },
     "ListedPlayer": {**_RATING, "moved": "Change since `since`; null if the player had not raced by then"},
     "ListedRace": {"note": "Why no rating changed"},
-    "LiveBoard": {"board": "The leaderboard's id; null before its first race"},
+    "LiveBoard": {
+        "board": "The leaderboard's id; null before its first race",
+        "outcome": f"What the race changes, with the reasons, {_AFTER_RACE}",
+    },
     "LiveEntrant": {
         "after": f"Points {_AFTER_RACE}",
         "change": f"Change {_AFTER_RACE}",

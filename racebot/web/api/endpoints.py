@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from racebot.ledger.live import LiveRoom
+from racebot.queries.live import LiveRoom
 from racebot.queries.odds import finish_chance, odds
 from racebot.queries.pair import Meeting, compared
 from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding

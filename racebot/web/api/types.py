@@ -9,8 +9,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 
-from racebot.ledger.live import LiveRoom
 from racebot.queries.leaderboard import LeaderboardReport
+from racebot.queries.live import LiveRoom
 from racebot.queries.odds import PlayerOdds
 from racebot.queries.pair import Comparison, Meeting, Rival
 from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding

@@ -67,9 +67,13 @@ def gained(places: float) -> Markup:
     )
 
 
-def part(words: str, points: int | None) -> Markup:
+def part(words: str, points: int | None, short: str = "") -> Markup:
+    """Return a reason with its points, if any, as an item of a list. Phones show short words at first."""
     shown = Markup("") if points is None else Markup(" <b>%s</b>") % signed(points)
-    return Markup("<li>%s%s</li>") % (shown_name(words, 120), shown)
+    name: Markup | str = shown_name(words, 120)
+    if short:
+        name = Markup('<span class="far">%s</span><span class="near">%s</span>') % (name, short)
+    return Markup("<li>%s%s</li>") % (name, shown)
 
 
 def opponent(verb: str, name: str, chance: float) -> Markup:
@@ -78,9 +82,12 @@ def opponent(verb: str, name: str, chance: float) -> Markup:
     )
 
 
-def reasons(brief: str, rest: str) -> Markup:
+def reasons(brief: str, rest: str, player: str) -> Markup:
     """Return the reasons for a change, given as items of lists. On phones, the rest is shown on request."""
-    more = f"<details><summary>All reasons</summary><ul>{rest}</ul></details>" if rest else ""
+    summary = (
+        f'<summary>All reasons<span class="hidden"> for {escape(shown_name(player, 40))}</span></summary>'
+    )
+    more = f"<details>{summary}<ul>{rest}</ul></details>" if rest else ""
     return Markup(f"<ul>{brief}</ul>{more}")  # noqa: S704 - made by `part` and `opponent`
 
 

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from racebot.ledger.live import LiveBoard, LiveEntrant, LiveRoom
+from racebot.queries.live import LiveBoard, LiveEntrant, LiveRoom
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
 from racebot.queries.races import RaceRow, latest_races
 from racebot.races.result import EntrantStatus, result_label
 from racebot.web.html import templating
+from racebot.web.html.race import TABLE, followed_race
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OVERLAY_OPTIONS, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
@@ -64,7 +65,7 @@ def _rendered(request: PageRequest, template: str) -> Content:
     live = view.live_rooms()
     slugs = {room.category for room in live.rooms} | {board.category for board in view.boards}
     names = {slug: view.category_face(slug).name for slug in sorted(slugs) if slug}
-    return templating.page(request, template, live=live, latest=_latest(view), categories=names)
+    return templating.page(request, template, live=live, latest=_latest(view), categories=names, **TABLE)
 
 
 def _latest(view: LedgerView) -> list[tuple[Board, RaceRow]]:
@@ -293,6 +294,7 @@ def color(query: Mapping[str, str], name: str) -> str:
 LIVE: Mapping[Route, Callable[..., Content]] = {
     addresses.LIVE: _live,
     addresses.LIVE_PART: _live_part,
+    addresses.RACE_PART: followed_race,
     addresses.OVERLAY_STYLE: _style,
     addresses.OVERLAY_ROOM: _page(_room, addresses.OVERLAY_ROOM_PART),
     addresses.OVERLAY_ROOM_PART: _part(_room),
@@ -306,6 +308,7 @@ STREAMED = frozenset(
     {
         addresses.LIVE_PART,
         addresses.LIVE_DATA,
+        addresses.RACE_PART,
         addresses.OVERLAY_ROOM_PART,
         addresses.OVERLAY_PLAYER_PART,
         addresses.OVERLAY_PLAYER_ROOM_PART,

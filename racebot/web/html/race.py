@@ -2,82 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
+import re
+from dataclasses import replace
 from math import isclose
+from typing import Any
 
 from markupsafe import Markup
 
 from racebot.queries.race import RaceOnBoard, RatedEntrant
-from racebot.queries.reasons import ReasonKind
+from racebot.queries.reasons import RULES, ReasonKind
 from racebot.web.html import fragments, templating
+from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
 from racebot.web.site.request import Content, PageRequest
 
 PARTS = {"finish", "place"}
 """The parts of a change that are shown with their points; a limit is shown with its rule."""
-BRIEF = 2
-"""Most reasons that a phone shows before the reader asks for all."""
+_SLUG = re.compile("[a-z0-9]+(-[a-z0-9]+)+")
+"""The form of the names that the site gives to races."""
 UPSET = 0.15
 """A win with a lower chance is an upset."""
 
 
 def race_page(request: PageRequest, race: str) -> Content:
-    """Render the page of a race. Return None if the race counts on no leaderboard."""
+    """Render the page of a race. Before its record, that is its room; None if no room could have its name."""
     report = request.view.race(race)
     if report is None:
-        return None
-    times = [entrant.finish_time for entrant in report.result if entrant.finish_time is not None]
+        return _open_race(request, race, "open_race.html")
     return templating.page(
         request,
         "race.html",
         report=report,
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
-        stories=[story(part) for part in report.leaderboards],
-        fastest=min(times, default=None),
-        explained=any(part.entrants for part in report.leaderboards),
-        why=partial(why, {entrant.id: entrant.name for entrant in report.result}),
+        **TABLE,
     )
 
 
-def why(names: Mapping[str | None, str], entrant: RatedEntrant) -> Markup:
-    """Return the reasons for a change: its parts, its opponents, or a remark.
+def followed_race(request: PageRequest, race: str) -> Content:
+    """Render the part of a race's page that changes until the race is recorded."""
+    request = replace(request, path=addresses.RACE.path(race=race))  # links are followed from that page
+    if request.view.race(race) is None:
+        return _open_race(request, race, "race_room.html")
+    return templating.page(request, "race_recorded.html") if request.served else None
 
-    Args:
-        names: names of the race's entrants, by user id.
-        entrant: the entrant.
-    """
-    items = [fragments.part(*part) for part in parts_of(entrant)]
-    brief = min(len(items), BRIEF) or 1
+
+def _open_race(request: PageRequest, race: str, template: str) -> Content:
+    category, _, slug = race.partition("/")
+    rooms = request.view.live_rooms().rooms  # without those that the site does not list
+    room = next((each for each in rooms if each.race == race), None)
+    known = any(board.category == category for board in request.view.boards)
+    if not request.served or (room is None and not (known and _SLUG.fullmatch(slug))):
+        return None
+    return templating.page(
+        request,
+        template,
+        race=race,
+        room=room,
+        category=request.view.category_face(category),
+        categories={},
+        events=f"events/{addresses.RACE_PART.path(race=race)}",
+        **TABLE,
+    )
+
+
+def fastest(part: RaceOnBoard) -> float | None:
+    """Return the best finish time in seconds, None if there is none."""
+    return min((each.finish_time for each in part.placed if each.finish_time is not None), default=None)
+
+
+def why(part: RaceOnBoard, entrant: RatedEntrant) -> Markup:
+    """Return the reasons for a change of a race: its parts, its opponents, or a remark."""
+    names = {each.id: each.name for each in part.entrants}
+    items = parts_of(entrant)
+    brief = len(items) or 1
     remark = remark_on(entrant)
     if remark:
         items.append(fragments.part(remark, None))
         if entrant.place is None:  # on phones, no time takes up room
-            brief = min(len(items), BRIEF)
+            brief = len(items)
     for each in entrant.pushed:
         verb = "beat" if each.beaten else "behind"
         items.append(fragments.opponent(verb, names[each.player], each.chance))
     if entrant.opposed is not None:
         verb = "but beat" if entrant.opposed.beaten else "but behind"
         items.append(fragments.opponent(verb, names[entrant.opposed.player], entrant.opposed.chance))
-    return fragments.reasons("".join(items[:brief]), "".join(items[brief:]))
+    return fragments.reasons("".join(items[:brief]), "".join(items[brief:]), entrant.name)
 
 
-def parts_of(entrant: RatedEntrant) -> list[tuple[str, int | None]]:
-    """Return the parts that a change adds up from, the largest first; a limit has its points in its words."""
+def parts_of(entrant: RatedEntrant) -> list[Markup]:
+    """Return the parts that a change adds up from, the largest first, then a limit with its rule."""
     if not entrant.change:
         return []
     largest = sorted(entrant.parts.items(), key=lambda part: abs(part[1]), reverse=True)
-    parts: list[tuple[str, int | None]] = [
-        (entrant.standing if name == "finish" and not entrant.standing.isdecimal() else name, points)
+    found = [
+        fragments.part(entrant.standing if name == "finish" and entrant.place is None else name, points)
         for name, points in largest
         if points and name in PARTS
     ]
-    for reason, words in zip(entrant.why, entrant.reasons, strict=True):
-        if parts and reason.kind is ReasonKind.LIMIT:
-            parts.append((words, None))
-    return parts
+    limits = [reason for reason in entrant.why if found and reason.kind is ReasonKind.LIMIT]
+    return found + [fragments.part(RULES[str(each.rule)], each.points, "limit") for each in limits]
 
 
 def remark_on(entrant: RatedEntrant) -> str:
@@ -108,3 +132,7 @@ def story(part: RaceOnBoard) -> str:
     upset = "an upset" if winners[0].win_chance < UPSET else "against the odds"
     finished = f"had a {favorite.standing}" if favorite.place is None else f"came {ordinal(favorite.place)}"
     return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."
+
+
+TABLE: dict[str, Any] = {"fastest": fastest, "story": story, "why": why}
+"""Functions that the table of a race's changes needs."""

@@ -114,7 +114,8 @@ class CachedPages:
         """Return the content at an address, from the cache if the ledger has not changed."""
         generation = self._current_generation()
         key = cache_key(match, query)
-        if match.route in _ON_LIVE_FILE:
+        open_race = match.route is addresses.RACE and self._live.room(match.fields["race"]) is not None
+        if open_race or match.route in _ON_LIVE_FILE:
             key = key[0], (*key[1], ("live", self._live.stamp()))
         known = self.cache.get(key)
         if known is not None:
@@ -133,15 +134,6 @@ class CachedPages:
     def stamp(self) -> str:
         """Return a text that changes whenever a document may have changed."""
         return f"{self._current_generation()} {self._live.stamp()}"
-
-    def live_address(self, match: Match) -> str | None:
-        """Return the address of a race on the live page, None if `match` is not a race in an open room."""
-        if match.route is not addresses.RACE:
-            return None
-        race = match.fields["race"]
-        if all(room.race != race for room in self._live.rooms().rooms):
-            return None
-        return f"{addresses.link(match.path, addresses.LIVE.path())}#room-{race}"
 
     def pieces(self, match: Match) -> Iterator[bytes]:
         """Yield the pieces of a streamed document. Each call uses its own connection."""

@@ -131,9 +131,6 @@ def application(
         except BadQueryError as error:
             return problem(path, 400, "Invalid query.", str(error))
         if found is None:
-            live = await asyncio.to_thread(library.live_address, match)
-            if live is not None:
-                return RedirectResponse(live, headers=HEADERS | {"Cache-Control": "no-store"})
             return problem(path, 404, NOT_FOUND, _missing(path, match))
         if isinstance(found, Streamed):
             return _streaming_response(request, library, match, found)

@@ -211,6 +211,7 @@ OVERLAY_OPTIONS = frozenset(
 )
 LIVE = Route("live.html")
 LIVE_PART = Route("live/rooms.html")
+RACE_PART = Route("live/races/{race}.html")
 OVERLAY_STYLE = Route("overlay/style.css", OVERLAY_OPTIONS)
 OVERLAY_ROOM = Route("overlay/room/{race}.html", OVERLAY_OPTIONS)
 OVERLAY_ROOM_PART = Route("overlay/part/room/{race}.html", frozenset({"rows", "board"}))

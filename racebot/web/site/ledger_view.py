@@ -12,12 +12,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.live import LiveRoom
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
 from racebot.queries.listing import Listing
+from racebot.queries.live import LiveRoom
 from racebot.queries.pair import Comparison, OpponentRecord, Rival, compared, opponents_of, rivals
 from racebot.queries.player import (
     NamedPlayer,

@@ -11,7 +11,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from racebot.ledger.live import LiveReport, LiveRoom, live_path, read_live
+from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live
+from racebot.races.result import HIDDEN_NAME
 
 LATE_AFTER = timedelta(seconds=60)
 """Age of a report at which pages say that it may be out of date. The worker writes one every ten seconds."""
@@ -100,8 +101,12 @@ class LiveReader:
 def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
     if not hidden:
         return room
-    boards = tuple(
-        replace(board, entrants=tuple(each for each in board.entrants if each.id not in hidden))
-        for board in room.leaderboards
-    )
-    return replace(room, leaderboards=boards)
+    return replace(room, leaderboards=tuple(_board_without(board, hidden) for board in room.leaderboards))
+
+
+def _board_without(board: LiveBoard, hidden: Set[str]) -> LiveBoard:
+    rated = board.outcome.entrants if board.outcome else ()
+    # The worker masks names in the outcome. If an order is newer than the file, the outcome has to wait.
+    named = any(each.id in hidden and not each.name.startswith(HIDDEN_NAME) for each in rated)
+    entrants = tuple(each for each in board.entrants if each.id not in hidden)
+    return replace(board, entrants=entrants, outcome=None if named else board.outcome)

@@ -6,6 +6,7 @@
   const again = 15000;
   const patience = 3000;
   const silence = 120000;
+  const anchor = decodeURIComponent(location.hash.slice(1)); // the room that a reader came for
   let source = null;
   let last = null;
   let retry = 0;
@@ -88,7 +89,13 @@
       found();
       if (message.data === last) return;
       last = message.data;
-      show(new DOMParser().parseFromString(last, "text/html").body);
+      const fresh = new DOMParser().parseFromString(last, "text/html").body;
+      if (fresh.querySelector("[data-recorded]")) location.reload();
+      else {
+        const page = anchor && document.getElementById(anchor)?.dataset.page;
+        show(fresh);
+        if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
+      }
       if (notice) {
         tick();
         window.racebot.refresh();

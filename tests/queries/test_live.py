@@ -9,7 +9,7 @@ import pytest
 from builders import NOON
 
 from racebot.errors import LedgerUnavailable
-from racebot.ledger.live import (
+from racebot.queries.live import (
     LiveBoard,
     LiveEntrant,
     LiveReport,

@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from racebot.errors import LedgerUnavailable
+from racebot.queries.race import RaceOnBoard
 from racebot.races.result import EntrantStatus
 
 
@@ -47,12 +48,14 @@ class LiveEntrant:
 class LiveBoard:
     """A live room on one leaderboard: finishers by place, racers by their chance to win, then forfeits.
 
-    `board` is the leaderboard's id, None before its first race.
+    `board` is the leaderboard's id, None before its first race. `outcome` is what the race will change once
+    it is recorded, None before its end.
     """
 
     board: str | None
     leaderboard: str
     entrants: tuple[LiveEntrant, ...]
+    outcome: RaceOnBoard | None = None
 
 
 @dataclass(frozen=True, slots=True)
