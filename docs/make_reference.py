@@ -36,8 +36,9 @@ COMMANDS_INTRO = """\
 Every command that opens the database takes `--database FILE`, which overrides `RACEBOT_DATABASE`. With
 `--json`, these print JSON: JSON_COMMANDS.
 
-The exit code is 0 for success, 2 if something you gave needs fixing (a setting, a name, a file, the
-database), and 1 for other failures.
+The exit code is 0 for success, 1 if a check found a problem (`verify`, `health`), 2 if a person must change
+something (a setting, a name, a file, the database), and 75 if the failure may pass: the site or the database
+cannot be reached at the moment, or the disk is full.
 
 `python docs/make_reference.py` writes this page from the program.
 """

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from racebot.bot.heartbeat import write_heartbeat
 from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, RacebotError
@@ -14,7 +15,9 @@ from racebot.telemetry import metrics
 from racebot.telemetry.troubles import Troubles
 
 REFUSED_FOR_LONG = 600.0
-"""Seconds of refused credentials after which the process ends, if they were accepted at the start."""
+"""Seconds after which the process ends if every category is refused, though one was accepted at the start."""
+SUSPENDED_FOR = 60.0
+"""Seconds that a category rests after the site refused it."""
 
 
 class Health:
@@ -36,20 +39,42 @@ class Health:
         self._clock = clock
         self._seen: dict[str, tuple[datetime, float]] = {}
         """When each category was last seen, by the wall clock and the monotonic clock."""
+        self._refused: dict[str, _Refusal] = {}
 
     def category_seen(self, slug: str) -> None:
         """Store that a category was just seen, and write the heartbeat.
-
-        The heartbeat has the time of the category that was seen the longest ago.
 
         Raises:
             LedgerUnavailable: the heartbeat cannot be written at the moment.
         """
         now = self._clock()
         self._seen[slug] = (now, time.monotonic())
+        self._refused.pop(slug, None)
         metrics.LAST_POLL.labels(slug).set(now.timestamp())
-        if len(self._seen) == len(self._categories):
-            write_heartbeat(self._database, min(moment for moment, _ in self._seen.values()))
+        self._write_heartbeat()
+
+    def suspend(self, slug: str, error: Exception) -> None:
+        """Let a category rest that the site refuses. The others go on.
+
+        Raises:
+            LedgerUnavailable: as for `category_seen`.
+        """
+        now = time.monotonic()
+        since = self._refused[slug].since if slug in self._refused else now
+        self._refused[slug] = _Refusal(str(error), since, now + SUSPENDED_FOR)
+        self._write_heartbeat()
+
+    def is_suspended(self, slug: str) -> bool:
+        """Return whether a category rests at the moment."""
+        return slug in self._refused and time.monotonic() < self._refused[slug].until
+
+    def _write_heartbeat(self) -> None:
+        """Write the time of the category that was seen the longest ago, and which ones are suspended."""
+        watched = [slug for slug in self._categories if slug not in self._refused]
+        if watched and all(slug in self._seen for slug in watched):
+            seen_at = min(self._seen[slug][0] for slug in watched)
+            suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
+            write_heartbeat(self._database, seen_at, suspended)
 
     def ages(self) -> dict[str, float | None]:
         """Return the seconds since each category was seen, None if it has not been seen yet."""
@@ -71,9 +96,11 @@ class Health:
                 failed(source, str(error), level=level)
             case DamagedRaceError():
                 failed(source, str(error), "other races are still settled", level=level)
-            case CredentialsError() if not self._refused_for_long():
-                failed(source, str(error), level=level)
-            case CredentialsError() | LedgerError():
+            case CredentialsError():
+                self.suspend(source.split(maxsplit=1)[0].partition("/")[0], error)
+                failed(source, str(error), "the category is suspended; trying again", level=level)
+                return self._all_refused_for_long()
+            case LedgerError():
                 return True
             case RacebotError():
                 failed(source, str(error))
@@ -81,7 +108,14 @@ class Health:
                 failed(source, f"unexpected error: {error!r}", "continuing", level=level, error=error)
         return False
 
-    def _refused_for_long(self) -> bool:
-        """Return whether credentials that were accepted at the start have been refused for too long."""
-        seen = [at for _, at in self._seen.values()]
-        return bool(seen) and time.monotonic() - min(seen) > REFUSED_FOR_LONG
+    def _all_refused_for_long(self) -> bool:
+        since = [refusal.since for refusal in self._refused.values()]
+        return len(since) == len(self._categories) and time.monotonic() - max(since) > REFUSED_FOR_LONG
+
+
+class _Refusal(NamedTuple):
+    """Why a category is suspended, since when, and until when it rests, by the monotonic clock."""
+
+    reason: str
+    since: float
+    until: float

@@ -1,8 +1,10 @@
-"""The heartbeat file beside a database: when its worker last saw its categories."""
+"""The heartbeat file beside a database: when its worker last saw its categories, and which it suspended."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,8 +18,8 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def write_heartbeat(database: Path, seen_at: datetime) -> None:
-    """Store when the worker on a database last saw its categories.
+def write_heartbeat(database: Path, seen_at: datetime, suspended: Mapping[str, str]) -> None:
+    """Store when the worker on a database last saw its categories, and why some are suspended, by slug.
 
     Raises:
         LedgerUnavailable: the file cannot be written at the moment.
@@ -25,6 +27,7 @@ def write_heartbeat(database: Path, seen_at: datetime) -> None:
     path = _heartbeat(database)
     try:
         path.touch(mode=0o600)
+        path.write_text(json.dumps(suspended), encoding="utf-8")
         os.utime(path, (seen_at.timestamp(), seen_at.timestamp()))
     except OSError as error:
         raise LedgerUnavailable(f"cannot write {path}: {error.strerror}") from None
@@ -36,6 +39,15 @@ def last_seen(database: Path) -> datetime | None:
         return datetime.fromtimestamp(_heartbeat(database).stat().st_mtime, UTC)
     except FileNotFoundError:
         return None
+
+
+def suspended_categories(database: Path) -> dict[str, str]:
+    """Return why the worker on a database suspended categories, by slug."""
+    try:
+        read = json.loads(_heartbeat(database).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}  # there is none, an older version wrote it, or it is being written
+    return {str(slug): str(reason) for slug, reason in read.items()} if isinstance(read, dict) else {}
 
 
 def health_timeout(rooms_every: float) -> timedelta:

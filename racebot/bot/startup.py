@@ -10,7 +10,7 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.telemetry.troubles import Troubles
 
 BELIEVED_AFTER = 3
-"""How many times the site must deny that the category exists before the worker gives up."""
+"""How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
 
 
 async def check_until_clear(
@@ -27,17 +27,14 @@ async def check_until_clear(
         False if it was stopped.
 
     Raises:
-        CredentialsError: the site refuses the credentials.
-        NotFoundError, PayloadError: the check failed this way several times.
+        CredentialsError, NotFoundError, PayloadError: the check failed this way several times.
     """
     doubts = 0
     for pause in retry_pauses():
         try:
             if not await _unless_stopped(check(), stop):
                 return False
-        except CredentialsError:
-            raise
-        except (NotFoundError, PayloadError):
+        except (CredentialsError, NotFoundError, PayloadError):
             doubts += 1
             if doubts == BELIEVED_AFTER:
                 raise

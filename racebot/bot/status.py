@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,12 +21,16 @@ from racebot.standings.proposals import proposals
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """The worker process. `seconds_since` is the age of `last_seen`, its last look at its category."""
+    """The worker process. `seconds_since` is the age of `last_seen`, its last look at its category.
+
+    `suspended` has the categories that the site refuses, with the reasons.
+    """
 
     running: bool
     last_seen: datetime | None
     seconds_since: float | None
     healthy: bool
+    suspended: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +142,17 @@ def status(
     proposed = {p.stored.key: p for p in proposals(plans, boards)} if plans else {}
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
+    suspended = heartbeat.suspended_categories(ledger.path)
     copies = backups(folder_of(ledger.path), ledger.path.stem)
     return Status(
         worker=WorkerState(
             running=lock.running(ledger.path),
             last_seen=seen,
             seconds_since=None if seen is None else round((now - seen).total_seconds(), 1),
-            healthy=seen is not None and now - seen <= heartbeat.health_timeout(rooms_every),
+            healthy=not suspended
+            and seen is not None
+            and now - seen <= heartbeat.health_timeout(rooms_every),
+            suspended=suspended,
         ),
         database=DatabaseState(
             path=str(ledger.path),

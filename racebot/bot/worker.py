@@ -17,10 +17,11 @@ from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.job_starter import JobStarter
 from racebot.bot.live_writer import LiveWriter
-from racebot.bot.periodic import Jobs
+from racebot.bot.periodic import Job, Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.site_exporter import SiteExporter
 from racebot.bot.startup import check_until_clear
+from racebot.errors import CredentialsError
 from racebot.ledger import backup
 from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
@@ -29,7 +30,7 @@ from racebot.ledger.thread import LedgerThread
 from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.follow_settings import apply_checked_plans
+from racebot.standings.follow_settings import apply_checked_plans, apply_plans
 from racebot.standings.settle import Settler
 from racebot.telemetry.metrics import monitor
 from racebot.telemetry.troubles import Troubles
@@ -144,13 +145,23 @@ class Worker:
     async def _start(
         self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs
     ) -> None:
-        """Check every category, then start all jobs."""
+        """Check every category, then start all jobs. A category that the site refuses is suspended."""
+        refused = 0
         for category in categories:
-            if not await check_until_clear(category.check, self._stop, self._troubles):
-                return
+            try:
+                if not await check_until_clear(category.check, self._stop, self._troubles):
+                    return
+            except CredentialsError as error:
+                refused += 1
+                if refused == len(categories):
+                    raise
+                self._health.suspend(category.slug, error)
+                log.error("category %s is suspended: %s", category.slug, error)
             self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
         goals = [goal for each in categories for goal in each.goals]
-        await self._call(apply_checked_plans, settler, goals)
+        # The goals of a suspended category are unknown, and may be the ones to carry over from.
+        apply = apply_plans if refused else partial(apply_checked_plans, goals=goals)
+        await self._call(apply, settler)
         self._add_ledger_jobs(settler.ledger, site.gate, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
@@ -163,9 +174,16 @@ class Worker:
             ("pending", category.pending, settings.rooms_every),
             ("token", category.token, TOKEN_EVERY),
         ):
-            jobs.every(seconds, job, f"{category.slug} {name}")
+            jobs.every(seconds, self._unless_suspended(category, job), f"{category.slug} {name}")
         whole = f"{category.slug} all past races"
-        jobs.nightly(PAST_RACES_HOUR, category.all_past_races, whole, day=PAST_RACES_DAY, at_once=read_all)
+        read = self._unless_suspended(category, category.all_past_races)
+        jobs.nightly(PAST_RACES_HOUR, read, whole, day=PAST_RACES_DAY, at_once=read_all)
+
+    def _unless_suspended(self, category: CategoryWorker, job: Job) -> Job:
+        async def run() -> bool | None:
+            return False if self._health.is_suspended(category.slug) else await job()
+
+        return run
 
     def _add_ledger_jobs(self, ledger: Ledger, gate: Gate, jobs: Jobs) -> None:
         settings = self._settings

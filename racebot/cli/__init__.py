@@ -17,6 +17,7 @@ import typer
 from racebot.cli.commands import app
 from racebot.errors import (
     CredentialsError,
+    LedgerUnavailable,
     NotFoundError,
     RacebotError,
     SettingsError,
@@ -30,9 +31,15 @@ __all__ = ["app", "main"]
 
 log = logging.getLogger(__name__)
 
+MAY_PASS = 75
+"""Exit code of a failure that may be temporary: EX_TEMPFAIL of sysexits.h."""
+
 
 def main() -> None:
-    """Run the `racebot` command. Exit with 2 for bad input and 1 for a failure that may be temporary."""
+    """Run the `racebot` command.
+
+    Exit with 2 if a person must change something, and with `MAY_PASS` for a failure that may be temporary.
+    """
     # numpy reads this when a command loads it. The arrays of a race are too small to gain from threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if sys.platform == "win32":  # a pipe there has an encoding that lacks many names and arrows
@@ -47,8 +54,8 @@ def main() -> None:
                 log.critical("%s", line)  # keep the JSON log complete for programs that parse it
             else:
                 typer.echo(printable(f"racebot: {line}"), err=True)
-        wrong_setting = isinstance(error, (CredentialsError, NotFoundError))
-        sys.exit(1 if isinstance(error, SiteError) and not wrong_setting else 2)
+        must_change = isinstance(error, (CredentialsError, NotFoundError))
+        sys.exit(MAY_PASS if isinstance(error, (SiteError, LedgerUnavailable)) and not must_change else 2)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("racebot"):
             raise
@@ -60,6 +67,6 @@ def main() -> None:
             raise
         typer.echo(f"racebot: {error.filename or 'the output'}: {error.strerror}: free space there", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes the rest at its end
-        sys.exit(1)
+        sys.exit(MAY_PASS)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -6,12 +6,13 @@ import asyncio
 import signal
 from collections.abc import Callable
 
-from racebot.bot.heartbeat import health_timeout, last_seen, utc_now
+import typer
+
+from racebot.bot.heartbeat import health_timeout, last_seen, suspended_categories, utc_now
 from racebot.bot.status import status
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, print_json
-from racebot.errors import SiteError
+from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell
 from racebot.ledger.store import Ledger
 
 
@@ -74,12 +75,18 @@ def health(database: Database = None) -> None:
     settings = load_settings(database=database)
     if settings.database.exists():
         Ledger.open_to_read(settings.database).close()
-    seen = last_seen(settings.database)
+    seen, now = last_seen(settings.database), utc_now()
+    problems = [
+        f"category {slug} is suspended: {reason}"
+        for slug, reason in suspended_categories(settings.database).items()
+    ]
     if seen is None:
-        raise SiteError(f"the bot has never run on {settings.database}: start it with `racebot run`")
-    age = utc_now() - seen
-    if age > health_timeout(settings.rooms_every):
-        raise SiteError(
-            f"the bot last saw its category {age.total_seconds() / 60:.0f} minutes ago: check its log"
-        )
+        problems = [f"the bot has never run on {settings.database}: start it with `racebot run`"]
+    elif now - seen > health_timeout(settings.rooms_every):
+        minutes = (now - seen).total_seconds() / 60
+        problems = [f"the bot last saw its category {minutes:.0f} minutes ago: check its log"]
+    for problem in problems:
+        tell(f"racebot: {problem}", to=notices)
+    if problems:
+        raise typer.Exit(1)
     console.print("healthy")

@@ -97,6 +97,8 @@ def print_status(console: Console, report: Status) -> None:
         else f"last saw its category {_ago(worker.seconds_since)}"
     )
     console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
+    for slug, reason in worker.suspended.items():
+        console.print(f"category {_safe(slug)} is suspended: {_safe(reason)}", soft_wrap=True)
     backup = "no backup yet"
     if database.last_backup is not None:
         backup = f"last backup {database.last_backup:%Y-%m-%d %H:%M} UTC"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from racebot.errors import LedgerError
+from racebot.errors import LedgerError, LedgerUnavailable
 
 TIMEOUT = 0.5
 """Seconds of retries before we conclude that another worker holds the lock. `running()` holds it briefly."""
@@ -39,14 +39,15 @@ def locked(database: Path) -> Generator[None]:
     """Lock a database for this worker.
 
     Raises:
-        LedgerError: another worker holds the lock, or the lock file cannot be written.
+        LedgerUnavailable: another worker holds the lock, maybe one that is stopping.
+        LedgerError: the lock file cannot be written.
     """
     path = _lock_file(database)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         acquired = _lock(path).acquire(timeout=TIMEOUT, poll_interval=POLL_INTERVAL)
     except Timeout:
-        raise LedgerError(f"another racebot worker uses {database}: stop it first") from None
+        raise LedgerUnavailable(f"another racebot worker uses {database}: stop it first") from None
     except OSError as error:
         raise LedgerError(f"cannot write the lock file of {database}: {error.strerror}") from None
     with acquired:

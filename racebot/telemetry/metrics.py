@@ -14,7 +14,6 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
 
 from racebot import __version__
-from racebot.errors import SettingsError
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -76,8 +75,10 @@ ERRORS = Counter("racebot_errors_total", "Errors by kind.", ["kind"], registry=R
 @contextmanager
 def monitor(
     host: str, port: int, *, ages: Callable[[], dict[str, float | None]], health_timeout: float
-) -> Generator[int]:
+) -> Generator[int | None]:
     """Serve `/healthz` and `/metrics` for supervisors inside a `with` block, and yield the port.
+
+    If the port is not available, log that and yield None: ratings do not depend on it.
 
     Args:
         host: address to listen on.
@@ -85,9 +86,6 @@ def monitor(
         ages: returns the seconds since each category was last seen, None if it has not been seen yet.
             Called on each request, from another thread.
         health_timeout: seconds after which a category that was not seen makes the bot unhealthy.
-
-    Raises:
-        SettingsError: the port is not available.
     """
     metrics = make_wsgi_app(REGISTRY)
 
@@ -111,9 +109,14 @@ def monitor(
     try:
         server = make_server(host, port, answer, _QuietServer, _QuietHandler)
     except (OSError, OverflowError) as error:
-        raise SettingsError(
-            f"RACEBOT_MONITOR_PORT={port}: cannot listen on {host} ({error}): choose another port"
-        ) from None
+        log.error(
+            "RACEBOT_MONITOR_PORT=%d: cannot listen on %s (%s): choose another port, and restart",
+            port,
+            host,
+            error,
+        )
+        yield None
+        return
     threading.Thread(target=server.serve_forever, name="monitor", daemon=True).start()
     log.info("/healthz and /metrics on port %d", server.server_port)
     try:

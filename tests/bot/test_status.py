@@ -26,7 +26,9 @@ def shown(report: Status) -> str:
 
 def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
     report = status(ledger, [CATEGORY], rooms_every=30, now=NOON)
-    assert report.worker == WorkerState(running=False, last_seen=None, seconds_since=None, healthy=False)
+    assert report.worker == WorkerState(
+        running=False, last_seen=None, seconds_since=None, healthy=False, suspended={}
+    )
     assert (report.pending, report.outbox, report.rooms, report.backfills) == ([], [], [], [])
     text = shown(report)
     assert "racebot is not running; it has never seen its category" in text
@@ -42,7 +44,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
         ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
         ledger.backfills.save_page(CATEGORY, 1, [], clock())
     backup.back_up(ledger, backup.folder_of(ledger.path), keep=2, now=clock())
-    heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20))
+    heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20), {})
     with lock.locked(ledger.path):
         report = status(ledger, [CATEGORY], rooms_every=30, now=clock())
     assert report.worker.running
@@ -74,7 +76,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
 
 
 def test_status_calls_a_bot_unhealthy_that_lost_its_category(ledger: Ledger) -> None:
-    heartbeat.write_heartbeat(ledger.path, NOON - timedelta(days=3))
+    heartbeat.write_heartbeat(ledger.path, NOON - timedelta(days=3), {})
     assert "category 1 second ago" in shown(
         status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))
     )

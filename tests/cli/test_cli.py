@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -18,9 +19,18 @@ from worker_support import PATIENCE
 
 from racebot import __version__
 from racebot.bot.heartbeat import utc_now, write_heartbeat
-from racebot.cli import main
+from racebot.cli import MAY_PASS, main
 from racebot.cli.common import print_json, tell
-from racebot.errors import install_hint
+from racebot.errors import (
+    CredentialsError,
+    LedgerError,
+    LedgerUnavailable,
+    NotFoundError,
+    RacebotError,
+    SettingsError,
+    SiteError,
+    install_hint,
+)
 from racebot.telemetry import logs
 
 from .conftest import Racebot
@@ -94,7 +104,7 @@ def test_a_closed_output_pipe_is_not_an_error(filled: Racebot) -> None:
 def test_a_full_disk_under_the_output_is_one_line(filled: Racebot, words: str) -> None:
     command = f"{sys.executable} -m racebot {words} > /dev/full"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
-    assert done.returncode == 1
+    assert done.returncode == MAY_PASS
     (line,) = done.stderr.splitlines()
     assert line.startswith("racebot: ")
 
@@ -110,6 +120,26 @@ def test_package_missing_after_an_update_is_one_line_with_the_command(
         main()
     assert ended.value.code == 2
     assert capsys.readouterr().err == (f"racebot: the package orjson is missing: {install_hint('web')}\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SiteError("the site cannot be reached"), MAY_PASS),
+        (LedgerUnavailable("the database is locked"), MAY_PASS),
+        (CredentialsError("the site refuses the secret"), 2),
+        (NotFoundError("no such category"), 2),
+        (LedgerError("the file is damaged"), 2),
+        (SettingsError("RACEBOT_MODEL: unknown model"), 2),
+    ],
+)
+def test_exit_code_says_whether_a_person_must_change_something(
+    error: RacebotError, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("racebot.cli.app", Mock(side_effect=error))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == code
 
 
 # Importing and reading
@@ -247,7 +277,7 @@ def test_health_fails_if_the_bot_never_ran(filled: Racebot) -> None:
 
 
 def test_health_names_a_damaged_database(filled: Racebot, folder: Path) -> None:
-    write_heartbeat(folder / "ledger.db", utc_now())
+    write_heartbeat(folder / "ledger.db", utc_now(), {})
     assert filled("health").code == 0
     (folder / "ledger.db").write_bytes(b"no database at all")
     (complaint,) = filled("health").complaints

@@ -119,7 +119,7 @@ def test_only_the_owner_can_read_ledger_and_backups_under_any_umask(tmp_path: Pa
     try:
         database = tmp_path / "state" / "racebot.db"
         with locked(database), Ledger.open(database) as opened:
-            write_heartbeat(database, NOON)
+            write_heartbeat(database, NOON, {})
             with opened.transaction():
                 opened.cases.save(CaseRow("orb/r", "orb"))
             back_up(opened, folder_of(opened.path), keep=2, now=NOON)
