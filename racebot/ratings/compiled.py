@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -54,7 +53,6 @@ _OVERLOADED = (
     expectation_propagation.jointly,
     order_quadrature.sums,
     order_statistics.posterior_moments,
-    plackett_luce.integrated_losses,
     plackett_luce.tied_losses,
 )
 """Functions that compiled code replaces below."""
@@ -97,39 +95,6 @@ def _posterior_moments(means: Any, scales: Any, places: Any) -> Callable[..., An
         return first, second, sound
 
     return moments
-
-
-@overload(plackett_luce.integrated_losses)
-def _integrated_losses(rates: Any, mass: Any) -> Callable[..., Any]:
-    """Overload `integrated_losses` with loops, which compile in a fraction of the time of array code."""
-    time_axis = plackett_luce.time_axis
-
-    def losses(rates: Any, mass: Any) -> Any:
-        low, step, points = time_axis(len(rates))
-        sums, total, peak = [0.0 for _ in rates], 0.0, -math.inf
-        shares = [0.0 for _ in rates]
-        for point in range(points):
-            x = low + step * point
-            t = math.exp(x)
-            log_weight = x - t
-            for k in range(len(rates)):
-                y = max(rates[k] / mass * t, 1e-300)
-                rung = -math.expm1(-y)
-                log_weight += math.log(rung)
-                shares[k] = y * (1.0 - rung) / rung
-            if log_weight > peak:
-                scale = math.exp(peak - log_weight)
-                peak = log_weight
-                total *= scale
-                for k in range(len(rates)):
-                    sums[k] *= scale
-            weight = math.exp(log_weight - peak)
-            total += weight
-            for k in range(len(rates)):
-                sums[k] += weight * shares[k]
-        return [value / total for value in sums]
-
-    return losses
 
 
 @overload(plackett_luce.tied_losses)
