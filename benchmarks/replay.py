@@ -63,7 +63,7 @@ def main() -> None:
     arguments = parser.parse_args()
     clock = time.process_time if arguments.processor_time else time.perf_counter
     fast.AVAILABLE = fast.AVAILABLE and not arguments.plain
-    fast.FEWEST_RACES = 0
+    fast.LEAST_WORK = 0
     results = read_races(arguments.file, category="", goal=None) if arguments.file else made_up(855)
     history = History.of(results)
     races = len(history)

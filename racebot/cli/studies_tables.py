@@ -73,7 +73,8 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) 
         "DNF gains, Last gains: players who did not finish, or came last, and gained points. Winner "
         "loses: winners who lost points. Unequal: equal ratings, equal place, different changes. Order: "
         "changes that depend on the listing order. Late losses: finishers who would have lost less with "
-        "a forfeit."
+        "a forfeit. In fields over 50, Order is checked in one race of twenty, and Late losses, with models "
+        "that compare DNFs, among the ten worst placed."
     )
     views = [name for name in report.evaluations[0].views if name != "all"]
     _figures(

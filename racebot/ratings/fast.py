@@ -16,8 +16,8 @@ from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
 """True if Numba is installed."""
-FEWEST_RACES = 5_000
-"""With fewer races, one model is replayed in plain Python, since compiling could take longer."""
+LEAST_WORK = 500_000
+"""Sum of the squared field sizes from which one model is compiled. Below it, compiling could take longer."""
 
 
 def replay(
@@ -30,7 +30,7 @@ def replay(
         races: the races, in the order to rate them.
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
     """
-    worthwhile = table.ndim > 2 or len(races) >= FEWEST_RACES
+    worthwhile = table.ndim > 2 or sum(race.outcome.size**2 for race in races) >= LEAST_WORK
     if worthwhile and table.flags.c_contiguous and isinstance(model, Compilable) and compiles(model):
         from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
 

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy
 
 from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray
@@ -43,7 +42,9 @@ _CERTAIN = 1e-15
 
 def ranks(values: FloatArray | IntArray) -> FloatArray:
     """Rank values from 1, smallest first: shape [n]. Equal values share the mean of their ranks."""
-    return np.asarray(scipy.stats.rankdata(values, method="average"), dtype=np.float64)
+    _, position, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean_ranks: FloatArray = np.cumsum(counts) - (counts - 1) / 2
+    return mean_ranks[position]
 
 
 def observed_pairs(outcome: Outcome) -> tuple[IntArray, IntArray]:

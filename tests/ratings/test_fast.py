@@ -77,7 +77,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile kernels, which other tests do not."""
     pytest.importorskip("numba", reason="needs the extra racebot[fast]")
     monkeypatch.setattr(fast, "AVAILABLE", True)
-    monkeypatch.setattr(fast, "FEWEST_RACES", 0)
+    monkeypatch.setattr(fast, "LEAST_WORK", 0)
 
 
 @compiles

@@ -4,9 +4,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 import numpy as np
+import pytest
 from builders import result
 
 from racebot.races.outcome import Outcome
+from racebot.ratings.forfeit_floor import ForfeitsAlone
 from racebot.ratings.model import RatingModel
 from racebot.ratings.registry import create
 from racebot.study.complaints import Complaints, gave_up
@@ -104,6 +106,26 @@ def test_finishers_who_would_have_lost_less_by_forfeiting_are_counted() -> None:
     (race,) = History.of([result("r", "ann bo cy di", dnf="ed")]).races
     model, before = cast(RatingModel, FixedLoss((25.0,))), np.full((5, 1), 100.0)
     assert Complaints.of(model, Step(race, before, model.rate(before, race.outcome))).late_losses == 1
+
+
+@pytest.mark.parametrize(("size", "checked"), [(50, 47), (51, 10)])
+def test_only_the_worst_placed_are_checked_in_large_fields(size: int, checked: int) -> None:
+    """Giving up costs 25, and place p costs 10·p: all from the fourth on would do better to give up."""
+    (race,) = History.of([result("r", " ".join(f"p{i:02}" for i in range(size)))]).races
+    model, before = cast(RatingModel, FixedLoss((25.0,))), np.full((size, 1), 1000.0)
+    assert Complaints.of(model, Step(race, before, model.rate(before, race.outcome))).late_losses == checked
+
+
+@pytest.mark.parametrize("key", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
+def test_the_state_after_a_forfeit_is_that_of_a_race_without_it(key: str) -> None:
+    """The formula agrees with rating the race once more for each finisher."""
+    model = create(key)
+    assert isinstance(model, ForfeitsAlone)
+    states = np.abs(np.random.default_rng(2).normal(1.0, 0.5, (6, len(model.columns))))
+    outcome = Outcome.of([1, 2, 2, 4], unfinished=2, day=20_000.0)
+    found = model.after_forfeit(states, outcome.day)
+    for i in range(4):
+        np.testing.assert_array_equal(found[i], model.rate(states, gave_up(outcome, i))[i])
 
 
 def test_giving_up_moves_a_finisher_to_the_last_group() -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,8 +23,8 @@ import scipy
 from numpy.typing import NDArray
 
 from racebot.errors import ModelError
-from racebot.ratings.forfeit_floor import floor_parameter
-from racebot.ratings.kernel import KernelRace, StepwiseKernelModel
+from racebot.ratings.forfeit_floor import ForfeitsAlone, floor_parameter
+from racebot.ratings.kernel import KernelRace
 from racebot.ratings.model import FloatArray, Number, PredictsFinish, PredictsPerformance, to_points
 from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.numerics.truncated_normal import normal_cdf, win
@@ -126,7 +127,7 @@ def days_away(last: float, day: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GaussianHurdleModel(StepwiseKernelModel, PredictsFinish, PredictsPerformance):
+class GaussianHurdleModel(ForfeitsAlone, PredictsFinish, PredictsPerformance):
     """Base class of the hurdle models with Gaussian skills.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].
@@ -188,10 +189,14 @@ class GaussianHurdleModel(StepwiseKernelModel, PredictsFinish, PredictsPerforman
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         rating = self.rating(states)
-        newcomer = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
-        above = rating - broadcast_to(newcomer, rating)
+        above = rating - broadcast_to(self._newcomer_rating, rating)
         scaled = broadcast_to(self.points_scale, rating) * above
         return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
+
+    @cached_property
+    def _newcomer_rating(self) -> FloatArray:
+        newcomer: FloatArray = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
+        return newcomer
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that a player in state `a` is placed before one in state `b`: shape [...].

@@ -18,8 +18,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from racebot.ratings.forfeit_floor import above_forfeit, floor_parameter
-from racebot.ratings.kernel import Columns, KernelRace, Steps, StepwiseKernelModel
+from racebot.ratings.forfeit_floor import ForfeitsAlone, above_forfeit, floor_parameter
+from racebot.ratings.kernel import Columns, KernelRace, Steps
 from racebot.ratings.model import FloatArray, Number, PredictsFinish, to_points
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
@@ -116,7 +116,7 @@ def finishers_gradient(ratings: list[float], race: KernelRace) -> tuple[list[flo
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlackettLuceHurdle(StepwiseKernelModel, SingleParameterModel, PredictsFinish):
+class PlackettLuceHurdle(ForfeitsAlone, SingleParameterModel, PredictsFinish):
     """A hurdle model with one rating per player. If all entrants finish, last place never gains."""
 
     key: ClassVar[str] = "plackett-luce-hurdle"
