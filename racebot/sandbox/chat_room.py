@@ -71,7 +71,6 @@ class ChatRoom(RaceState):
         return self.site.clock() - end < CHAT_AFTER_END
 
     def say(self, user: User | str, text: str) -> ChatLine:
-        """Post a user's chat line."""
         user = self.site.user(user)
         self._require(self.chat_open, "chat is closed")
         self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
@@ -104,7 +103,6 @@ class ChatRoom(RaceState):
         return message
 
     def add_monitor(self, user: User | str) -> None:
-        """Make a user a monitor of this race."""
         self.monitors.append(self.site.user(user))
         self._publish()
 
@@ -119,7 +117,6 @@ class ChatRoom(RaceState):
             self._send(render.frame(kind, self.site.clock(), message=content))
 
     def line(self, message_id: str) -> ChatLine:
-        """Return the chat line with an id."""
         for line in self.chat:
             if line.id == message_id:
                 return line

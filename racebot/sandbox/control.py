@@ -119,8 +119,10 @@ class Control:
         self._site.add_bot(name, client_id, client_secret)
 
     def _set_info(self, race: str, info: str, client_id: str = CLIENT_ID) -> object:
-        room = self._site.room(race)
-        room.set_info(self._site.bot_with(client_id), info)
+        room, bot = self._site.room(race), self._site.bots.get(client_id)
+        if bot is None:
+            raise UnknownError(f"no bot with the client id {client_id!r}")
+        room.set_info(bot, info)
         return render.race(room)
 
 

@@ -72,7 +72,6 @@ class SandboxServer:
         self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
 
     def app(self) -> Starlette:
-        """Return the Starlette application."""
         app = Starlette(
             routes=[
                 *Control(self.site, self.misbehaviour).routes(),

@@ -64,7 +64,7 @@ def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:
 
 
 def _add(site: FakeSite, room: FakeRoom) -> None:
-    site.add_room(room)
+    site.rooms[room.slug] = room
     if not room.custom_goal and room.goal not in site.category.goals:
         site.category.goals.append(room.goal)
     for entrant in room.entrants:

@@ -13,36 +13,26 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 Drop = Callable[[int | None], None]
+T = TypeVar("T")
 
 
 class FrameFault(StrEnum):
     """A fault to apply to a frame."""
 
-    MALFORMED = "malformed"
-    """Send invalid JSON instead."""
-    TRUNCATED = "truncated"
-    """Send only its first half."""
-    NOT_UTF8 = "not_utf8"
-    """Send a text frame with invalid UTF-8, on which a client must close the connection."""
-    BINARY = "binary"
-    """Send a binary frame instead."""
-    WRONG_SHAPE = "wrong_shape"
-    """Send a frame of the right type, without content."""
-    REPEATED = "repeated"
-    """Send it twice."""
-    LATE = "late"
-    """Send it after the next frame."""
-    OVERTAKEN = "overtaken"
-    """Send it after the next frame of its type."""
-    LOST = "lost"
-    """Do not send it."""
-    CUT = "cut"
-    """Break the connection instead."""
-    CUT_SHORT = "cut_short"
-    """Break the connection after the first half of its bytes."""
+    MALFORMED = "malformed"  # invalid JSON in its place
+    TRUNCATED = "truncated"  # only its first half
+    NOT_UTF8 = "not_utf8"  # text of invalid UTF-8, on which a client must close the connection
+    BINARY = "binary"  # a binary frame in its place
+    WRONG_SHAPE = "wrong_shape"  # its type, without content
+    REPEATED = "repeated"  # sent twice
+    LATE = "late"  # sent after the next frame
+    OVERTAKEN = "overtaken"  # sent after the next frame of its type
+    LOST = "lost"  # not sent
+    CUT = "cut"  # the connection breaks in its place
+    CUT_SHORT = "cut_short"  # the connection breaks after the first half of its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +45,15 @@ class HttpFault:
     """HTML by default, so that with status 200 a client gets HTML instead of JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Planned:
-    fault: Any
-    where: str
-
-
 class Misbehaviour:
     """The planned faults of a sandbox server."""
 
     def __init__(self) -> None:
         self._stalled_until = float("-inf")
-        self._http: deque[_Planned] = deque()
+        self._http: list[tuple[HttpFault, str]] = []
         self._handshakes: deque[int] = deque()
-        self._frames: deque[_Planned] = deque()
-        self._extra: deque[str | bytes] = deque()
+        self._frames: list[tuple[FrameFault, str]] = []
+        self._extra: list[str | bytes] = []
         self._drops: dict[Drop, str] = {}
 
     def fail_http(
@@ -82,8 +66,7 @@ class Misbehaviour:
         path: str = "",
     ) -> None:
         """Fail the next requests whose path contains `path`."""
-        planned = _Planned(HttpFault(status, retry_after, body), path)
-        self._http.extend([planned] * times)
+        self._http += [(HttpFault(status, retry_after, body), path)] * times
 
     def refuse_handshakes(self, times: int = 1, status: int = 502) -> None:
         """Refuse the next WebSocket handshakes."""
@@ -91,11 +74,11 @@ class Misbehaviour:
 
     def spoil_frames(self, fault: FrameFault, times: int = 1, *, kind: str = "") -> None:
         """Apply a fault to the next frames of type `kind` (`race.data`, `chat.message` …), or of any type."""
-        self._frames.extend([_Planned(FrameFault(fault), kind)] * times)
+        self._frames += [(FrameFault(fault), kind)] * times
 
     def interject(self, *frames: str | bytes) -> None:
         """Send extra frames as they are, before the next frame of any room."""
-        self._extra.extend(frames)
+        self._extra += frames
 
     def drop_sockets(self, race: str | None = None, *, code: int | None = None) -> int:
         """Break the open sockets of one race or of all races, and return how many there were.
@@ -129,19 +112,16 @@ class Misbehaviour:
             await asyncio.sleep(min(left, 0.1))
 
     def next_http(self, path: str) -> HttpFault | None:
-        fault: HttpFault | None = _take(self._http, lambda where: where in path)
-        return fault
+        return _pop(self._http, lambda where: where in path)
 
     def next_handshake(self) -> int | None:
         return self._handshakes.popleft() if self._handshakes else None
 
     def next_frame(self, kind: str) -> FrameFault | None:
-        fault: FrameFault | None = _take(self._frames, lambda where: where in ("", kind))
-        return fault
+        return _pop(self._frames, lambda where: where in ("", kind))
 
     def extra_frames(self) -> list[str | bytes]:
-        extra = list(self._extra)
-        self._extra.clear()
+        extra, self._extra = self._extra, []
         return extra
 
     def opened(self, race: str, drop: Drop) -> None:
@@ -151,11 +131,12 @@ class Misbehaviour:
         self._drops.pop(drop, None)
 
 
-def _take(planned: deque[_Planned], matches: Callable[[str], bool]) -> Any:
-    for one in planned:
-        if matches(one.where):
-            planned.remove(one)
-            return one.fault
+def _pop(planned: list[tuple[T, str]], matches: Callable[[str], bool]) -> T | None:
+    """Return the first planned fault for a place, and remove it."""
+    for number, (fault, where) in enumerate(planned):
+        if matches(where):
+            del planned[number]
+            return fault
     return None
 
 
@@ -201,24 +182,17 @@ class CutShort(str):
 
 
 def _spoil(fault: FrameFault | None, text: str, frame: dict[str, Any]) -> list[str | bytes | None]:
-    match fault:
-        case FrameFault.MALFORMED:
-            return ["{" + text]
-        case FrameFault.TRUNCATED:
-            return [text[: len(text) // 2]]
-        case FrameFault.NOT_UTF8:
-            return [NotUtf8(text)]
-        case FrameFault.BINARY:
-            return [b"\x00\xff\xfe\x80"]
-        case FrameFault.WRONG_SHAPE:
-            return [json.dumps({"type": frame["type"]})]
-        case FrameFault.REPEATED:
-            return [text, text]
-        case FrameFault.LOST:
-            return []
-        case FrameFault.CUT:
-            return [None]
-        case FrameFault.CUT_SHORT:
-            return [CutShort(text)]
-        case _:
-            return [text]
+    if fault is None:
+        return [text]
+    spoiled: dict[FrameFault, list[str | bytes | None]] = {
+        FrameFault.MALFORMED: ["{" + text],
+        FrameFault.TRUNCATED: [text[: len(text) // 2]],
+        FrameFault.NOT_UTF8: [NotUtf8(text)],
+        FrameFault.BINARY: [b"\x00\xff\xfe\x80"],
+        FrameFault.WRONG_SHAPE: [json.dumps({"type": frame["type"]})],
+        FrameFault.REPEATED: [text, text],
+        FrameFault.LOST: [],
+        FrameFault.CUT: [None],
+        FrameFault.CUT_SHORT: [CutShort(text)],
+    }
+    return spoiled[fault]

@@ -126,16 +126,9 @@ class FakeSite:
         self.scores = {(name if of == goal else of, user): score for (of, user), score in self.scores.items()}
 
     def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
-        """Add a second bot to the category."""
         bot = Bot(name, client_id, client_secret)
         self.bots[client_id] = bot
         return bot
-
-    def bot_with(self, client_id: str) -> Bot:
-        """Return the bot with this client id."""
-        if client_id not in self.bots:
-            raise UnknownError(f"no bot with the client id {client_id!r}")
-        return self.bots[client_id]
 
     def open_race(
         self,
@@ -154,11 +147,8 @@ class FakeSite:
         options.setdefault("custom_goal", goal not in self.category.goals)
         by = self.moderator if opened_by is None else self.user(opened_by)
         room = FakeRoom(self, self.new_slug() if slug is None else slug, goal, by, **options)
-        self.add_room(room)
-        return room
-
-    def add_room(self, room: FakeRoom) -> None:
         self.rooms[room.slug] = room
+        return room
 
     def room(self, slug: str) -> FakeRoom:
         """Return the room with this slug or name (`category/slug`)."""
@@ -200,7 +190,6 @@ class FakeSite:
         return bot if expires > self.clock() else None
 
     def revoke_tokens(self) -> None:
-        """Revoke every token."""
         self._tokens.clear()
 
     def use_guid(self, guid: str) -> bool:
