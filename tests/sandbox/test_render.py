@@ -15,157 +15,86 @@ from racebot.sandbox.site import FakeSite
 
 from .conftest import Make
 
-NAMED_STATUS = {"value": str, "verbose_value": str, "help_text": str}
-GOAL = {"name": str, "custom": bool}
-USER = {
-    "id": str,
-    "full_name": str,
-    "name": str,
-    "discriminator": str,
-    "url": str,
-    "avatar": (NoneType, str),
-    "pronouns": (NoneType, str),
-    "flair": str,
-    "twitch_name": (NoneType, str),
-    "twitch_display_name": (NoneType, str),
-    "twitch_channel": (NoneType, str),
-    "can_moderate": bool,
-}
-ENTRANT = {
-    "user": (NoneType, USER),
-    "team": (NoneType, {"name": str, "slug": str, "formal": bool}),
-    "status": NAMED_STATUS,
-    "finish_time": (NoneType, str),
-    "finished_at": (NoneType, str),
-    "place": (NoneType, int),
-    "place_ordinal": (NoneType, str),
-    "score": (NoneType, int),
-    "score_change": (NoneType, int),
-    "comment": NoneType,
-    "has_comment": bool,
-    "stream_live": bool,
-    "stream_override": bool,
-    "actions": [str],
-}
-CATEGORY_OF_A_RACE = {
-    "name": str,
-    "short_name": str,
-    "slug": str,
-    "url": str,
-    "data_url": str,
-    "image": (NoneType, str),
-}
-RACE = {
-    "version": int,
-    "name": str,
-    "slug": str,
-    "status": NAMED_STATUS,
-    "url": str,
-    "data_url": str,
-    "websocket_url": str,
-    "websocket_bot_url": str,
-    "websocket_oauth_url": str,
-    "category": CATEGORY_OF_A_RACE,
-    "goal": GOAL,
-    "info": str,
-    "info_bot": (NoneType, str),
-    "info_user": (NoneType, str),
-    "team_race": bool,
-    "entrants_count": int,
-    "entrants_count_finished": int,
-    "entrants_count_inactive": int,
-    "entrants": [ENTRANT],
-    "opened_at": str,
-    "start_delay": str,
-    "started_at": (NoneType, str),
-    "ended_at": (NoneType, str),
-    "cancelled_at": (NoneType, str),
-    "ranked": bool,
-    "unlisted": bool,
-    "time_limit": str,
-    "time_limit_auto_complete": bool,
-    "require_even_teams": bool,
-    "streaming_required": bool,
-    "auto_start": bool,
-    "opened_by": (NoneType, USER),
-    "opened_by_bot": NoneType,
-    "monitors": [USER],
-    "recordable": bool,
-    "recorded": bool,
-    "recorded_by": (NoneType, USER),
-    "disqualify_unready": bool,
-    "allow_comments": bool,
-    "hide_comments": bool,
-    "hide_entrants": bool,
-    "chat_restricted": bool,
-    "allow_prerace_chat": bool,
-    "allow_midrace_chat": bool,
-    "allow_non_entrant_chat": bool,
-    "chat_message_delay": str,
-    "bot_meta": dict,
-}
-CURRENT_RACE = {
-    "name": str,
-    "status": NAMED_STATUS,
-    "url": str,
-    "data_url": str,
-    "goal": GOAL,
-    "info": str,
-    "entrants_count": int,
-    "entrants_count_finished": int,
-    "entrants_count_inactive": int,
-    "opened_at": str,
-    "started_at": (NoneType, str),
-    "time_limit": str,
-    "opened_by_bot": NoneType,
-}
-END = {"ended_at": str, "cancelled_at": NoneType, "recordable": bool, "recorded": bool}
-CATEGORY = {
-    "name": str,
-    "short_name": str,
-    "slug": str,
-    "url": str,
-    "data_url": str,
-    "image": (NoneType, str),
-    "info": NoneType,
-    "streaming_required": bool,
-    "owners": [USER],
-    "moderators": [USER],
-    "goals": [str],
-    "current_races": [CURRENT_RACE],
-    "emotes": dict,
-}
-MESSAGE = {
-    "id": str,
-    "user": (NoneType, USER),
-    "bot": (NoneType, str),
-    "direct_to": NoneType,
-    "posted_at": str,
-    "message": str,
-    "message_plain": str,
-    "highlight": bool,
-    "is_dm": bool,
-    "is_bot": bool,
-    "is_monitor": (NoneType, bool),
-    "is_system": bool,
-    "is_pinned": bool,
-    "delay": int,
-    "actions": dict,
-}
-LEADERBOARD = {
-    "goal": str,
-    "num_ranked": int,
-    "rankings": [
-        {
-            "user": USER,
-            "place": int,
-            "place_ordinal": str,
-            "score": int,
-            "best_time": str,
-            "times_raced": int,
-        }
-    ],
-}
+KINDS: dict[str, Any] = {"str": str, "int": int, "bool": bool, "dict": dict, "null": NoneType}
+
+
+def shape(name: str, keys: str) -> dict[str, Any]:
+    """Return the keys of a JSON object with their types, in order, and name it for other objects.
+
+    Each key is `key:type`; `type?` may be null, and `[type]` is a list.
+    """
+
+    def kind(text: str) -> Any:
+        if text.endswith("?"):
+            return (NoneType, kind(text[:-1]))
+        return [kind(text[1:-1])] if text.startswith("[") else KINDS[text]
+
+    KINDS[name] = {key: kind(text) for key, _, text in (part.partition(":") for part in keys.split())}
+    return dict(KINDS[name])
+
+
+NAMED_STATUS = shape("NAMED_STATUS", "value:str verbose_value:str help_text:str")
+GOAL = shape("GOAL", "name:str custom:bool")
+USER = shape(
+    "USER",
+    """
+    id:str full_name:str name:str discriminator:str url:str avatar:str? pronouns:str? flair:str
+    twitch_name:str? twitch_display_name:str? twitch_channel:str? can_moderate:bool
+    """,
+)
+TEAM = shape("TEAM", "name:str slug:str formal:bool")
+ENTRANT = shape(
+    "ENTRANT",
+    """
+    user:USER? team:TEAM? status:NAMED_STATUS finish_time:str? finished_at:str? place:int?
+    place_ordinal:str? score:int? score_change:int? comment:null has_comment:bool stream_live:bool
+    stream_override:bool actions:[str]
+    """,
+)
+CATEGORY_OF_A_RACE = shape(
+    "CATEGORY_OF_A_RACE",
+    """
+    name:str short_name:str slug:str url:str data_url:str image:str?
+    """,
+)
+RACE = shape(
+    "RACE",
+    """
+    version:int name:str slug:str status:NAMED_STATUS url:str data_url:str websocket_url:str
+    websocket_bot_url:str websocket_oauth_url:str category:CATEGORY_OF_A_RACE goal:GOAL info:str
+    info_bot:str? info_user:str? team_race:bool entrants_count:int entrants_count_finished:int
+    entrants_count_inactive:int entrants:[ENTRANT] opened_at:str start_delay:str started_at:str?
+    ended_at:str? cancelled_at:str? ranked:bool unlisted:bool time_limit:str
+    time_limit_auto_complete:bool require_even_teams:bool streaming_required:bool auto_start:bool
+    opened_by:USER? opened_by_bot:null monitors:[USER] recordable:bool recorded:bool recorded_by:USER?
+    disqualify_unready:bool allow_comments:bool hide_comments:bool hide_entrants:bool
+    chat_restricted:bool allow_prerace_chat:bool allow_midrace_chat:bool allow_non_entrant_chat:bool
+    chat_message_delay:str bot_meta:dict
+    """,
+)
+CURRENT_RACE = shape(
+    "CURRENT_RACE",
+    """
+    name:str status:NAMED_STATUS url:str data_url:str goal:GOAL info:str entrants_count:int
+    entrants_count_finished:int entrants_count_inactive:int opened_at:str started_at:str? time_limit:str
+    opened_by_bot:null
+    """,
+)
+END = shape("END", "ended_at:str cancelled_at:null recordable:bool recorded:bool")
+CATEGORY = shape(
+    "CATEGORY",
+    """
+    name:str short_name:str slug:str url:str data_url:str image:str? info:null streaming_required:bool
+    owners:[USER] moderators:[USER] goals:[str] current_races:[CURRENT_RACE] emotes:dict
+    """,
+)
+MESSAGE = shape(
+    "MESSAGE",
+    """
+    id:str user:USER? bot:str? direct_to:null posted_at:str message:str message_plain:str highlight:bool
+    is_dm:bool is_bot:bool is_monitor:bool? is_system:bool is_pinned:bool delay:int actions:dict
+    """,
+)
 
 
 def check(value: Any, shape: Any, where: str = "") -> None:
