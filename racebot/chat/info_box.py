@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
 
-from racebot.chat.rating_message import NO_MARKS, Marks, by_place, players
+from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges, by_place, players
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import MetaEntry
 from racebot.races.change import Change
@@ -36,7 +36,7 @@ def info_block(
     goal: str,
     changes: Sequence[Change],
     texts: Texts = DEFAULT_TEXTS,
-    marks: Marks = NO_MARKS,
+    ranks: RankChanges = NO_RANK_CHANGES,
     *,
     by_team: bool = False,
     page: str | None = None,
@@ -48,12 +48,12 @@ def info_block(
         goal: the leaderboard's name.
         changes: the changes on that leaderboard.
         texts: the wording.
-        marks: unranked players.
+        ranks: unranked players.
         by_team: whether the leaderboard rates teams.
         page: the address of the race's published page, which lists all players; None if there is none.
     """
     opening = texts.info.format(goal=plain(goal, bare_domains=True))
-    entries = players(result, changes, texts, marks, by_team=by_team)
+    entries = players(result, changes, texts, ranks, by_team=by_team)
     parts = [without_domains(text) for text in entries.values()]
     shown = min(len(parts), MOST_ENTRIES)
     while True:

@@ -33,8 +33,8 @@ Entries = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """Marks beside players in a message about a leaderboard: new places, and missing ranks.
+class RankChanges:
+    """What a race changed in a leaderboard's ranking: new places, and players without a place.
 
     Attributes:
         moves: new places by user id, below zero for a player who fell.
@@ -47,23 +47,23 @@ class Marks:
     unranked_before: frozenset[str] = frozenset()
 
 
-NO_MARKS = Marks()
-MarksByBoard = Mapping[str, Marks]
-"""Marks by the name of the leaderboard."""
+NO_RANK_CHANGES = RankChanges()
+RankChangesByBoard = Mapping[str, RankChanges]
+"""RankChanges by the name of the leaderboard."""
 
 
 def announcement(
     rated: Sequence[RatedRace],
     texts: Texts = DEFAULT_TEXTS,
     *,
-    marks: MarksByBoard | None = None,
+    ranks: RankChangesByBoard | None = None,
 ) -> list[str]:
     """Return the messages that announce the changes of a finished race.
 
     Args:
         rated: the changes on each leaderboard.
         texts: the wording.
-        marks: new places and unranked players, by leaderboard.
+        ranks: new places and unranked players, by leaderboard.
 
     Returns:
         The messages; none if no rating changes, or if the operator switched them off.
@@ -75,7 +75,7 @@ def announcement(
     if not texts.provisional:
         return []
     opening = texts.provisional.format(goal=_goal(changed))
-    return split(opening, _joined(entries(changed, texts, marks), texts), texts)
+    return split(opening, _joined(entries(changed, texts, ranks), texts), texts)
 
 
 def correction(
@@ -84,7 +84,7 @@ def correction(
     edits: Sequence[Edit],
     texts: Texts = DEFAULT_TEXTS,
     *,
-    marks: MarksByBoard | None = None,
+    ranks: RankChangesByBoard | None = None,
 ) -> list[str]:
     """Return the messages that correct an announcement: the edits, and the entries that changed.
 
@@ -93,11 +93,11 @@ def correction(
         announced: the entries as they stand in chat; empty if unknown.
         edits: the edited entrants, in the order to name them.
         texts: the wording.
-        marks: as for `announcement`.
+        ranks: as for `announcement`.
     """
     if not texts.correction:
         return []
-    now = entries([each for each in rated if each.changes], texts, marks)
+    now = entries([each for each in rated if each.changes], texts, ranks)
     changed = {
         board: {player: text for player, text in of.items() if announced.get(board, {}).get(player) != text}
         for board, of in now.items()
@@ -109,7 +109,7 @@ def correction(
 def entries(
     rated: Sequence[RatedRace],
     texts: Texts = DEFAULT_TEXTS,
-    marks: MarksByBoard | None = None,
+    ranks: RankChangesByBoard | None = None,
 ) -> dict[str, dict[str, str]]:
     """Return the entries by user id, in order of places, for each leaderboard."""
     return {
@@ -117,7 +117,7 @@ def entries(
             each.result,
             each.changes,
             texts,
-            (marks or {}).get(each.leaderboard.name, NO_MARKS),
+            (ranks or {}).get(each.leaderboard.name, NO_RANK_CHANGES),
             by_team=each.by_team,
         )
         for each in rated
@@ -128,7 +128,7 @@ def players(
     result: RaceResult,
     changes: Sequence[Change],
     texts: Texts = DEFAULT_TEXTS,
-    marks: Marks = NO_MARKS,
+    ranks: RankChanges = NO_RANK_CHANGES,
     *,
     by_team: bool = False,
 ) -> dict[str, str]:
@@ -152,7 +152,7 @@ def players(
         last = team
         if template:
             place = standing_word(entrant, change, texts, of_team=team is not None)
-            text = _entry(entrant, names[entrant.user_id], place, change, template, texts, marks)
+            text = _entry(entrant, names[entrant.user_id], place, change, template, texts, ranks)
             written[change.player] = unbroken(text)
     return written
 
@@ -185,17 +185,17 @@ def standing_word(
 
 
 def _entry(
-    entrant: Entrant, name: str, place: str, change: Change, template: str, texts: Texts, marks: Marks
+    entrant: Entrant, name: str, place: str, change: Change, template: str, texts: Texts, ranks: RankChanges
 ) -> str:
     return template.format(
         place=place,
         team=plain(entrant.team_name or entrant.team or ""),
         name=name,
-        before=shown_points(change.points_before, texts, ranked=change.player not in marks.unranked_before),
-        after=shown_points(change.points_after, texts, ranked=change.player not in marks.unranked),
+        before=shown_points(change.points_before, texts, ranked=change.player not in ranks.unranked_before),
+        after=shown_points(change.points_after, texts, ranked=change.player not in ranks.unranked),
         change=signed(change.points_change),
         new=texts.new if change.races_before == 0 else "",
-        move=_move(marks.moves[change.player], texts) if change.player in marks.moves else "",
+        move=_move(ranks.moves[change.player], texts) if change.player in ranks.moves else "",
     )
 
 

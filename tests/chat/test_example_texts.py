@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from builders import GOAL, result
 
-from racebot.chat.rating_message import MESSAGE_LIMIT, Marks, announcement
+from racebot.chat.rating_message import MESSAGE_LIMIT, RankChanges, announcement
 from racebot.chat.wording import LONGEST_LABEL, Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.races.change import Change
@@ -94,7 +94,7 @@ def test_translated_rating_messages_are_as_few(path: Path, entrants: int, most: 
     )
     board = Leaderboard("orb", GOAL, (GOAL,), "thurstone-hurdle", {}, "ignore")
     rated = RatedRace(board, result("r", " ".join(names)), changes)
-    marks = {GOAL: Marks({changes[0].player: 5})}
-    messages = announcement([rated], texts, marks=marks)
+    ranks = {GOAL: RankChanges({changes[0].player: 5})}
+    messages = announcement([rated], texts, ranks=ranks)
     assert len(messages) <= most
     assert all(len(message) <= MESSAGE_LIMIT for message in messages)

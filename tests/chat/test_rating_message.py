@@ -20,7 +20,7 @@ from racebot.chat.info_box import (
 )
 from racebot.chat.rating_message import (
     MESSAGE_LIMIT,
-    Marks,
+    RankChanges,
     announcement,
     correction,
     entries,
@@ -132,23 +132,23 @@ def test_newcomers_are_marked() -> None:
 
 
 def test_new_places_on_the_leaderboard_are_marked() -> None:
-    (text,) = announcement([rated()], marks={GOAL: Marks({"id-ann": 5, "id-cy": -12})})
+    (text,) = announcement([rated()], ranks={GOAL: RankChanges({"id-ann": 5, "id-cy": -12})})
     assert "(+33, ▲ 5th)" in spaced(text)
     assert "(−18, ▼ 12th)" in spaced(text)
     assert "(−9)" in text
 
 
 def test_points_of_unranked_players_carry_a_question_mark() -> None:
-    marks = Marks(unranked=frozenset({"id-bo"}), unranked_before=frozenset({"id-ann", "id-bo"}))
+    ranks = RankChanges(unranked=frozenset({"id-bo"}), unranked_before=frozenset({"id-ann", "id-bo"}))
     race = result("r", "ann bo")
     changes = [change("ann", 1, 1500, 1510), change("bo", 2, 1500, 1490)]
     texts = Texts(player="{name} {before}→{after}")
-    assert list(players(race, changes, texts, marks).values()) == [
+    assert list(players(race, changes, texts, ranks).values()) == [
         f"Ann{NBSP}1500?→1510",
         f"Bo{NBSP}1500?→1490?",
     ]
-    assert "1510 (" in spaced(info_block(race, GOAL, changes, marks=marks))
-    assert "1490? (" in spaced(info_block(race, GOAL, changes, marks=marks))
+    assert "1510 (" in spaced(info_block(race, GOAL, changes, ranks=ranks))
+    assert "1490? (" in spaced(info_block(race, GOAL, changes, ranks=ranks))
 
 
 def test_points_below_zero_have_a_minus_sign() -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from racebot.chat import info_box, rating_message
-from racebot.chat.rating_message import NO_MARKS, Marks
+from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import (
     Body,
@@ -46,7 +46,7 @@ class Style:
     Attributes:
         texts: the wording.
         buttons: returns the buttons of a rating message, given its leaderboard and the race's name.
-        listing: returns which players a leaderboard lists; None marks neither new places nor unranked
+        listing: returns which players a leaderboard lists; None shows neither new places nor unranked
             players in messages.
         race_page: returns the address of a race's published page, or None.
         pin: whether to pin the rating message that stands.
@@ -149,14 +149,14 @@ class Announcements:
         entries = (info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards)
         yield self._message(race.name, race.category, MetaBody(tuple(entries)))
         if texts.info:
-            marks = self._marks(boards, settled=True)
+            ranks = self._rank_changes(boards, settled=True)
             blocks = (
                 info_box.info_block(
                     each.result,
                     each.leaderboard.name,
                     each.changes,
                     texts,
-                    marks.get(each.leaderboard.name, NO_MARKS),
+                    ranks.get(each.leaderboard.name, NO_RANK_CHANGES),
                     by_team=each.by_team,
                     page=self._style.race_page(race.name),
                 )
@@ -171,8 +171,8 @@ class Announcements:
         result = self._ledger.orders.masked(rated.result, self._style.texts.hidden_name)
         return replace(rated, result=result, changes=changes)
 
-    def _marks(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, Marks]:
-        """Return the marks beside players in a race's message, by leaderboard.
+    def _rank_changes(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, RankChanges]:
+        """Return what a race changed in the ranking, by leaderboard.
 
         Args:
             rated: the changes on each leaderboard.
@@ -182,7 +182,9 @@ class Announcements:
         if listing is None:
             return {}
         return {
-            each.leaderboard.name: _marks(self._ledger, each, listing(each.leaderboard), settled=settled)
+            each.leaderboard.name: _rank_changes(
+                self._ledger, each, listing(each.leaderboard), settled=settled
+            )
             for each in rated
         }
 
@@ -200,11 +202,11 @@ class Announcements:
         """
         result, texts = rated[0].result, self._style.texts
         rated = [self._masked(each) for each in rated]
-        marks = self._marks(rated)
+        ranks = self._rank_changes(rated)
         if body.correction:
-            parts = rating_message.correction(rated, announced or {}, body.edits, texts, marks=marks)
+            parts = rating_message.correction(rated, announced or {}, body.edits, texts, ranks=ranks)
         else:
-            parts = rating_message.announcement(rated, texts, marks=marks)
+            parts = rating_message.announcement(rated, texts, ranks=ranks)
         changed = [each for each in rated if each.changes]
         for number, text in enumerate(parts, start=1):
             part = replace(body, text=text, announces=bool(changed))
@@ -213,7 +215,7 @@ class Announcements:
             if number == len(parts) and changed:
                 part = replace(
                     part,
-                    entries=rating_message.entries(changed, texts, marks),
+                    entries=rating_message.entries(changed, texts, ranks),
                     buttons=self._style.buttons(changed[0].leaderboard, result.name),
                     pin=self._style.pin,
                 )
@@ -285,7 +287,7 @@ def edits_between(before: Mapping[str, tuple[str, int | None]], after: RaceResul
     return edits
 
 
-def _marks(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> Marks:
+def _rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> RankChanges:
     board = rated.leaderboard
     before, after = set(), set()
     for change in rated.changes:
@@ -296,4 +298,4 @@ def _marks(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool)
         if known + (not settled and finished) < listing.minimum_finishes:
             after.add(change.player)
     moves = {} if settled else new_places(ledger, board, listing, rated.changes, within=MARKED_PLACES)
-    return Marks(moves, unranked=frozenset(after), unranked_before=frozenset(before))
+    return RankChanges(moves, unranked=frozenset(after), unranked_before=frozenset(before))
