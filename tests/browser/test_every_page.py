@@ -38,7 +38,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.MORE_OPPONENTS: (f"{PLAYER_PAGES}/opponents-2.html",),
     addresses.COMPARED: ("compare/id-r04/id-r07.html",),
     addresses.SEARCH: ("search.html?q=racer", "search.html?q=nobody"),
-    addresses.RACE: (RACE, "races/orb/unknown"),
+    addresses.RACE: (RACE, "races/orb/unknown", "races/orb/not-yet-1", "races/orb/live-1"),
     addresses.API: ("api/",),
     addresses.LIVE: ("live",),
     addresses.EMBED: ("embed/orb/any-orb",),

@@ -90,6 +90,28 @@ def test_without_scripts_the_server_searches_and_sorts(opened: Open, served: str
         assert column(page, 2) == sorted(found, reverse=order == "descending")
 
 
+def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(opened: Open, long_database: Path) -> None:
+    with serving(long_database) as address:
+        _filter_while_typing(opened, address)
+
+
+def _filter_while_typing(opened: Open, address: str) -> None:
+    page = opened().new_page()
+    for path in (f"{BOARD}.html", f"{BOARD}/page-2.html"):
+        page.goto(f"{address}{path}")
+        field = page.get_by_label("Find a player")
+        field.press_sequentially("P07")
+        expect(page.get_by_role("status")).to_have_text("10 players found")
+        expect(field).to_be_focused()
+        page.get_by_label("Minimum races").fill("9999")
+        expect(page.get_by_text("No player matches.")).to_be_visible()
+        field.fill("")
+        page.get_by_label("Minimum races").fill("20")
+        expect(page.get_by_role("status")).to_have_text("1 player found")
+        page.get_by_role("link", name="Hub").click()
+        expect(page).to_have_url(f"{address}players/id-hub/orb/any-orb.html")
+
+
 def test_phones_show_first_place_at_once_and_filters_on_request(opened: Open, served: str) -> None:
     page = opened(width=390, scripts=False).new_page()
     page.goto(f"{served}{BOARD}.html")
@@ -136,13 +158,18 @@ def test_a_past_date_is_chosen_by_keyboard(opened: Open, served: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of exported pages with 301 players. `hub` has met all others, ten in each race."""
-    folder = tmp_path_factory.mktemp("long")
+def long_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A ledger with 301 players. `hub` has met all others, ten in each race."""
     names = [f"p{number:03d}" for number in range(300)]
     races = [result(f"r{n}", " ".join(["hub", *names[n : n + 10]]), after=n) for n in range(0, 300, 10)]
-    written(rated(folder / "long.db", races), folder / "host" / "ratings")
-    with hosted(folder / "host") as address:
+    return rated(tmp_path_factory.mktemp("long") / "long.db", races)
+
+
+@pytest.fixture(scope="module")
+def long(long_database: Path) -> Iterator[str]:
+    """Return the address of exported pages with 301 players."""
+    written(long_database, long_database.parent / "host" / "ratings")
+    with hosted(long_database.parent / "host") as address:
         yield f"{address}ratings/"
 
 
@@ -540,7 +567,7 @@ def test_race_shows_each_change_with_its_reasons(opened: Open, served: str) -> N
     assert re.search(r"beat .* \(\d+%\)", winner)
 
 
-def test_phones_show_racers_of_a_race_on_two_lines_with_more_reasons_on_touch(
+def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
     opened: Open, served: str
 ) -> None:
     page = opened(width=390, scripts=False).new_page()
@@ -552,7 +579,7 @@ def test_phones_show_racers_of_a_race_on_two_lines_with_more_reasons_on_touch(
         cells = [cell.bounding_box() for cell in row.locator("> *:not(:empty)").all()]
         tops = sorted(box["y"] for box in cells if box is not None)
         assert len(cells) >= 7, "all cells are shown"
-        assert max(b["y"] + b["height"] for b in cells if b is not None) - tops[0] < 3 * line
+        assert max(b["y"] + b["height"] for b in cells if b is not None) - tops[0] < 4 * line
     opponent = rows.first.get_by_text("beat ").first
     expect(opponent).to_be_hidden()
     rows.first.click(position={"x": 120, "y": 55})
@@ -561,6 +588,9 @@ def test_phones_show_racers_of_a_race_on_two_lines_with_more_reasons_on_touch(
     expect(opponent).to_be_hidden()
     page.keyboard.press("Enter")
     expect(opponent).to_be_visible()
+    points, reasons = (rows.first.locator(part).bounding_box() for part in (".points", ".why"))
+    assert points is not None and reasons is not None
+    assert points["y"] + points["height"] <= reasons["y"], "no text is over other text"
     before, after = rows.first.locator(".points").inner_text().replace("→", "").split()
     assert int(before) < int(after)
     expect(page.get_by_role("heading", level=1)).to_have_text("race-59")

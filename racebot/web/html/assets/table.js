@@ -1,11 +1,45 @@
-// Search, filters and order of a leaderboard, and filters of a player's races, without asking a server.
+// Search, filters and order of a leaderboard, and filters of a player's races. Only a long leaderboard asks the server.
 "use strict";
 (() => {
   const form = document.querySelector("form.filters");
   const table = document.querySelector("table.board, table.player-races");
   if (!form || !table) return;
   const isBoard = table.classList.contains("board");
-  if (isBoard && table.dataset.live !== "yes") return;
+  if (isBoard && table.dataset.live !== "yes") {
+    let latest = 0, pause = 0;
+    const swapped = [".card.flat", ".found", ".pager"];
+    const ask = async () => {
+      const turn = ++latest;
+      const given = [...new FormData(form)].filter(([, value]) => value);
+      const address = new URL(form.action);
+      address.search = new URLSearchParams(given);
+      const answer = await window.racebot.load(address).catch(() => null);
+      if (turn !== latest) return;
+      if (!answer) {
+        document.querySelector(".found").textContent = "The list can't be loaded. Try again.";
+        return;
+      }
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (turn !== latest) return;
+      for (const [name, where] of [["href", "a"], ["src", "img"]]) {
+        for (const each of page.querySelectorAll(`main ${where}`)) each.setAttribute(name, new URL(each.getAttribute(name), address));
+      }
+      for (const part of swapped) {
+        const old = document.querySelector(part), fresh = page.querySelector(part);
+        if (old && fresh) old.replaceChildren(...fresh.childNodes);
+        else if (fresh) document.querySelector(".card.flat").after(fresh);
+        else old?.replaceChildren();
+      }
+      // The page's other links are relative to its folder.
+      if (address.pathname === location.pathname) history.replaceState(null, "", address);
+      window.racebot.refresh();
+    };
+    form.addEventListener("input", ({target}) => {
+      clearTimeout(pause);
+      if (target.name !== "at") pause = setTimeout(ask, 200);
+    });
+    return;
+  }
   if (!isBoard && !form.classList.contains("scripted")) return;
   const {choice, choose, fill, load, plain, key, segment, list} = window.racebot;
   const found = document.querySelector(".found");
