@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -39,39 +40,47 @@ LOOK_BACK = timedelta(days=14)
 """How far back to read the list of past races, to find races that are recorded late."""
 
 
+@dataclass(frozen=True)
+class WorkerContext:
+    """What the categories of one worker share.
+
+    `failed` reports what failed and why; `on_race` takes each race whenever its room may have changed.
+    """
+
+    settings: Settings
+    site: Site
+    settler: Settler
+    call: RunOnLedger
+    clock: Callable[[], datetime]
+    troubles: Troubles
+    failed: Callable[[str, BaseException], None]
+    on_race: Callable[[Race], object] = lambda _: None
+
+
 class CategoryWorker:
-    """Watches one category with one bot's credentials."""
+    """Watches one category with one bot's credentials.
+
+    Args:
+        settings: the category's settings.
+        worker: what all categories share.
+        alive: called with the category after each look at it that worked.
+    """
 
     def __init__(
-        self,
-        settings: CategorySettings,
-        *,
-        site: Site,
-        settler: Settler,
-        call: RunOnLedger,
-        clock: Callable[[], datetime],
-        common: Settings,
-        failed: Callable[[str, BaseException], None],
-        troubles: Troubles,
-        alive: Callable[[str], None],
-        on_race: Callable[[Race], object] = lambda _: None,
+        self, settings: CategorySettings, worker: WorkerContext, alive: Callable[[str], None]
     ) -> None:
         self.slug = settings.slug
-        self._site = site
-        self._tokens = TokenSource(site, Credentials(settings.client_id, settings.client_secret))
-        self._settler = settler
+        self._site, self._settler, self._call = worker.site, worker.settler, worker.call
+        self._ledger = worker.settler.ledger
+        self._clock, self._failed, self._troubles = worker.clock, worker.failed, worker.troubles
+        self._alive = alive
+        self._tokens = TokenSource(worker.site, Credentials(settings.client_id, settings.client_secret))
+        self._context = _room_context(worker, self._tokens, self.follow_goal)
         self._goals: Collection[str] = ()
         self._followed: set[str] = set()
         """Goals that are not in `_goals`, for which the list of past races has been read."""
         self._following = asyncio.Lock()
         self._profile: CategoryProfile | None = None
-        self._ledger = settler.ledger
-        self._call = call
-        self._clock = clock
-        self._failed = failed
-        self._troubles = troubles
-        self._alive = alive
-        self._context = _context(self, common, site, self._tokens, settler, call, clock, troubles, on_race)
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         """The task of each watch."""
@@ -294,40 +303,35 @@ class CategoryWorker:
             self._failed(name, error)
 
 
-def _context(
-    category: CategoryWorker,
-    settings: Settings,
-    site: Site,
-    tokens: TokenSource,
-    settler: Settler,
-    call: RunOnLedger,
-    clock: Callable[[], datetime],
-    troubles: Troubles,
-    on_race: Callable[[Race], object],
+def _room_context(
+    worker: WorkerContext, tokens: TokenSource, follow_goal: Callable[[str], Awaitable[None]]
 ) -> RoomContext:
     """Return what the rooms of a category share."""
-    ledger, texts = settler.ledger, settings.texts
+    settings, settler, ledger = worker.settings, worker.settler, worker.settler.ledger
+    texts, names = settings.texts, settings.named_commands()
     links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
-    answers = Answers(settler, texts, settings.named_commands(), settings.listing, links)
+    answers = Answers(settler, texts, names, settings.listing, links)
+    buttons, page = partial(rating_buttons, settings, ledger), partial(race_page, settings)
     work = LedgerWork(
         settler,
-        clock,
+        worker.clock,
         quiet=settings.quiet_seconds,
         announce=settings.announce,
-        style=Style(
-            texts,
-            partial(rating_buttons, settings, ledger),
-            settings.listing,
-            partial(race_page, settings),
-            settings.pin,
-        ),
+        style=Style(texts, buttons, settings.listing, page, settings.pin),
         greeting=answers.greeting if settings.announce and settings.greet else None,
     )
     commands = None
     if settings.announce and settings.commands:
         limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
-        names, private = settings.named_commands(), settings.private_answers
-        commands = CommandHandler(work, answers, texts, names, limiter, private=private)
+        commands = CommandHandler(work, answers, texts, names, limiter, private=settings.private_answers)
     return RoomContext(
-        site, tokens, work, call, settings, troubles, commands, on_race, follow_goal=category.follow_goal
+        worker.site,
+        tokens,
+        work,
+        worker.call,
+        settings,
+        worker.troubles,
+        commands,
+        worker.on_race,
+        follow_goal,
     )

@@ -12,14 +12,13 @@ from functools import partial
 from pathlib import Path
 
 from racebot.bot import picture_fetcher
-from racebot.bot.category_watcher import CategoryWorker
+from racebot.bot.category_watcher import CategoryWorker, WorkerContext
+from racebot.bot.child_processes import JobStarter, SiteExporter
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
-from racebot.bot.job_starter import JobStarter
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.bot.site_exporter import SiteExporter
 from racebot.bot.startup import check_until_clear
 from racebot.errors import CredentialsError
 from racebot.ledger import backup
@@ -29,7 +28,7 @@ from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
 from racebot.racetime.client import Site
 from racebot.racetime.gate import Gate
-from racebot.settings.model import CategorySettings, Settings
+from racebot.settings.model import Settings
 from racebot.standings.follow_settings import apply_checked_plans, apply_plans
 from racebot.standings.settle import Settler
 from racebot.telemetry.metrics import monitor
@@ -92,14 +91,14 @@ class Worker:
             live = LiveWriter(settler, self._call, self._clock, self._troubles)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
-                async with Site(
-                    settings.site,
-                    interval=settings.request_interval,
-                    troubles=self._troubles,
-                    clock=self._clock,
-                ) as site:
+                interval, troubles, clock = settings.request_interval, self._troubles, self._clock
+                async with Site(settings.site, interval=interval, troubles=troubles, clock=clock) as site:
+                    context = WorkerContext(
+                        settings, site, settler, self._call, clock, troubles, self._failed, live.update
+                    )
                     categories = [
-                        self._category(each, site, settler, live) for each in settings.required_categories()
+                        CategoryWorker(each, context, self._health.category_seen)
+                        for each in settings.required_categories()
                     ]
                     await self._start(settler, site, categories, jobs)
                     await self._stop.wait()
@@ -125,22 +124,6 @@ class Worker:
             settings.monitor_host, settings.monitor_port, ages=self._health.ages, health_timeout=timeout
         ):
             yield
-
-    def _category(
-        self, category: CategorySettings, site: Site, settler: Settler, live: LiveWriter
-    ) -> CategoryWorker:
-        return CategoryWorker(
-            category,
-            site=site,
-            settler=settler,
-            call=self._call,
-            clock=self._clock,
-            common=self._settings,
-            failed=self._failed,
-            troubles=self._troubles,
-            alive=self._health.category_seen,
-            on_race=live.update,
-        )
 
     async def _start(
         self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs

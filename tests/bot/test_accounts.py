@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from room_support import Follower
 from worker_support import Bench, finish, said, until
 
-from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker
+from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContext
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
@@ -125,13 +125,9 @@ def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
     clock.advance(days=LOOK_BACK.days * 3)
     return CategoryWorker(
         CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
-        site=cast(Site, OldSite()),
-        settler=settler,
-        call=at_once,
-        clock=clock,
-        common=Settings(),
-        failed=lambda source, error: None,
-        troubles=Troubles(),
+        WorkerContext(
+            Settings(), cast(Site, OldSite()), settler, at_once, clock, Troubles(), lambda source, error: None
+        ),
         alive=lambda slug: None,
     )
 

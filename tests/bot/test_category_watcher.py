@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from room_support import Follower
 
 from racebot.bot import category_watcher
-from racebot.bot.category_watcher import CategoryWorker
+from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.room import case as cases
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery
@@ -103,13 +103,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     async with Site("http://site", interval=0, clock=clock, transport=Streamed(answer)) as site:
         category = CategoryWorker(
             CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
-            site=site,
-            settler=settler,
-            call=at_once,
-            clock=clock,
-            common=Settings(commands=False),
-            failed=fail,
-            troubles=Troubles(),
+            WorkerContext(Settings(commands=False), site, settler, at_once, clock, Troubles(), fail),
             alive=lambda slug: None,
         )
         made = Scene(category, Follower(settler, clock), ledger, clock, pages)

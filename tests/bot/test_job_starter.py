@@ -11,7 +11,7 @@ import pytest
 from builders import NOON, result
 from worker_support import PATIENCE, Bench, finish, settled, until
 
-from racebot.bot.job_starter import JobStarter
+from racebot.bot.child_processes import JobStarter
 from racebot.errors import CommandError
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread

@@ -172,6 +172,12 @@ class OutboxDelivery:
         self._texts = texts
         self._within = confirm_within
         self._tries: Counter[int] = Counter()
+        self._room: Conversation
+        self._rows: Sequence[OutboxRow] = ()
+        self._row: OutboxRow
+        """The message that is being delivered, one of `_rows`."""
+        self._counted = False
+        """Whether this attempt at it was counted as a try, since something was sent."""
         self._answers: deque[_Answer] = deque()
 
     def answer(self, text: str, asked_in: str, *, to: str | None) -> None:
@@ -198,57 +204,29 @@ class OutboxDelivery:
             rows = await self._call(self._ledger.messages.of, self._name)
             unfinished = [row for row in rows if row.state in {Delivery.WAITING, Delivery.SENT}]
             if unfinished:
-                await _RowDelivery(self, room, rows, unfinished[0]).deliver()
+                self._room, self._rows, self._row, self._counted = room, rows, unfinished[0], False
+                await self._deliver_row(self._row)
             elif self._answers:
                 await self._give_answer(room)
             else:
                 return
 
-    async def _give_answer(self, room: Conversation) -> None:
-        answer = self._answers[0]
-        race = await room.race(self._within)
-        if time.monotonic() <= answer.expires and not race.recorded:
-            message = actions.message(answer.text, answer.guid, to=answer.to)
-            # If the connection is lost, it is sent again: the site ignores a guid that it knows.
-            within = min(ANSWER_WITHIN, self._within)
-            event = await room.exchange(message, actions.PING, confirms=_is_pong, within=within)
-            if isinstance(event, Refusal):
-                log.warning("%s: the site refused an answer: %s", self._name, "; ".join(event.errors))
-        self._answers.popleft()
-
-
-class _RowDelivery:
-    """One attempt to deliver one message of the outbox."""
-
-    def __init__(
-        self, delivery: OutboxDelivery, room: Conversation, rows: Sequence[OutboxRow], row: OutboxRow
-    ) -> None:
-        self._delivery = delivery
-        self._ledger, self._call = delivery._ledger, delivery._call
-        self._within = delivery._within
-        self._tries = delivery._tries
-        self._room = room
-        self._rows = rows
-        self._row = row
-        self._counted = False
-        """Whether this attempt was counted as a try, since something was sent."""
-
-    async def deliver(self) -> None:
-        kind, body = self._row.message.kind, self._row.message.body
-        if self._tries[self._row.id] >= MOST_TRIES[kind]:
-            self._warn(f"gave up on a {kind} message that the site never showed")
+    async def _deliver_row(self, row: OutboxRow) -> None:
+        kind, body = row.message.kind, row.message.body
+        if self._tries[row.id] >= MOST_TRIES[kind]:
+            log.warning("%s: gave up on a %s message that the site never showed", self._name, kind)
             await self._mark(Delivery.REFUSED, "never confirmed by the site")
             return
         match body:
             case ChatBody():
-                await self._send_chat(body)
+                await self._send_chat(row, body)
             case MetaBody():
                 await self._send_meta(body)
             case InfoBody():
-                await self._send_info(body)
+                await self._send_info(row, body)
 
-    async def _send_chat(self, body: ChatBody) -> None:
-        row, race = self._row, self._room.shown
+    async def _send_chat(self, row: OutboxRow, body: ChatBody) -> None:
+        race = self._room.shown
         if body.greets and not (await self._race()).before_start:
             await self._mark(Delivery.DROPPED, "the race has begun")
             return
@@ -287,12 +265,12 @@ class _RowDelivery:
                 await self._exchange(actions.set_meta(keys), actions.PING, confirms=_is_pong)
             )
 
-    async def _send_info(self, body: InfoBody) -> None:
-        row, policy = self._row, self._delivery._info
+    async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
+        policy = self._info
         until = time.monotonic() + min(INFO_WITHIN, self._within)
         while True:
             race = await self._race()
-            text = info_box.merged_info(race.info_bot, body.blocks, policy, self._delivery._texts)
+            text = info_box.merged_info(race.info_bot, body.blocks, policy, self._texts)
             left = until - time.monotonic()
             if text is None or row.state is not Delivery.SENT or left <= 0:
                 break
@@ -329,7 +307,9 @@ class _RowDelivery:
         for message in pinned:
             event = await self._exchange(actions.unpin(message.id), actions.PING, confirms=_is_pong)
             if isinstance(event, Refusal):
-                self._warn(f"the site refused to unpin a message: {'; '.join(event.errors)}")
+                log.warning(
+                    "%s: the site refused to unpin a message: %s", self._name, "; ".join(event.errors)
+                )
 
     async def _conclude(self, event: Event) -> None:
         """Store whether the site carried the message out or refused it."""
@@ -337,7 +317,8 @@ class _RowDelivery:
             await self._mark(Delivery.DELIVERED)
             return
         reason = "; ".join(event.errors)
-        self._warn(f"the site refused a {self._row.message.kind} message: {reason}")
+        kind = self._row.message.kind
+        log.warning("%s: the site refused a %s message: %s", self._name, kind, reason)
         await self._mark(Delivery.REFUSED, reason)
         if event.chat_closed:
             await self._call(self._drop_waiting_chat)
@@ -376,12 +357,12 @@ class _RowDelivery:
         # A chat message must never be sent twice, so the mark must be on disk before it is sent.
         def write() -> bool:
             with self._ledger.transaction(lasting=self._row.message.kind == "chat"):
-                return self._ledger.messages.mark_sent(self._row, self._delivery._clock())
+                return self._ledger.messages.mark_sent(self._row, self._clock())
 
         return await self._call(write)
 
     async def _mark(self, state: Delivery, detail: str | None = None) -> None:
-        kind, now = self._row.message.kind, self._delivery._clock()
+        kind, now = self._row.message.kind, self._clock()
         metrics.MESSAGES.labels(kind, state.value).inc()
         if kind == "chat" and state is Delivery.DELIVERED:
             metrics.MESSAGE_SECONDS.observe((now - self._row.created_at).total_seconds())
@@ -395,11 +376,7 @@ class _RowDelivery:
 
     def _drop_waiting_chat(self) -> None:
         with self._ledger.transaction():
-            name = self._row.message.race
-            self._ledger.messages.drop_waiting(name, "chat", self._delivery._clock(), "chat is closed")
-
-    def _warn(self, text: str) -> None:
-        log.warning("%s: %s", self._row.message.race, text)
+            self._ledger.messages.drop_waiting(self._name, "chat", self._clock(), "chat is closed")
 
     def _arrived(self, text: str, history: Sequence[ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.
@@ -412,6 +389,18 @@ class _RowDelivery:
             if each.id < self._row.id and each.state is Delivery.DELIVERED and body.text == text
         ]
         return sum(map(_echo_of(text), history)) > len(earlier)
+
+    async def _give_answer(self, room: Conversation) -> None:
+        answer = self._answers[0]
+        race = await room.race(self._within)
+        if time.monotonic() <= answer.expires and not race.recorded:
+            message = actions.message(answer.text, answer.guid, to=answer.to)
+            # If the connection is lost, it is sent again: the site ignores a guid that it knows.
+            within = min(ANSWER_WITHIN, self._within)
+            event = await room.exchange(message, actions.PING, confirms=_is_pong, within=within)
+            if isinstance(event, Refusal):
+                log.warning("%s: the site refused an answer: %s", self._name, "; ".join(event.errors))
+        self._answers.popleft()
 
 
 def _reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from worker_support import until
 
-from racebot.bot import site_exporter as refresh
-from racebot.bot.site_exporter import SiteExporter
+from racebot.bot import child_processes
+from racebot.bot.child_processes import SiteExporter
 from racebot.errors import ExportError
 
 # Appends a line to the file in its argument; fails if a file `broken` is beside it.
@@ -96,7 +96,7 @@ async def test_race_settled_during_an_export_is_exported_next(made: Bench) -> No
 
 
 async def test_slow_export_is_killed(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "TIMEOUT", 0.05)
+    monkeypatch.setattr(child_processes, "TIMEOUT", 0.05)
     sleeping = made.of("-c", "import time; time.sleep(60)")
     with pytest.raises(ExportError, match="timed out"):
         await sleeping.export_if_changed()

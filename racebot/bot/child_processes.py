@@ -1,0 +1,159 @@
+"""Processes that the worker starts beside itself: exports of the site, and jobs that rate many races again.
+
+They keep the worker responsive and small. Each can be killed safely: its work is complete or not visible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+
+from racebot.bot.retry import retry_pauses
+from racebot.errors import CommandError, ExportError
+
+log = logging.getLogger(__name__)
+
+AGAIN_AFTER = 300.0
+"""Seconds to wait after a failed export."""
+PAUSE = 4
+"""Pause after an export, as a multiple of its duration, so that exports leave time for other programs."""
+TIMEOUT = 900.0
+"""Seconds."""
+
+
+class SiteExporter:
+    """Runs a command if the ratings have changed since its last run.
+
+    Args:
+        command: the command that writes the pages.
+        revision: returns a token that changes whenever ratings may have changed.
+        clock: returns seconds on a monotonic scale.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        revision: Callable[[], Awaitable[Hashable]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._command = command
+        self._revision = revision
+        self._clock = clock
+        self._done: Hashable = None
+        self._not_before = float("-inf")
+
+    async def export_if_changed(self) -> bool:
+        """Export the pages if the ratings have changed.
+
+        Returns:
+            Whether the pages are up to date. They are not during a pause.
+
+        Raises:
+            ExportError: the export failed; a later call tries again.
+        """
+        revision = await self._revision()
+        start = self._clock()
+        if revision == self._done:
+            return True
+        if start < self._not_before:
+            return False
+        self._not_before = start + AGAIN_AFTER
+        try:
+            async with asyncio.timeout(TIMEOUT):
+                line = await run_command(self._command)
+        except TimeoutError:
+            raise ExportError("the pages were not written: the export timed out") from None
+        except CommandError as error:
+            raise ExportError(f"the pages were not written: {error}") from None
+        end = self._clock()
+        self._done, self._not_before = revision, end + PAUSE * (end - start)
+        log.info("pages: %s", line)
+        return True
+
+
+class JobStarter:
+    """Runs a command as long as jobs are due. If it dies, it is started again after a growing pause.
+
+    Args:
+        command: the command that carries out jobs.
+        due: returns whether there is work for it.
+        clock: returns seconds on a monotonic scale.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        due: Callable[[], Awaitable[bool]],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._command = command
+        self._due = due
+        self._clock = clock
+        self._pauses: Iterator[float] = retry_pauses()
+        self._not_before = float("-inf")
+
+    async def start_if_due(self) -> bool:
+        """Run the command if a job is due. Return whether no job is due any more.
+
+        Raises:
+            CommandError: the command failed; a later call runs it again.
+        """
+        if not await self._due():
+            return True
+        if self._clock() < self._not_before:
+            return False
+        log.info("rating leaderboards again in another process")
+        self._not_before = float("inf")
+        try:
+            await run_command(self._command)
+        finally:
+            self._not_before = self._clock() + next(self._pauses)
+        self._pauses = retry_pauses()
+        log.info("all leaderboards are rated again")
+        return True
+
+
+async def run_command(command: Sequence[str]) -> str:
+    """Run a command, and return the last line that it prints.
+
+    If the caller is cancelled, the command is killed. If this process is killed, the standard input of the
+    command ends.
+
+    Args:
+        command: the program and its arguments.
+
+    Raises:
+        CommandError: the command cannot be started, or fails.
+    """
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
+    except OSError as error:
+        raise CommandError(str(error)) from None
+    try:
+        # Not communicate(), which closes the input.
+        out, problems = await asyncio.gather(_read(process.stdout), _read(process.stderr))
+        code = await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if code < 0:
+        raise CommandError(f"the command was killed by signal {-code}")
+    if code:
+        raise CommandError(_last_line(problems).removeprefix("racebot: "))
+    return _last_line(out)
+
+
+async def _read(stream: asyncio.StreamReader | None) -> bytes:
+    """Return the end of what a command prints."""
+    kept = b""
+    while stream is not None and (chunk := await stream.read(65536)):
+        kept = (kept + chunk)[-65536:]
+    return kept
+
+
+def _last_line(output: bytes) -> str:
+    return (output.decode(errors="replace").strip().splitlines() or [""])[-1]
