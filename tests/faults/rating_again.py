@@ -20,7 +20,7 @@ SLOW = 15.0
 """Seconds that a slow piece of ledger work takes longer than it should."""
 LASTS = 10.0
 """Seconds that sockets need to come back."""
-PATIENCE = 5.0
+PATIENCE = SLOW + 5.0
 """Seconds in which a job's process should begin."""
 
 
@@ -66,7 +66,7 @@ class RatingAgain:
             async with asyncio.timeout(PATIENCE):
                 while not (found := children.read_text().split()):  # noqa: ASYNC110 - another process
                     await asyncio.sleep(0.01)
-            await asyncio.sleep(self._rng.uniform(0, 1.5))
+            await asyncio.sleep(self._rng.uniform(0, 0.5))
             with suppress(ProcessLookupError):
                 os.kill(int(found[0]), signal.SIGKILL)
                 return 1
