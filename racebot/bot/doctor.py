@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from racebot.bot.heartbeat import utc_now
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Credentials, Site
 from racebot.settings.model import CategorySettings, Settings
 from racebot.settings.sources import secret_files
 from racebot.standings.carry_over import unknown_sources
+from racebot.standings.counting import FUTURE
 from racebot.standings.proposals import proposals
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -80,10 +82,14 @@ def _database(settings: Settings) -> Finding:
         with Ledger.open(path) as ledger:
             problems = ledger.check()
             boards = ledger.leaderboards.all()
+            late = ledger.races.count_after(utc_now() + FUTURE)
     except LedgerError as error:
         return Finding(False, str(error))
     if problems:
         return Finding(False, f"database {path}: {problems[0]}: restore a backup")
+    if late:
+        found = f"{counted(late, 'race')} with a date in the future"
+        return Finding(False, f"database {path}: {found}: run `racebot rebuild`")
     for each in unknown_sources(settings.plans(), boards):
         return Finding(
             False,

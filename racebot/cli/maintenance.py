@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from racebot.bot.heartbeat import utc_now
 from racebot.cli.commands import app
 from racebot.cli.common import (
     Database,
@@ -94,6 +95,8 @@ def rebuild(
         boards = sources_first(chosen_boards(ledger, name))
         if not boards:
             console.print(NO_BOARDS)
+        for race in settler.mend_dates(utc_now()):
+            tell(f"{race}: it had a date in the future")
         for board in boards:
             settler.rebuild(board)
         carry_out_jobs(ledger)

@@ -56,6 +56,16 @@ class Races:
             raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
         return race_of(rows[0])
 
+    def move(self, name: str, counted_at: datetime) -> None:
+        """Let a stored race count at another time. The caller must rate its leaderboards again."""
+        self._connection.write("UPDATE races SET counted_at = ? WHERE name = ?", exact_time(counted_at), name)
+
+    def count_after(self, moment: datetime) -> int:
+        """Count the races that count after a time, on any leaderboard."""
+        return as_int(
+            self._connection.value("SELECT count(*) FROM races WHERE counted_at > ?", exact_time(moment))
+        )
+
     def position(self, name: str) -> Position | None:
         """Return a stored race's position, without reading its result."""
         moment = self._connection.value("SELECT counted_at FROM races WHERE name = ?", name)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, as_json
+
+FUTURE = timedelta(days=1)
+"""A race that counts later than this from now has a wrong date. Clocks that go ahead a little do no harm."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.outbox import Message
@@ -17,7 +17,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import FUTURE, LeaderboardPlan, Plans
 from racebot.standings.rater import Rater, current_rater
 from racebot.standings.updater import update_ratings
 
@@ -103,7 +103,7 @@ class Settler:
         found = []
         for plan in self.plans.plans_for(result.category, result.goal):
             board = self._stored_or_new(plan, result)
-            moment = self._next_moment([] if board.id is None else [board], result)
+            moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment)
             states = tuple(rater.state(player) for player in players)
             found.append(Preview(board, result, states, rater))
@@ -138,7 +138,8 @@ class Settler:
                     return None
             boards, is_changed = self._boards(result), position is not None
             if position is None:
-                position = Position(self._next_moment(boards, result), result.name)
+                ended_at = min(result.ended_at, now)
+                position = Position(self._next_moment(boards, ended_at), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
             self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=now)
             waiting = update_ratings(
@@ -171,11 +172,17 @@ class Settler:
             update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
         log.warning("%s: no longer recorded; rated again without it", name)
 
-    def merge(self, results: Iterable[RaceResult], source: str) -> MergeReport:
+    def merge(self, results: Iterable[RaceResult], source: str, now: datetime | None = None) -> MergeReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
 
         Results that are not recorded or do not count are skipped. Nothing is announced.
+
+        Args:
+            results: the races.
+            source: where they come from: `backfill` or `import`.
+            now: no race counts after this time; by default the current time.
         """
+        latest = datetime.now(UTC) if now is None else now
         new = changed = known = skipped = 0
         since: dict[int, Position] = {}
         boards: dict[int, Leaderboard] = {}
@@ -196,7 +203,9 @@ class Settler:
                 touched = self._boards(result)
                 if position is None:
                     new += 1
-                    position = Position(result.ended_at, result.name)
+                    position = Position(min(result.ended_at, latest), result.name)
+                    if position.counted_at == latest:
+                        latest += _TICK  # keeps the order of several dates in the future
                 else:
                     changed += 1
                     touched += self.holding(result.name)
@@ -219,6 +228,28 @@ class Settler:
         with self.ledger.transaction():
             update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
             return self.ledger.ratings.count(self.current(board))
+
+    def mend_dates(self, now: datetime) -> list[str]:
+        """Let races that count in the future count at their end instead, and rate their leaderboards again.
+
+        Their order stays. A race whose end is in the future, too, counts just before the next one.
+
+        Returns:
+            The names of these races.
+        """
+        mended: dict[str, datetime] = {}
+        touched = set()
+        with self.ledger.transaction():
+            for board in self.ledger.leaderboards.all():
+                latest = now
+                for stored in reversed(list(self.ledger.races.of(board, Position(now + FUTURE)))):
+                    touched.add(board.key)
+                    mended.setdefault(stored.result.name, min(stored.result.ended_at, latest))
+                    latest = mended[stored.result.name] - _TICK
+            for name, counted_at in mended.items():
+                self.ledger.races.move(name, counted_at)
+            update_ratings(self.ledger, dict.fromkeys(touched, START), "races counted in the future")
+        return sorted(mended)
 
     def refresh_plans(self) -> None:
         """Give the plans the current names of goals."""
@@ -275,7 +306,7 @@ class Settler:
             or (board.category == category and goal in board.goals and self.ledger.jobs.of(board))
         ]
 
-    def _next_moment(self, boards: Sequence[Leaderboard], result: RaceResult) -> datetime:
+    def _next_moment(self, boards: Sequence[Leaderboard], ended_at: datetime) -> datetime:
         """Return a time after all races of these leaderboards, so that a race counts when it is recorded."""
         last = [moment for board in boards if (moment := self.ledger.ratings.last_counted(board)) is not None]
-        return max([result.ended_at, *(moment + _TICK for moment in last)])
+        return max([ended_at, *(moment + _TICK for moment in last)])

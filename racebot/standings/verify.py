@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import filterfalse
 
 from racebot.errors import DamagedRaceError, LedgerError
@@ -12,6 +13,7 @@ from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standin
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.standings.carry_over import carried_states, states_to_carry_now
+from racebot.standings.counting import FUTURE
 from racebot.standings.rater import BATCH, Rater, this_platform
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
@@ -34,8 +36,13 @@ class Problem:
         return self.text
 
 
-def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None) -> list[Problem]:
+def verify(
+    ledger: Ledger, board: Leaderboard, progress: Progress | None = None, now: datetime | None = None
+) -> list[Problem]:
     """Replay a leaderboard's stored results and compare with its stored ratings. Writes nothing.
+
+    Args:
+        now: races that count later are a problem; by default the current time.
 
     Returns:
         One problem for each difference; empty if there is none.
@@ -44,7 +51,7 @@ def verify(ledger: Ledger, board: Leaderboard, progress: Progress | None = None)
         return [
             Problem("its ratings are out of date until it is rated again", f"start the bot, or {REBUILD}")
         ]
-    return _Verification(ledger, board).run(progress)
+    return _Verification(ledger, board, datetime.now(UTC) if now is None else now).run(progress)
 
 
 @dataclass(slots=True)
@@ -54,6 +61,7 @@ class _Verification:
     Attributes:
         ledger: the ledger.
         board: one of its leaderboards.
+        now: the current time.
         problems: the problems found so far.
         platforms: the other platforms that rated some of its races.
         differing: number of races with numeric differences that another platform explains.
@@ -62,6 +70,7 @@ class _Verification:
 
     ledger: Ledger
     board: Leaderboard
+    now: datetime
     problems: list[Problem] = field(default_factory=list)
     platforms: Sequence[str] = ()
     differing: int = 0
@@ -100,6 +109,8 @@ class _Verification:
                 self._add(f"race {name}: the stored result does not match its fingerprint", REPAIR)
             elif self.ledger.orders.amended(stored.result) != stored.result:
                 self._add(f"race {stored.result.name}: the stored result ignores an operator's order", REPAIR)
+            if stored.counted_at > self.now + FUTURE:
+                self._add(f"race {stored.result.name}: counts only on {stored.counted_at:%Y-%m-%d}", REBUILD)
             if damaged:
                 continue  # later races would differ, too
             self._race(rater.rate(stored.result))

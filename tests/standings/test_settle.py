@@ -769,7 +769,7 @@ TAMPERING: dict[str, tuple[str, str]] = {
         "race orb/a: the stored result does not match its fingerprint",
     ),
     "another order": (
-        "UPDATE races SET counted_at = '2027-01-01T00:00:00+00:00' WHERE name = 'orb/a'",
+        "UPDATE races SET counted_at = '2026-03-02T00:00:00+00:00' WHERE name = 'orb/a'",
         "race orb/a: the stored changes differ from a replay",
     ),
     "a lost result": (
@@ -1077,3 +1077,44 @@ def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
     assert points(settler) == before
     assert [board.name for board in settler.ledger.leaderboards.all()] == [GOAL]
     assert_sound(settler)
+
+
+# Dates in the future
+
+
+def in_the_future(settler: Settler, names: Sequence[str]) -> None:
+    """Give races the date that older versions believed: each counts after the one before it."""
+    for number, name in enumerate(names):
+        year = f"20{90 + number}-01-01T00:00:00.000000+00:00"
+        settler.ledger.connection.write("UPDATE races SET counted_at = ? WHERE name = ?", year, name)
+
+
+def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
+    late = replace(result("late", "ann bo"), ended_at=NOON.replace(year=2090))
+    settle(settler, late)
+    position = settler.ledger.races.position(late.name)
+    assert position is not None
+    assert position.counted_at == NOW
+    settle(settler, result("next", "bo ann", after=1))
+    settler.merge([replace(late, name=f"orb/{name}") for name in "cab"], "import", NOW + timedelta(hours=1))
+    sequence = [row.race for row in settler.ledger.ratings.rows(board_of(settler))]
+    assert sequence == ["orb/late", "orb/next", "orb/a", "orb/b", "orb/c"]
+    assert verify(settler.ledger, board_of(settler), now=NOW) == []
+
+
+def test_a_rebuild_mends_dates_in_the_future(settler: Settler) -> None:
+    races = [result(f"r{n}", "ann bo" if n % 2 else "bo cy", after=n) for n in range(6)]
+    settler.merge(races, "import", NOW)
+    wrong = replace(races[2], ended_at=NOON.replace(year=2090))
+    settle(settler, wrong)
+    in_the_future(settler, [race.name for race in races[2:]])
+    settler.rebuild(board_of(settler))
+    problems = verify(settler.ledger, board_of(settler), now=NOW)
+    assert [problem.remedy for problem in problems] == ["run `racebot rebuild`"] * 4
+    assert settler.mend_dates(NOW) == [race.name for race in races[2:]]
+    assert verify(settler.ledger, board_of(settler), now=NOW) == []
+    found = [stored.result.name for stored in settler.ledger.races.of(board_of(settler))]
+    assert found == [race.name for race in races], "their order stays"
+    moments = {s.result.name: s.counted_at for s in settler.ledger.races.of(board_of(settler))}
+    assert moments[races[5].name] == races[5].ended_at
+    assert settler.mend_dates(NOW) == []
