@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from racebot.ledger.connection import Connection
@@ -39,14 +38,8 @@ def change_values(change: Change) -> tuple[Any, ...]:
         change.points_before,
         change.points_after,
         change.races_before,
-        _parts_text(change.parts),
+        json.dumps(change.parts),
     )
-
-
-@lru_cache(maxsize=10_000)
-def _parts_text(parts: tuple[tuple[str, int], ...]) -> str:
-    """Return points by cause as JSON. Cached, because few combinations make up most changes."""
-    return json.dumps(parts)
 
 
 class Ratings:
@@ -124,11 +117,6 @@ class Ratings:
         return bool(
             self._connection.value("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
         )
-
-    def position_of(self, board: Leaderboard, sequence: int) -> Position | None:
-        """Return the position of a leaderboard's rated race with a sequence number, None if there is none."""
-        found = self._rated_until(board, sequence)
-        return None if found is None or found[0] != sequence else found[1]
 
     def rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> list[RatedRow]:
         """Return the races of a leaderboard's sequence with their changes, in order, between two numbers."""

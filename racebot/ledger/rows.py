@@ -10,9 +10,8 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache, wraps
+from functools import wraps
 from itertools import chain
-from math import isfinite
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from racebot.errors import DamagedRaceError, LedgerError
@@ -198,9 +197,7 @@ def states_of(texts: Sequence[object]) -> list[State]:
 
 
 def state_text(state: State) -> str:
-    """Return a state as the ledger stores it: JSON. For finite floats, `repr` writes the same text faster."""
-    if all(map(isfinite, state)):
-        return f"[{', '.join(map(repr, state))}]"
+    """Return a state as the ledger stores it: JSON."""
     return json.dumps(state)
 
 
@@ -293,29 +290,24 @@ def _race_of(row: sqlite3.Row, result: RaceResult) -> StoredRace:
 @readable("change", REBUILD)
 def changes_of(rows: Sequence[sqlite3.Row]) -> list[Change]:
     """Return stored changes, given rows that begin with the columns of the table `changes`."""
-    if not rows:
-        return []
-    players, places, before, after, points_before, points_after, races_before, parts = zip(
-        *(row[2:10] for row in rows), strict=True
-    )
-    return list(
-        map(
-            Change,
-            map(as_text, players),
-            [None if place is None else as_int(place) for place in places],
-            states_of(before),
-            states_of(after),
-            map(as_int, points_before),
-            map(as_int, points_after),
-            map(as_int, races_before),
-            map(parts_of, parts),
+    before, after = (states_of([row[column] for row in rows]) for column in ("state_before", "state_after"))
+    return [
+        Change(
+            as_text(row["player"]),
+            None if row["place"] is None else as_int(row["place"]),
+            state_before,
+            state_after,
+            as_int(row["points_before"]),
+            as_int(row["points_after"]),
+            as_int(row["races_before"]),
+            parts_of(row["parts"]),
         )
-    )
+        for row, state_before, state_after in zip(rows, before, after, strict=True)
+    ]
 
 
-@lru_cache(maxsize=10_000)
 def parts_of(text: object) -> tuple[tuple[str, int], ...]:
-    """Return points by cause from JSON. Cached, because few combinations make up most changes."""
+    """Return points by cause from JSON."""
     return tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(text)))
 
 

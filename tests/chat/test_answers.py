@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,12 +19,9 @@ from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.listing import Listing
 from racebot.queries.player import last_race
-from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
-from racebot.ratings.model import RatingModel
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
@@ -445,25 +442,6 @@ def test_a_deleted_account_takes_no_place_among_the_compared(ledger: Ledger) -> 
         shown, entrants=tuple(replace(e, user_id=None) if e.name == "Zed" else e for e in shown.entrants)
     )
     assert ": 2nd of 2 (expected " in ask(Command.WHY, race=seen(gone))
-
-
-def test_explanation_is_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    explained: list[str] = []
-
-    def counting(
-        model: RatingModel, teams: TeamPolicy, shown: RaceResult, changes: Iterable[Change]
-    ) -> object:
-        explained.append(shown.name)
-        return explain_race(model, teams, shown, changes)
-
-    monkeypatch.setattr("racebot.chat.answers.why.explain_race", counting)
-    ask = asking(ledger)
-    room = seen(result("now", "cy ann", dnf="bo", after=3, recorded=False))
-    told = [ask(Command.WHY, by=person, race=room) for person in (ANN, BO, CY, ANN)]
-    assert told[0] == told[3] != told[2]
-    assert explained == ["orb/now"]
-    edited = seen(result("now", "ann cy", dnf="bo", after=3, recorded=False))
-    assert ask(Command.WHY, race=edited) != told[0]
 
 
 def test_why_of_a_dnf_names_opponents_if_the_model_compares_everyone(ledger: Ledger) -> None:

@@ -28,7 +28,7 @@ from racebot.standings.settle import Preview, Settler
 from racebot.text.safe import plain
 
 RACES_KEPT = 8
-"""Previews and explanations to cache: after a finish, everyone asks for the same ones."""
+"""Previews to cache: after a finish, everyone asks for the same ones."""
 GREETED = 5
 """Most entrants whose odds a greeting tells."""
 
@@ -59,7 +59,6 @@ class Answers:
         self._listing = listing
         self._links = links
         self._preview = lru_cache(RACES_KEPT)(Preview.rate)
-        self._explain = lru_cache(RACES_KEPT)(why.explain)
 
     def draft(self, command: ParsedCommand, race: Race, asker: Person, *, moderator: bool) -> Draft:
         """Read everything that the answer to a command needs. Ledger work.
@@ -126,7 +125,6 @@ class Answers:
             self._names,
             self._links,
             self._preview,
-            self._explain,
         )
 
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from racebot.chat.commands import CommandNames
@@ -12,22 +12,15 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
-from racebot.queries.explain import Explanation
 from racebot.queries.leaderboard import placing_of
 from racebot.queries.listing import Listing
 from racebot.races.change import Change
-from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.text.safe import plain
 
 Draft = Callable[[], str]
 """Composes an answer without the ledger, on any thread."""
-Explain = Callable[
-    [Hashable, TeamPolicy, RaceResult, tuple[Change, ...]], Mapping[str, tuple[Entrant, Explanation]]
-]
-"""Explains a race by a model: each entrant with the explanation, by user id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,6 @@ class Context:
         names: the names of the commands.
         links: the addresses of published pages.
         preview: rates a race that is not settled.
-        explain: explains a rated race.
     """
 
     board: Leaderboard
@@ -63,7 +55,6 @@ class Context:
     names: CommandNames
     links: Links
     preview: Callable[[Preview], RatedRace]
-    explain: Explain
 
     @property
     def ledger(self) -> Ledger:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.line_breaks import unbroken
@@ -15,12 +14,10 @@ from racebot.errors import LedgerError
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.player import last_race
 from racebot.queries.reasons import Limit, Opponent, Unchanged
-from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
-from racebot.ratings.model import RatingModel
 from racebot.standings.settle import RatedRace
 from racebot.text.format import signed
 from racebot.text.safe import plain
@@ -33,7 +30,7 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
     last = _last_race(context, person)
     standing = context.standing(person)
     hidden = context.ledger.orders.hidden() - {person.id}
-    model = cast(Hashable, registry.create(board.model, board.parameters))
+    model = registry.create(board.model, board.parameters)
 
     def compose() -> str:
         rated = None if pending is None else context.preview(pending)
@@ -42,7 +39,7 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         change = None if rated is None else change_of(rated, person)
         if rated is None or change is None:
             return texts.why_nothing.format(name=plain(person.name), leaderboard=context.name)
-        explained = context.explain(model, TeamPolicy(board.teams), rated.result, rated.changes)
+        explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
         _, explanation = explained[person.id]
         names = chat_names(rated.result.entrants, texts, hidden)
         ranked = context.is_ranked(standing, change if is_coming else None)
@@ -57,13 +54,6 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         return one_message(why_phrases(explanation, names, texts), texts, opening)
 
     return compose
-
-
-def explain(
-    model: Hashable, teams: TeamPolicy, result: RaceResult, changes: tuple[Change, ...]
-) -> dict[str, tuple[Entrant, Explanation]]:
-    """Explain a race, with arguments that can be the key of a cache."""
-    return explain_race(cast(RatingModel, model), teams, result, changes)
 
 
 def _last_race(context: Context, person: Person) -> RatedRace | None:
