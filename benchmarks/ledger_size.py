@@ -87,7 +87,7 @@ def build(database: Path, world: World) -> float:
         settler = Settler(ledger, plans())
         results = map(world.result, range(world.races))
         while batch := list(islice(results, AT_ONCE)):
-            settler.merge(batch, "import")
+            settler.add_past_races(batch, "import")
     return time.perf_counter() - begin
 
 

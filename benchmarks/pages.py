@@ -70,7 +70,7 @@ def invented(players: int, races: int) -> Iterator[RaceResult]:
 
 def settle(database: Path, races: Iterator[RaceResult]) -> None:
     with Ledger.open(database) as ledger:
-        Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(races, "import")
+        Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
 
 
 def changed(database: Path) -> None:

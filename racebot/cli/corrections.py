@@ -109,7 +109,7 @@ def merge(
     """
     with _settler(database) as settler:
         given_up, kept = (settler.ledger.orders.subject(account) for account in (old, new))
-        rated = orders.merge(settler, given_up, kept, reason, utc_now())
+        rated = orders.merge_accounts(settler, given_up, kept, reason, utc_now())
         carry_out_jobs(settler.ledger)
         tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")
         _tell_rated(rated)

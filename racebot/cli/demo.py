@@ -31,7 +31,7 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.standings.backfill import Selection, backfill
-from racebot.standings.settle import MergeReport, Settler
+from racebot.standings.settle import PastRacesReport, Settler
 
 RACERS = 24
 PAST_RACES = 200
@@ -92,7 +92,7 @@ def sandbox_settings(address: str, database: Path, model: str = DEFAULT_MODEL) -
     )
 
 
-async def rate_past_races(settings: Settings, clock: Callable[[], datetime] = utc_now) -> MergeReport:
+async def rate_past_races(settings: Settings, clock: Callable[[], datetime] = utc_now) -> PastRacesReport:
     """Rate all past races of a sandbox."""
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, settings.plans())

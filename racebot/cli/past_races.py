@@ -18,7 +18,7 @@ from racebot.standings import backfill
 from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import require_sources, unknown_sources
 from racebot.standings.follow_settings import apply_checked_plans, apply_plans
-from racebot.standings.settle import MergeReport, Settler
+from racebot.standings.settle import PastRacesReport, Settler
 from racebot.text.format import counted
 
 
@@ -43,7 +43,7 @@ async def _backfill(
     settler: Settler,
     selection: Selection,
     before_commit: Callable[[Settler], None] | None,
-) -> MergeReport:
+) -> PastRacesReport:
     async with Site(settings.site, interval=settings.request_interval, attempts=8) as site:
         with progress_bars() as advance:
             advance(slug, 0, None)
@@ -65,7 +65,7 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
     settler = Settler(ledger, settings.plans())
     with ledger.transaction():
         apply_plans(settler)
-        report = settler.merge(results, "import")
+        report = settler.add_past_races(results, "import")
         require_sources(settler.plans, ledger.leaderboards.all())
     carry_out_jobs(ledger)
     _show_merge(report)
@@ -75,7 +75,7 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
     return boards
 
 
-def _show_merge(report: MergeReport) -> None:
+def _show_merge(report: PastRacesReport) -> None:
     parts = (
         counted(report.new, "new race"),
         f"{report.changed} changed" if report.changed else "",

@@ -16,7 +16,7 @@ from racebot.races.archive import is_archive, read_archive
 from racebot.races.csv_file import read_csv
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race
-from racebot.standings.settle import MergeReport, Settler
+from racebot.standings.settle import PastRacesReport, Settler
 from racebot.text.parse import read_json
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ async def backfill(
     clock: Callable[[], datetime],
     progress: Progress,
     before_commit: Callable[[Settler], None] | None = None,
-) -> MergeReport:
+) -> PastRacesReport:
     """Fetch a category's past races and rate those that count.
 
     Each page is stored when it arrives, so that an interrupted backfill can resume. Pages are read newest
@@ -84,7 +84,7 @@ async def backfill(
 
     with ledger.transaction():
         wanted = [result for result in ledger.backfills.results(category) if selection.wants(result)]
-        report = settler.merge(wanted, "backfill")
+        report = settler.add_past_races(wanted, "backfill")
         ledger.backfills.clear(category)
         if before_commit is not None:
             before_commit(settler)

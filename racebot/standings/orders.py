@@ -148,7 +148,9 @@ def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
         return _rate_again(settler, settler.holding(name), race.position, f"{name} was included again")
 
 
-def merge(settler: Settler, old: Player, kept: Player, reason: str, now: datetime) -> list[Leaderboard]:
+def merge_accounts(
+    settler: Settler, old: Player, kept: Player, reason: str, now: datetime
+) -> list[Leaderboard]:
     """Move all races of one account to another account of the same person, and rate them again.
 
     If the first one is hidden, the other is from now on, too.

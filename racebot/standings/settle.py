@@ -67,7 +67,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class MergeReport:
+class PastRacesReport:
     """The effect of a merge of past races."""
 
     new: int = 0
@@ -172,7 +172,9 @@ class Settler:
             update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
         log.warning("%s: no longer recorded; rated again without it", name)
 
-    def merge(self, results: Iterable[RaceResult], source: str, now: datetime | None = None) -> MergeReport:
+    def add_past_races(
+        self, results: Iterable[RaceResult], source: str, now: datetime | None = None
+    ) -> PastRacesReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
 
         Results that are not recorded or do not count are skipped. Nothing is announced.
@@ -214,7 +216,7 @@ class Settler:
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
             update_ratings(self.ledger, since, "past races were added")
-        return MergeReport(new, changed, known, skipped, tuple(boards.values()))
+        return PastRacesReport(new, changed, known, skipped, tuple(boards.values()))
 
     def rebuild(self, board: Leaderboard) -> int:
         """Rate all races of a leaderboard again, or leave that to a job.

@@ -85,10 +85,10 @@ async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
 
 def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
-    settler.merge([result("a", "old bo"), result("b", "cy bo", after=1)], "import")
+    settler.add_past_races([result("a", "old bo"), result("b", "cy bo", after=1)], "import")
     old, kept = ledger.players.find_exactly("id-old"), ledger.players.find_exactly("id-cy")
     clock = Clock()
-    orders.merge(settler, old, kept, "", clock())
+    orders.merge_accounts(settler, old, kept, "", clock())
     follower = Follower(settler, clock)
     race = result("c", "old bo")
     follower.stands(replace(race, recorded=False))
@@ -121,7 +121,7 @@ def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
 
     clock = Clock()
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
-    settler.merge([result("old", "ann bo"), result("older", "cy bo", after=-1)], "import")
+    settler.add_past_races([result("old", "ann bo"), result("older", "cy bo", after=-1)], "import")
     clock.advance(days=LOOK_BACK.days * 3)
     return CategoryWorker(
         CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
@@ -176,7 +176,7 @@ def test_an_order_of_the_worker_itself_changes_the_revision(ledger: Ledger) -> N
     """Otherwise exported pages would show a deleted name until the next race."""
     before = ledger.revision()
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
-    settler.merge([result("old", "ann bo")], "import")
+    settler.add_past_races([result("old", "ann bo")], "import")
     between = ledger.revision()
     orders.forget_deleted(settler, [without_account(result("old", "ann bo"))], Clock()())
     assert len({before, between, ledger.revision()}) == 3

@@ -108,7 +108,7 @@ def fill(sandbox: Bench) -> None:
             replace(result(f"r{n}", "ann bo", after=n / 100, goal=GOAL), name=f"{CATEGORY}/r{n}")
             for n in range(MANY)
         ]
-        settler.merge([replace(race, category=CATEGORY) for race in races], "import")
+        settler.add_past_races([replace(race, category=CATEGORY) for race in races], "import")
         carry_out_jobs(ledger, lambda: NOON)
 
 
@@ -168,7 +168,7 @@ async def test_a_cancelled_room_does_no_harm_to_a_job(
     ledger = await thread.run(Ledger.open, tmp_path / "ledger.db")
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
     races = [result(f"r{n}", "ann bo" if n % 2 else "cy bo ann", after=n) for n in range(9)]
-    await thread.run(settler.merge, races, "import")
+    await thread.run(settler.add_past_races, races, "import")
     await thread.run(carry_out_jobs, ledger, lambda: NOON)
 
     def rate_beside() -> None:

@@ -19,7 +19,7 @@ def buttons(ledger: Ledger, **settings: object) -> dict[str, dict[str, str]]:
 
 @pytest.fixture
 def ledger(ledger: Ledger) -> Ledger:
-    Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge([result("r", "ann bo")], "import")
+    Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races([result("r", "ann bo")], "import")
     return ledger
 
 

@@ -93,7 +93,7 @@ def finished(race: RaceResult) -> Race:
 
 
 async def test_open_room_shows_ratings_and_odds(writing: Writing) -> None:
-    writing.settler.merge([result("past", "ann bo"), result("past2", "ann bo", after=1)], "import")
+    writing.settler.add_past_races([result("past", "ann bo"), result("past2", "ann bo", after=1)], "import")
     board = await writing.shown(opened("bo", "ann", "cy"))
     assert board.board == "orb/any-orb"
     ann, bo = ({e.id: e for e in board.entrants}[f"id-{name}"] for name in ("ann", "bo"))
@@ -187,7 +187,7 @@ async def test_race_may_be_recorded_while_others_are_read(
 
 
 async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing) -> None:
-    writing.settler.merge([result("past", "ann bo")], "import")
+    writing.settler.add_past_races([result("past", "ann bo")], "import")
     player = writing.settler.ledger.players.get("id-bo")
     assert player is not None
     orders.hide(writing.settler, player, "asked", writing.clock())

@@ -83,7 +83,7 @@ def season(players: int = 30, races: int = 60) -> list[RaceResult]:
 
 def rated(path: Path, races: list[RaceResult]) -> Path:
     with Ledger.open(path) as ledger:
-        Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(races, "import")
+        Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
     return path
 
 

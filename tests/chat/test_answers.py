@@ -42,7 +42,7 @@ def asking(
 ) -> Ask:
     """Asks in a room of `GOAL`, after three races: Ann beats Bo twice and Bo her once, Cy never finishes."""
     settler = Settler(ledger, Plans(LeaderboardPlan(model)))
-    settler.merge(
+    settler.add_past_races(
         [
             result("a", "ann bo", dnf="cy"),
             result("b", "ann bo", dnf="cy", after=1),
@@ -113,7 +113,7 @@ def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     carry = Carry(GOAL, 1.0)
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
-    settler.merge([result("s", "bo cy", after=9, goal="Season 2")], "import")
+    settler.add_past_races([result("s", "bo cy", after=9, goal="Season 2")], "import")
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
     told = answers.draft(
         ParsedCommand(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False
@@ -151,7 +151,7 @@ def test_punctuation_after_a_name_is_ignored_unless_it_is_part_of_it(ledger: Led
     ask = asking(ledger)
     assert ask(Command.WHY, "Bo?") == ask(Command.WHY, "Bo")
     assert ask(Command.RATING, "me!") == ask(Command.RATING)
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [result("what", "bo? di", after=7)], "import"
     )
     assert ask(Command.RATING, "Bo?").startswith("Bo?: ")
@@ -185,7 +185,7 @@ def test_a_name_with_two_spaces_in_a_row_is_found(ledger: Ledger) -> None:
     racer = replace(entrant("x", time=1, user_id="id-x"), name="Wide  Name")
     assert ask(Command.RATING, "wide name", race=replace(OPEN, entrants=(racer,))).startswith("Wide Name")
     merged = result("d", after=4, entrants=(racer, entrant("bo", time=9)))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge([merged], "import")
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races([merged], "import")
     assert ask(Command.RATING, "wide name").startswith("Wide Name: ")
 
 
@@ -209,7 +209,7 @@ def test_letters_with_strokes_and_ligatures_are_found_in_plain_letters(
     room = replace(OPEN, entrants=(winner,))
     assert ask(Command.RATING, typed, race=room).startswith(name), "in the room"
     merged = result("d", after=4, entrants=(winner, entrant("bo", time=9)))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge([merged], "import")
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races([merged], "import")
     assert ask(Command.RATING, typed).startswith(f"{name}: "), "and in the ledger"
 
 
@@ -221,7 +221,7 @@ def test_a_discriminator_chooses_between_players_with_the_same_name(ledger: Ledg
     first, second = (
         entrant("eve", time=time, user_id=f"id-eve-{time}", discriminator=f"000{time}") for time in (1, 2)
     )
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [
             result("d", after=4, entrants=(first, second)),
             result("e", after=5, entrants=(second, entrant("bo", time=9))),
@@ -273,7 +273,7 @@ def test_an_unranked_player_learns_the_missing_finishes_below_the_leaderboard(le
 def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert "3 races, 1 win, 3 finished" in ask(Command.RATING, "bo")
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [result("d", "di ann", after=9)], "import"
     )
     assert " · 1 race · " in ask(Command.RATING, "di")
@@ -283,7 +283,7 @@ def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
 def test_inactive_player_learns_the_reason(ledger: Ledger) -> None:
     asking(ledger)
     ask = asking(ledger, listing=Listing(inactive_days=10))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [result("d", "bo di", after=24 * 30)], "import"
     )
     assert "not listed after 29 days without a race" in ask(Command.RATING)
@@ -305,7 +305,7 @@ def test_rating_shows_the_pending_change_of_this_room(ledger: Ledger) -> None:
 def test_player_in_the_room_is_preferred_among_players_with_one_name(ledger: Ledger) -> None:
     ask = asking(ledger)
     other = entrant("ann", user_id="id-other")
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [
             replace(
                 result("d", "bo", after=4),
@@ -341,7 +341,9 @@ def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(led
     page = f"https://example.org/{'p' * 150}"
     ask = asking(ledger, link=page)
     names = " ".join(f"player-{n:02}-{'w' * 15}" for n in range(40))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge([result("d", names, after=9)], "import")
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
+        [result("d", names, after=9)], "import"
+    )
     answer = ask(Command.LEADERBOARD, "25")
     opening, _, rest = answer.partition(": ")
     shown = rest.split(" · ")
@@ -354,7 +356,7 @@ def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(led
 @pytest.mark.parametrize("named", ["Map Rando S3", "map rando s3", "s3", "rando"])
 def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Ledger, named: str) -> None:
     ask = asking(ledger)
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [result("other", "di ann", after=9, goal="Map Rando  S3")], "import"
     )
     assert ask(Command.LEADERBOARD, named).startswith("Map Rando S3, top 2 of 2: 1 Di ")
@@ -514,7 +516,7 @@ def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) ->
 
 def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
-    settler.merge(
+    settler.add_past_races(
         [
             result("a", "ann bo cy"),
             result("b", "bo ann cy", after=1),
@@ -548,7 +550,7 @@ def test_comparison_accepts_words_between_two_names(ledger: Ledger, text: str) -
 
 
 def test_words_between_names_can_be_part_of_a_name(ledger: Ledger) -> None:
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [
             replace(race, entrants=(replace(race.entrants[0], name="Salt and Pepper"), race.entrants[1]))
             for race in [result("x", "ann bo", after=7)]
@@ -629,7 +631,7 @@ def test_odds_name_the_best_and_count_the_others(
 def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
     texts = Texts(help_name="Name")
     ask = asking(ledger, model="trueskill", texts=texts)
-    Settler(ledger, Plans(LeaderboardPlan("trueskill"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("trueskill"))).add_past_races(
         [result(f"m{n}", "ann di", after=5 + n) for n in range(40)], "import"
     )
     assert "Ann >99% · Di <1%" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
@@ -638,7 +640,7 @@ def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
 
 def test_an_answer_is_one_message_of_the_sites_length(ledger: Ledger) -> None:
     names = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" + "w" * 40 for n in range(60)]
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
         [result("big", " ".join(names), after=5)], "import"
     )
     ask = asking(ledger)

@@ -30,7 +30,7 @@ def racebot(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             entrant("ann", time=time, user_id=f"ann{time}", discriminator=f"000{time}") for time in (1, 2)
         )
         races = [result("first", entrants=anns), result("second", "bo cy", after=1)]
-        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge(races, "import")
+        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races(races, "import")
     return racebot
 
 
@@ -91,7 +91,7 @@ def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
     assert [step.code for step in steps] == [0, 0, 0]
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         third = result("third", entrants=(entrant("newcomer", user_id="new7"), entrant("bo")), after=2)
-        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge([third], "import")
+        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races([third], "import")
         player = ledger.players.get("new7")
     assert player is not None
     assert player.name == NO_NAME

@@ -37,7 +37,7 @@ def reports(ledger: Ledger) -> tuple[PlayerReport, RaceReport]:
         result("first", "ann bo cy di", after=0),
         result(RACE.partition("/")[2], "di cy bo ann", after=1),
     ]
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).merge(races, "import")
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
     return player_report(ledger, "ann", lambda _: EVERYBODY), race_report(ledger, RACE)
 
 
@@ -116,7 +116,7 @@ def test_no_color_prints_no_color(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     races = [result("first", "ann bo", after=0)]
-    Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).merge(races, "import")
+    Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races(races, "import")
     (board,) = ledger.leaderboards.all()
     console = terminal(80)
     tables.print_leaderboard(console, leaderboard_report(ledger, board, Listing(5, 0)))

@@ -461,7 +461,7 @@ def _folder() -> Path:
 def _ledger() -> Ledger:
     ledger = Ledger.open(_folder() / "ledger.db")
     results = backfill.read_races(_write("season.json", archive(30)), category=CATEGORY, goal=GOAL)
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE))).merge(
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE))).add_past_races(
         results, "import"
     )
     return ledger

@@ -22,7 +22,7 @@ from racebot.standings.verify import verify
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
     settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
-    settler.merge([result("first", "ann bo", dnf="cy")], "import")
+    settler.add_past_races([result("first", "ann bo", dnf="cy")], "import")
     return settler
 
 
@@ -46,7 +46,7 @@ def test_backup_neither_waits_for_a_writer_nor_contains_its_uncommitted_rows(
     writer = settler.ledger
     (board,) = writer.leaderboards.all()
     with writer.transaction(), Ledger.open_to_read(writer.path) as source:
-        settler.merge([result("second", "bo ann", after=1)], "import")
+        settler.add_past_races([result("second", "bo ann", after=1)], "import")
         made = back_up(source, tmp_path / "copies", keep=1, now=NOON)
     assert writer.ratings.count(board) == 2
     with Ledger.open(made, create=False) as copy:
@@ -56,7 +56,7 @@ def test_backup_neither_waits_for_a_writer_nor_contains_its_uncommitted_rows(
 
 def test_restored_backup_continues_from_its_time(settler: Settler, tmp_path: Path) -> None:
     made = back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
-    settler.merge([result("second", "bo ann", after=1)], "import")
+    settler.add_past_races([result("second", "bo ann", after=1)], "import")
     (board,) = settler.ledger.leaderboards.all()
     expected = settler.ledger.standings.all(board)
     path = settler.ledger.path
@@ -66,7 +66,7 @@ def test_restored_backup_continues_from_its_time(settler: Settler, tmp_path: Pat
     made.rename(path)
     with Ledger.open(path, create=False) as restored:
         assert restored.ratings.count(board) == 1
-        Settler(restored, settler.plans).merge([result("second", "bo ann", after=1)], "import")
+        Settler(restored, settler.plans).add_past_races([result("second", "bo ann", after=1)], "import")
         assert restored.standings.all(board) == expected
 
 

@@ -40,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             result(f"r{number:02}", "ann bo cy di", dnf="ed fay", after=number, goal=GOALS[number % 2])
             for number in range(24)
         ]
-        Settler(ledger, Plans(LeaderboardPlan("plackett-luce"))).merge(races, "import")
+        Settler(ledger, Plans(LeaderboardPlan("plackett-luce"))).add_past_races(races, "import")
         ledger.messages.put(Message("orb/r01", CATEGORY, "g", ChatBody("hi")), NOON)
         ledger.cases.save(CaseRow("orb/p", CATEGORY, NOON, NOON))
     return path.read_bytes()

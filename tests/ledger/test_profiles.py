@@ -27,24 +27,26 @@ def settler(ledger: Ledger) -> Settler:
 
 
 def test_newest_profile_from_the_site_is_kept(ledger: Ledger) -> None:
-    settler(ledger).merge([race("a", OLD)], "backfill")
-    settler(ledger).merge([race("b", NEW, after=-24)], "backfill")  # an old race shows today's profile
+    settler(ledger).add_past_races([race("a", OLD)], "backfill")
+    settler(ledger).add_past_races(
+        [race("b", NEW, after=-24)], "backfill"
+    )  # an old race shows today's profile
     assert ledger.profiles.get("id-ann") == NEW
     assert ledger.profiles.get("id-bo") == Profile()
     assert ledger.profiles.avatars() == {"id-ann": NEW.avatar}
 
 
 def test_known_race_updates_the_profile_and_changes_no_rating(ledger: Ledger) -> None:
-    settler(ledger).merge([race("a", None)], "backfill")
-    report = settler(ledger).merge([race("a", NEW)], "backfill")
+    settler(ledger).add_past_races([race("a", None)], "backfill")
+    report = settler(ledger).add_past_races([race("a", NEW)], "backfill")
     assert (report.known, report.changed) == (1, 0)
     assert ledger.profiles.get("id-ann") == NEW
 
 
 def test_files_only_fill_gaps_in_profiles(ledger: Ledger) -> None:
-    settler(ledger).merge([race("a", OLD)], "import")
+    settler(ledger).add_past_races([race("a", OLD)], "import")
     assert ledger.profiles.get("id-ann") == OLD
-    settler(ledger).merge([race("a", NEW)], "import")
+    settler(ledger).add_past_races([race("a", NEW)], "import")
     assert ledger.profiles.get("id-ann") == OLD
 
 
@@ -56,11 +58,11 @@ def test_stored_results_hold_no_profile(ledger: Ledger) -> None:
 
 def test_forgotten_player_has_no_profile_again(ledger: Ledger) -> None:
     settling = settler(ledger)
-    settling.merge([race("a", OLD)], "backfill")
+    settling.add_past_races([race("a", OLD)], "backfill")
     player = ledger.players.find("id-ann")
     orders.forget(settling, player, "", NOON)
     assert ledger.profiles.get("id-ann") == Profile()
-    settling.merge([race("a", NEW), race("b", NEW, after=1)], "backfill")
+    settling.add_past_races([race("a", NEW), race("b", NEW, after=1)], "backfill")
     ledger.profiles.save(race("c", NEW).entrants, current=True)
     assert ledger.profiles.get("id-ann") == Profile()
 

@@ -47,7 +47,7 @@ RACES = [
 
 def merge(ledger: Ledger, races: list[RaceResult], plan: LeaderboardPlan = SIMPLE) -> Leaderboard:
     plans = Plans(SIMPLE, (plan,)) if plan.name else Plans(plan)
-    Settler(ledger, plans).merge(races, "import")
+    Settler(ledger, plans).add_past_races(races, "import")
     board = ledger.leaderboards.get(CATEGORY, plan.name or GOAL)
     assert board is not None
     return board
@@ -451,7 +451,7 @@ def test_the_result_of_a_race_that_is_not_rated_keeps_its_places(ledger: Ledger)
 def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None:
     wide = LeaderboardPlan("plackett-luce", name="Wide", goals=(GOAL,))
     narrow = LeaderboardPlan("trueskill", name="Narrow", goals=(GOAL,))
-    Settler(ledger, Plans(SIMPLE, (wide, narrow))).merge([result("a", "ann bo")], "import")
+    Settler(ledger, Plans(SIMPLE, (wide, narrow))).add_past_races([result("a", "ann bo")], "import")
     found = race_report(ledger, "a").leaderboards
     assert [(on.leaderboard, on.model) for on in found] == [
         ("Narrow", "trueskill"),

@@ -31,7 +31,7 @@ BOTH = {"Eve#0001", "Eve#0002"}
 
 def settled(ledger: Ledger) -> Settler:
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
-    settler.merge([RACE], "import")
+    settler.add_past_races([RACE], "import")
     return settler
 
 
@@ -70,12 +70,12 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
 def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger) -> None:
     settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
     old = replace(RACE, entrants=tuple(replace(e, discriminator=None) for e in RACE.entrants))
-    settler.merge([old], "import")
+    settler.add_past_races([old], "import")
     board = ledger.leaderboards.get(CATEGORY, GOAL)
     assert board is not None
     before = ledger.standings.all(board)
     assert {standing.name for standing in before} == {"Eve", "Bo"}
-    assert settler.merge([RACE], "backfill").known == 1
+    assert settler.add_past_races([RACE], "backfill").known == 1
     after = ledger.standings.all(board)
     assert {standing.name for standing in after} == {*BOTH, "Bo"}
     assert [s.rating for s in after] == [s.rating for s in before]

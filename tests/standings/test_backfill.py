@@ -26,7 +26,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.standings.backfill import Selection, backfill, read_races
 from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.settle import MergeReport, Settler
+from racebot.standings.settle import PastRacesReport, Settler
 from racebot.standings.verify import verify
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -84,7 +84,7 @@ def settler(ledger: Ledger) -> Settler:
 
 async def fill(
     site: Site, settler: Settler, clock: Clock, told: list[tuple[int, int, int]] | None = None, **wanted: Any
-) -> MergeReport:
+) -> PastRacesReport:
     def progress(page: int, pages: int, races: int) -> None:
         if told is not None:
             told.append((page, pages, races))
@@ -150,7 +150,7 @@ async def test_pages_fetched_long_ago_are_requested_again(
 async def test_a_backfill_killed_before_the_rating_fetches_no_page_again(
     site: Site, settler: Settler, clock: Clock, fake: FakeList, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object) -> MergeReport:
+    def killed(*_: object) -> PastRacesReport:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -242,7 +242,7 @@ async def test_a_category_without_races_is_asked_for_one_page(
     site: Site, settler: Settler, clock: Clock, fake: FakeList
 ) -> None:
     fake.races = []
-    assert await fill(site, settler, clock) == MergeReport()
+    assert await fill(site, settler, clock) == PastRacesReport()
     assert fake.asked == [1]
 
 

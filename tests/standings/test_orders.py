@@ -49,7 +49,7 @@ RACES = [
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
     settler = Settler(ledger, PLANS)
-    settler.merge(RACES, "import")
+    settler.add_past_races(RACES, "import")
     return settler
 
 
@@ -88,7 +88,7 @@ def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") 
 def alone(races: list[RaceResult], tmp: Ledger) -> dict[str, float]:
     """The ratings that these races give in a ledger without orders."""
     settler = Settler(tmp, PLANS)
-    settler.merge(races, "import")
+    settler.add_past_races(races, "import")
     return ratings(settler)
 
 
@@ -163,7 +163,7 @@ def test_a_forgotten_player_who_races_again_has_no_name(settler: Settler) -> Non
     (preview,) = settler.preview(replace(race, recorded=False))
     assert [e.name for e in preview.result.entrants] == [NO_NAME, "Ann"]
     assert [e.name for e in settle(settler, race).entrants] == [NO_NAME, "Ann"]
-    settler.merge(RACES, "backfill")
+    settler.add_past_races(RACES, "backfill")
     assert "Cy" not in names_in(settler.ledger)
     assert NO_NAME in ask(settler, Command.RATING, by="cy")
 
@@ -218,7 +218,7 @@ def with_accounts(race: RaceResult, accounts: dict[str, str]) -> RaceResult:
 
 
 def merged(settler: Settler) -> Settler:
-    orders.merge(settler, player(settler, "old"), player(settler, "cy"), "a new account", LATER)
+    orders.merge_accounts(settler, player(settler, "old"), player(settler, "cy"), "a new account", LATER)
     return settler
 
 
@@ -236,7 +236,7 @@ def test_the_site_shows_races_of_a_merged_account_as_before(settler: Settler) ->
     before = ratings(settler)
     for race in RACES:
         assert settler.settle(race, lambda _: (), LATER) is None
-    assert settler.merge(RACES, "backfill").known == len(RACES)
+    assert settler.add_past_races(RACES, "backfill").known == len(RACES)
     assert ratings(settler) == before
 
 
@@ -255,7 +255,7 @@ def test_a_later_race_of_a_merged_account_counts_for_the_kept_one(settler: Settl
 def test_a_merge_keeps_a_hidden_player_hidden(settler: Settler, givers: set[bool]) -> None:
     for by_player in givers:
         orders.hide(settler, player(settler, "old"), "asked", NOON, by_player=by_player)
-    orders.merge(settler, player(settler, "old"), player(settler, "cy"), "same", NOON)
+    orders.merge_accounts(settler, player(settler, "old"), player(settler, "cy"), "same", NOON)
     assert "Cy" not in listed(settler)
     assert set(settler.ledger.orders.hiding("id-cy")) == givers
 
@@ -275,8 +275,8 @@ def test_players_who_hid_themselves_stay_hidden_until_the_operator_insists(
 
 
 def test_merges_can_be_chained(settler: Settler, other: Ledger) -> None:
-    settler.merge([result("e", "older bo", after=4)], "import")
-    orders.merge(settler, player(settler, "older"), player(settler, "old"), "", LATER)
+    settler.add_past_races([result("e", "older bo", after=4)], "import")
+    orders.merge_accounts(settler, player(settler, "older"), player(settler, "old"), "", LATER)
     merged(settler)
     settle(settler, result("f", "older ann", after=9))
     races = [*RACES, result("e", "older bo", after=4), result("f", "older ann", after=9)]
@@ -287,9 +287,9 @@ def test_merges_can_be_chained(settler: Settler, other: Ledger) -> None:
 def test_accounts_that_met_in_a_race_cannot_be_merged(settler: Settler) -> None:
     before = ratings(settler)
     with pytest.raises(OrderError, match="both raced in orb/d"):
-        orders.merge(settler, player(settler, "old"), player(settler, "ann"), "", LATER)
+        orders.merge_accounts(settler, player(settler, "old"), player(settler, "ann"), "", LATER)
     with pytest.raises(OrderError, match="same account"):
-        orders.merge(settler, player(settler, "ann"), player(settler, "ann"), "", LATER)
+        orders.merge_accounts(settler, player(settler, "ann"), player(settler, "ann"), "", LATER)
     assert (ratings(settler), settler.ledger.orders.all()) == (before, [])
 
 
@@ -306,8 +306,8 @@ def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settl
 
 def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
     merged(settler)
-    settler.merge([result("e", "older bo", after=4)], "import")
-    orders.merge(settler, player(settler, "older"), player(settler, "cy"), "", LATER)
+    settler.add_past_races([result("e", "older bo", after=4)], "import")
+    orders.merge_accounts(settler, player(settler, "older"), player(settler, "cy"), "", LATER)
     settle(settler, result("f", "old older ann", after=9))
     row = settler.ledger.ratings.get(board_of(settler), f"{CATEGORY}/f")
     assert row is not None
@@ -320,7 +320,7 @@ def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Set
     settle(settler, race)  # both accounts race, so the ledger knows the merged one again
     settler.withdraw(race.name)
     with pytest.raises(OrderError, match="already merged"):
-        orders.merge(settler, player(settler, "cy"), player(settler, "old"), "", LATER)
+        orders.merge_accounts(settler, player(settler, "cy"), player(settler, "old"), "", LATER)
     assert settler.ledger.orders.account("id-old") == "id-cy"
 
 
@@ -356,8 +356,8 @@ def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
     carry = Carry(GOAL, 1.0)
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
-    settler.merge(RACES, "import")
-    settler.merge([result("s", "ann bo", after=99, goal="Season 2")], "import")
+    settler.add_past_races(RACES, "import")
+    settler.add_past_races([result("s", "ann bo", after=99, goal="Season 2")], "import")
     merged(settler)
     for board in ledger.leaderboards.all():
         assert verify(settler.ledger, board) == []
@@ -387,7 +387,7 @@ def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settle
         lambda: orders.forget(settler, player(settler, "cy"), "", LATER),
         lambda: orders.unhide(settler, ann, "", LATER, by_player=True),
         lambda: orders.unhide(settler, player(settler, "cy"), "", LATER),
-        lambda: orders.merge(settler, player(settler, "old"), player(settler, "cy"), "", LATER),
+        lambda: orders.merge_accounts(settler, player(settler, "old"), player(settler, "cy"), "", LATER),
     ]
     for order in refused:
         with pytest.raises(OrderError):
@@ -432,7 +432,7 @@ def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) 
     assert "Cy" not in names_in(settler.ledger)
     for race in shown:
         settler.settle(race, lambda _: (), LATER)
-    settler.merge(shown, "backfill")
+    settler.add_past_races(shown, "backfill")
     assert settler.ledger.ratings.rows(board_of(settler)) == before
     (entry,) = orders.audit(settler.ledger)
     assert (entry.order, entry.subject, entry.reason) == ("forget", "id-cy", orders.DELETED)
@@ -447,7 +447,7 @@ def test_entrant_stored_without_an_account_forgets_no_player(settler: Settler) -
 def test_merged_account_does_not_count_as_deleted(settler: Settler) -> None:
     """The site still shows the race under the merged account."""
     merged(settler)
-    settler.merge([without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], "import")
+    settler.add_past_races([without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], "import")
     assert (
         orders.forget_deleted(
             settler, [without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], LATER
@@ -466,7 +466,7 @@ def test_ratings_follow_from_the_stored_races_after_any_orders(
 ) -> None:
     season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry(GOAL))
     with fresh(Plans(LeaderboardPlan("thurstone-hurdle"), (season,))) as settler:
-        settler.merge(races, "import")
+        settler.add_past_races(races, "import")
         for _ in range(data.draw(st.integers(2, 6))):
             stored = settler.ledger.races.get(data.draw(st.sampled_from(races)).name)
             known = list(filter(None, (settler.ledger.players.get(f"id-{name}") for name in PLAYERS)))
@@ -482,7 +482,7 @@ def test_ratings_follow_from_the_stored_races_after_any_orders(
                     case "forget":
                         orders.forget(settler, one, "", LATER)
                     case "merge":
-                        orders.merge(settler, one, other, "", LATER)
+                        orders.merge_accounts(settler, one, other, "", LATER)
                     case "settle":
                         settler.settle(data.draw(st.sampled_from(races)), lambda _: (), LATER)
                     case "withdraw":

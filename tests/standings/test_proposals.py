@@ -25,7 +25,7 @@ def began(ledger: Ledger) -> Settler:
         result("b", "bo ann", dnf="cy", after=1),
         result("c", "cy bo", after=2),
     ]
-    Settler(ledger, Plans(OLD)).merge(races, "import")
+    Settler(ledger, Plans(OLD)).add_past_races(races, "import")
     return Settler(ledger, NOW)
 
 
@@ -42,7 +42,7 @@ def test_a_leaderboard_with_older_defaults_is_named(began: Settler) -> None:
 
 def test_a_leaderboard_with_current_defaults_is_not_named(ledger: Ledger) -> None:
     settler = Settler(ledger, NOW)
-    settler.merge([result("a", "ann bo cy")], "import")
+    settler.add_past_races([result("a", "ann bo cy")], "import")
     assert proposals(NOW, ledger.leaderboards.all()) == []
 
 

@@ -94,7 +94,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
             case "withdraw":
                 settler.withdraw(race.name)
             case "merge":
-                settler.merge(data.draw(st.lists(st.sampled_from(races))), "import")
+                settler.add_past_races(data.draw(st.lists(st.sampled_from(races))), "import")
             case "rebuild":
                 for board in settler.ledger.leaderboards.all():
                     settler.rebuild(board)
@@ -110,7 +110,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
                 players = settler.ledger.players
                 found = [each for name in ("id-ed", "id-di", "id-cy") if (each := players.get(name))]
                 with suppress(OrderError):
-                    orders.merge(settler, found[0], found[-1], "one person", NOW)
+                    orders.merge_accounts(settler, found[0], found[-1], "one person", NOW)
         for stored_race in settler.ledger.connection.rows("SELECT name FROM races"):
             race_report(settler.ledger, stored_race[0])
 
@@ -118,7 +118,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
         other_settler = Settler(other_ledger, settler.plans)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(updater, "AT_ONCE", at_once)
-            settler.merge(data.draw(st.lists(st.sampled_from(races), min_size=1)), "import")
+            settler.add_past_races(data.draw(st.lists(st.sampled_from(races), min_size=1)), "import")
             for _ in range(data.draw(st.integers(1, 4))):
                 change(other_settler)
                 more = data.draw(st.lists(st.sampled_from([True, False]), max_size=12))
@@ -140,7 +140,7 @@ NEW = result("new", "di ann", after=50, goal="S1")
 @pytest.fixture
 def settler() -> Iterator[Settler]:
     with fresh(plans()) as made:
-        made.merge(RACES, "import")
+        made.add_past_races(RACES, "import")
         carry_out(made)
         assert made.ledger.ratings.count(board_of(made, "S1")) == len(RACES)
         yield made
@@ -187,7 +187,9 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: S
 
 
 def test_a_new_race_is_rated_while_a_long_import_waits(settler: Settler) -> None:
-    settler.merge([result(f"past{n}", "bo ann", after=20 + n, goal="S1") for n in range(5)], "import")
+    settler.add_past_races(
+        [result(f"past{n}", "bo ann", after=20 + n, goal="S1") for n in range(5)], "import"
+    )
     (rated,) = settle(settler, NEW) or []
     assert rated.changes
     carry_out(settler)
@@ -230,7 +232,7 @@ def test_settings_that_are_taken_back_leave_the_leaderboard_as_it_was(settler: S
 
 
 def test_a_season_waits_for_the_one_it_carries_over_from(settler: Settler) -> None:
-    settler.merge([result(f"s{n}", "ann bo", after=100 + n, goal="S2") for n in range(3)], "import")
+    settler.add_past_races([result(f"s{n}", "ann bo", after=100 + n, goal="S2") for n in range(3)], "import")
     carry_out(settler)
     changed = Settler(settler.ledger, plans("trueskill"))
     apply_plans(changed)
@@ -301,7 +303,7 @@ def test_an_error_is_stored_and_the_job_is_not_due_for_a_while(settler: Settler)
         pauses.append(next(m for m in minutes if settler.ledger.jobs.due(NOW + timedelta(minutes=m))))
     assert pauses == [1, 2, 4]
     assert [each.error for each in report(settler)] == [str(error)]
-    settler.merge([RACES[4]], "backfill")  # the site's own result
+    settler.add_past_races([RACES[4]], "backfill")  # the site's own result
     assert settler.ledger.jobs.due(NOW)
     assert carry_out(settler) == {}
     assert_right(settler)
@@ -344,10 +346,10 @@ def test_races_cannot_be_added_to_a_shadow_that_is_gone(settler: Settler) -> Non
 
 
 def test_accounts_are_merged_by_a_job(settler: Settler) -> None:
-    settler.merge([result("z", "zed bo", after=-1, goal="S1")], "import")
+    settler.add_past_races([result("z", "zed bo", after=-1, goal="S1")], "import")
     carry_out(settler)
     zed, cy = (settler.ledger.players.find_exactly(each) for each in ("id-zed", "id-cy"))
-    orders.merge(settler, zed, cy, "one person", NOW)
+    orders.merge_accounts(settler, zed, cy, "one person", NOW)
     assert settler.ledger.players.get(zed.id), "the old ratings refer to the account"
     carry_out(settler)
     assert settler.ledger.players.get(zed.id) is None
@@ -372,8 +374,8 @@ def test_one_process_at_a_time_carries_out_jobs(settler: Settler) -> None:
 @pytest.mark.parametrize("again", [False, True])
 def test_a_race_deleted_meanwhile_is_not_rated(settler: Settler, again: bool) -> None:
     moving = result("x", "ann cy", after=2, goal="S2")
-    settler.merge([moving], "import")
-    settler.merge([replace(moving, goal="S1")], "import")
+    settler.add_past_races([moving], "import")
+    settler.add_past_races([replace(moving, goal="S1")], "import")
     done: list[bool] = []
 
     def meanwhile() -> None:

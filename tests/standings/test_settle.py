@@ -22,7 +22,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.follow_settings import apply_plans, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
-from racebot.standings.settle import MergeReport, RatedRace, Settler
+from racebot.standings.settle import PastRacesReport, RatedRace, Settler
 from racebot.standings.verify import verify
 
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
@@ -154,7 +154,9 @@ def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
     twice = result(
         "c", entrants=(entrant("ann", time=1), entrant("ann", time=2), entrant("bo", time=3)), after=2
     )
-    report = settler.merge([result("a", "ann bo"), strange, twice, result("d", "cy di", after=3)], "import")
+    report = settler.add_past_races(
+        [result("a", "ann bo"), strange, twice, result("d", "cy di", after=3)], "import"
+    )
     assert report.new == 4
     notes = {row.race: row.note for row in settler.ledger.ratings.rows(board_of(settler))}
     assert notes["orb/a"] is notes["orb/d"] is None
@@ -232,7 +234,7 @@ def test_settled_race_is_no_longer_pending(settler: Settler) -> None:
 
 def test_race_settled_by_a_backfill_is_no_longer_pending(settler: Settler) -> None:
     settler.ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
-    settler.merge([result("r", "ann bo")], "backfill")
+    settler.add_past_races([result("r", "ann bo")], "backfill")
     assert settle(settler, result("r", "ann bo")) is None
     assert settler.ledger.cases.get("orb/r") is None
 
@@ -304,9 +306,9 @@ def test_files_merged_in_any_order_give_equal_standings(
         files[data.draw(st.integers(0, 2))].append(race)
     files[data.draw(st.integers(0, 2))] += history[:2]
     with fresh(Plans(plan)) as whole, fresh(Plans(plan)) as parts:
-        whole.merge(history, "import")
+        whole.add_past_races(history, "import")
         for file in files:
-            parts.merge(file, "import")
+            parts.add_past_races(file, "import")
         assert contents(parts) == contents(whole)
         assert_sound(parts)
 
@@ -356,7 +358,7 @@ def test_the_ledger_is_sound_after_any_sequence_of_changes(
                 case "withdraw":
                     settler.withdraw(race.name)
                 case "merge":
-                    settler.merge(data.draw(st.lists(st.sampled_from(history))), "backfill")
+                    settler.add_past_races(data.draw(st.lists(st.sampled_from(history))), "backfill")
                 case "settings":
                     settler = Settler(first.ledger, data.draw(st.sampled_from(settings_)))
                     apply_plans(settler)
@@ -429,10 +431,10 @@ def test_a_withdrawn_race_may_be_recorded_again(settler: Settler) -> None:
 
 
 def test_merge_reports_its_effect(settler: Settler) -> None:
-    first = settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
+    first = settler.add_past_races([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
     assert (first.new, first.changed, first.known, first.skipped) == (2, 0, 0, 0)
     assert [b.name for b in first.leaderboards] == [GOAL]
-    second = settler.merge(
+    second = settler.add_past_races(
         [
             result("a", "ann bo"),
             result("b", "bo ann", after=1),
@@ -447,9 +449,9 @@ def test_merge_reports_its_effect(settler: Settler) -> None:
 
 def test_merging_known_races_changes_nothing(settler: Settler) -> None:
     history = [result("a", "ann bo"), result("b", "ann bo", after=1)]
-    settler.merge(history, "import")
+    settler.add_past_races(history, "import")
     before = dump(settler)
-    assert settler.merge(history, "backfill") == MergeReport(known=2)
+    assert settler.add_past_races(history, "backfill") == PastRacesReport(known=2)
     assert dump(settler) == before
 
 
@@ -459,30 +461,32 @@ def test_merging_known_races_changes_nothing(settler: Settler) -> None:
     ids=lambda f: next(iter(f)),
 )
 def test_results_that_never_count_are_skipped(settler: Settler, facts: dict[str, Any]) -> None:
-    assert settler.merge([result("a", "ann bo", **facts)], "import") == MergeReport(skipped=1)
+    assert settler.add_past_races([result("a", "ann bo", **facts)], "import") == PastRacesReport(skipped=1)
     assert settler.ledger.races.get("orb/a") is None
 
 
 def test_older_races_are_inserted_before_rated_ones(settler: Settler) -> None:
     settle(settler, result("new", "ann bo", after=10))
-    settler.merge([result("old", "bo ann", after=1)], "backfill")
+    settler.add_past_races([result("old", "bo ann", after=1)], "backfill")
     assert [row.race for row in settler.ledger.ratings.rows(board_of(settler))] == ["orb/old", "orb/new"]
     with fresh(PLANS) as scratch:
-        scratch.merge([result("old", "bo ann", after=1), result("new", "ann bo", after=10)], "import")
+        scratch.add_past_races(
+            [result("old", "bo ann", after=1), result("new", "ann bo", after=10)], "import"
+        )
         assert contents(settler) == contents(scratch)
     assert_sound(settler)
 
 
 def test_a_race_that_ended_at_the_same_moment_takes_its_place_by_name(settler: Settler) -> None:
-    settler.merge([result("b", "ann bo")], "import")
-    settler.merge([result("a", "bo ann")], "import")
+    settler.add_past_races([result("b", "ann bo")], "import")
+    settler.add_past_races([result("a", "bo ann")], "import")
     assert [row.race for row in settler.ledger.ratings.rows(board_of(settler))] == ["orb/a", "orb/b"]
     assert_sound(settler)
 
 
 def test_a_merge_may_move_a_race_to_another_leaderboard(settler: Settler) -> None:
-    settler.merge([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
-    report = settler.merge([result("a", "ann bo", goal="All Orbs")], "import")
+    settler.add_past_races([result("a", "ann bo"), result("b", "ann bo", after=1)], "import")
+    report = settler.add_past_races([result("a", "ann bo", goal="All Orbs")], "import")
     assert report.changed == 1
     assert {b.name for b in report.leaderboards} == {"Any Orb", "All Orbs"}
     assert points(settler) == points(settler, "All Orbs") == {"Ann": 1100, "Bo": 900}
@@ -491,7 +495,7 @@ def test_a_merge_may_move_a_race_to_another_leaderboard(settler: Settler) -> Non
 
 def test_newer_races_are_appended_to_rated_ones(settler: Settler) -> None:
     settle(settler, result("old", "ann bo", after=1))
-    settler.merge([result("new", "ann bo", after=10)], "backfill")
+    settler.add_past_races([result("new", "ann bo", after=10)], "backfill")
     assert points(settler) == {"Ann": 1190, "Bo": 810}
     assert_sound(settler)
 
@@ -505,12 +509,12 @@ def test_a_merge_that_fails_leaves_nothing(settler: Settler) -> None:
         raise RuntimeError("halt")
 
     with pytest.raises(RuntimeError, match="halt"):
-        settler.merge(results(), "import")
+        settler.add_past_races(results(), "import")
     assert dump(settler) == before
 
 
 def test_a_backfill_queues_no_messages(settler: Settler) -> None:
-    settler.merge([result("a", "ann bo")], "backfill")
+    settler.add_past_races([result("a", "ann bo")], "backfill")
     assert settler.ledger.messages.of("orb/a") == []
     stored = settler.ledger.races.get("orb/a")
     assert stored is not None
@@ -866,14 +870,14 @@ def test_a_racer_who_deletes_the_account_changes_nobody_elses_rating(settler: Se
         race, entrants=tuple(replace(e, user_id=None) if e.name == "Bo" else e for e in race.entrants)
     )
     assert settle(settler, without_bo) is None
-    assert settler.merge([without_bo], "backfill").known == 1
+    assert settler.add_past_races([without_bo], "backfill").known == 1
     assert contents(settler) == before
 
 
 def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) -> None:
     joined = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
     both = Settler(settler.ledger, Plans(SIMPLE, (joined,)))
-    both.merge([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")
+    both.add_past_races([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")
     boards = {board.name: settler.ledger.ratings.count(board) for board in settler.ledger.leaderboards.all()}
     assert boards == {"Another": 1, "Another (goal)": 1}
     assert all(verify(both.ledger, board) == [] for board in settler.ledger.leaderboards.all())
@@ -884,17 +888,17 @@ def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> N
     carry = Carry("S1", 0.5)
     new = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Season 2",), carry=carry)
     both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
-    both.merge([result("r", "ann bo")], "import")
+    both.add_past_races([result("r", "ann bo")], "import")
     assert points(both, "S1") == {"Ann": 1100, "Bo": 900}
     # Half of the way back to a newcomer's 1000; Cy, who was not there, starts at 1000.
-    both.merge([result("s", "cy ann", goal="Season 2", after=1)], "import")
+    both.add_past_races([result("s", "cy ann", goal="Season 2", after=1)], "import")
     row = both.ledger.ratings.get(board_of(both, "S2"), f"{CATEGORY}/s")
     assert row is not None
     (change,) = [c for c in row.changes if c.place == 2]
     assert (change.player, change.points_before) == ("id-ann", 1050)
     assert set(points(both, "S2")) == {"Ann", "Cy"}
     # A late record in the old season changes no carried-over rating until a rebuild.
-    both.merge([result("t", "bo ann", after=0.5)], "import")
+    both.add_past_races([result("t", "bo ann", after=0.5)], "import")
     assert verify(both.ledger, board_of(both, "S2")) == []
     both.rebuild(board_of(both, "S2"))
     assert verify(both.ledger, board_of(both, "S2")) == []
@@ -906,16 +910,16 @@ def test_carrying_over_from_another_model_is_refused(settler: Settler) -> None:
     old = LeaderboardPlan("trueskill", name="S1", goals=(GOAL,))
     new = LeaderboardPlan("pairwise-elo", name="S2", goals=("Season 2",), carry=Carry("S1", 1.0))
     both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
-    both.merge([result("r", "ann bo")], "import")
+    both.add_past_races([result("r", "ann bo")], "import")
     with pytest.raises(ModelError, match="'S2' cannot carry over from 'S1'"):
-        both.merge([result("s", "ann bo", goal="Season 2", after=1)], "import")
+        both.add_past_races([result("s", "ann bo", goal="Season 2", after=1)], "import")
 
 
 @pytest.fixture
 def old_default(ledger: Ledger) -> Leaderboard:
     """A leaderboard that began under other defaults: two races of the default model with its own spread."""
     began = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})))
-    began.merge([result("a", "ann bo cy"), result("b", "bo ann", after=1)], "import")
+    began.add_past_races([result("a", "ann bo cy"), result("b", "bo ann", after=1)], "import")
     return board_of(began)
 
 
@@ -968,7 +972,7 @@ def renamed(race: RaceResult, goal: str = "New Orb") -> RaceResult:
 
 
 def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
-    settler.merge(SEASON, "import")
+    settler.add_past_races(SEASON, "import")
     board, before = board_of(settler), points(settler)
     follow_renames(settler, map(renamed, SEASON), ["New Orb"])
     assert [(b.id, b.name, b.goals) for b in settler.ledger.leaderboards.all()] == [
@@ -977,7 +981,7 @@ def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.L
     assert points(settler, "New Orb") == before
     assert len([r for r in caplog.records if GOAL in r.message]) == 1
     assert settler.settle(renamed(SEASON[0]), lambda _: (), NOW) is None, "a known race under its new name"
-    assert settler.merge(map(renamed, SEASON), "backfill").known == 2
+    assert settler.add_past_races(map(renamed, SEASON), "backfill").known == 2
     assert apply_plans(settler) == []
     assert_sound(settler)
 
@@ -996,14 +1000,14 @@ def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.L
 def test_goal_that_was_not_renamed_changes_nothing(
     settler: Settler, listed: list[RaceResult], goals: list[str]
 ) -> None:
-    settler.merge(SEASON, "import")
+    settler.add_past_races(SEASON, "import")
     before = dump(settler)
     follow_renames(settler, listed, goals)
     assert dump(settler) == before
 
 
 def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> None:
-    settler.merge(SEASON, "import")
+    settler.add_past_races(SEASON, "import")
     late = renamed(result("c", "cy ann", after=2))
     settle(settler, late)
     follow_renames(settler, [*map(renamed, SEASON), late], ["New Orb"])
@@ -1014,7 +1018,7 @@ def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> 
 
 def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledger: Ledger) -> None:
     season = Settler(ledger, Plans(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
-    season.merge(SEASON, "import")
+    season.add_past_races(SEASON, "import")
     settle(season, renamed(result("c", "cy ann", after=2)))  # before the bot sees the rename
     follow_renames(season, map(renamed, SEASON), ["New Orb"])
     (board,) = ledger.leaderboards.all()
@@ -1030,7 +1034,7 @@ def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledg
 def test_a_goal_renamed_in_one_category_keeps_its_name_in_others(ledger: Ledger) -> None:
     season = Settler(ledger, Plans(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
     elsewhere = [replace(race, name=race.name.replace("orb/", "alttp/"), category="alttp") for race in SEASON]
-    season.merge([*SEASON, *elsewhere], "import")
+    season.add_past_races([*SEASON, *elsewhere], "import")
     follow_renames(season, map(renamed, SEASON), ["New Orb"])
     settle(season, replace(elsewhere[0], name="alttp/c", ended_at=NOON + timedelta(hours=9)))
     assert {(b.category, b.name, b.goals, ledger.ratings.count(b)) for b in ledger.leaderboards.all()} == {
@@ -1043,7 +1047,7 @@ def test_a_goal_renamed_in_one_category_keeps_its_name_in_others(ledger: Ledger)
 def test_a_goal_renamed_like_a_leaderboard_of_the_settings_replaces_nothing(ledger: Ledger) -> None:
     other = replace(SIMPLE, name="New Orb", goals=("Another",))
     both = Settler(ledger, Plans(SIMPLE, (other,)))
-    both.merge([*SEASON, result("c", "cy di", after=2, goal="Another")], "import")
+    both.add_past_races([*SEASON, result("c", "cy di", after=2, goal="Another")], "import")
     before = points(both, "New Orb")
     follow_renames(both, map(renamed, SEASON), ["New Orb", "Another"])
     assert {board.name for board in ledger.leaderboards.all()} == {"New Orb", "New Orb (goal)"}
@@ -1056,7 +1060,7 @@ def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) ->
     season = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Next",), carry=carry)
     plans = Plans(SIMPLE, (season,), goals={CATEGORY: frozenset({GOAL, "Next"})})
     first = Settler(ledger, plans)
-    first.merge([*SEASON, result("n", "ann bo", after=5, goal="Next")], "import")
+    first.add_past_races([*SEASON, result("n", "ann bo", after=5, goal="Next")], "import")
     follow_renames(first, map(renamed, SEASON), ["New Orb", "Next"])
     again = Settler(ledger, plans)
     before = contents(again)
@@ -1068,7 +1072,7 @@ def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) ->
 
 
 def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
-    settler.merge(SEASON, "import")
+    settler.add_past_races(SEASON, "import")
     before = points(settler)
     follow_renames(settler, map(renamed, SEASON), ["New Orb"])
     follow_renames(settler, [renamed(race, "Newest Orb") for race in SEASON], ["Newest Orb"])
@@ -1096,7 +1100,9 @@ def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
     assert position is not None
     assert position.counted_at == NOW
     settle(settler, result("next", "bo ann", after=1))
-    settler.merge([replace(late, name=f"orb/{name}") for name in "cab"], "import", NOW + timedelta(hours=1))
+    settler.add_past_races(
+        [replace(late, name=f"orb/{name}") for name in "cab"], "import", NOW + timedelta(hours=1)
+    )
     sequence = [row.race for row in settler.ledger.ratings.rows(board_of(settler))]
     assert sequence == ["orb/late", "orb/next", "orb/a", "orb/b", "orb/c"]
     assert verify(settler.ledger, board_of(settler), now=NOW) == []
@@ -1104,7 +1110,7 @@ def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
 
 def test_a_rebuild_mends_dates_in_the_future(settler: Settler) -> None:
     races = [result(f"r{n}", "ann bo" if n % 2 else "bo cy", after=n) for n in range(6)]
-    settler.merge(races, "import", NOW)
+    settler.add_past_races(races, "import", NOW)
     wrong = replace(races[2], ended_at=NOON.replace(year=2090))
     settle(settler, wrong)
     in_the_future(settler, [race.name for race in races[2:]])

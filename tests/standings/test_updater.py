@@ -99,7 +99,7 @@ def test_seasons_follow_from_the_stored_results(
                 case "settle":
                     settle(settler, race)
                 case "merge":
-                    settler.merge(data.draw(st.lists(st.sampled_from(races))), "import")
+                    settler.add_past_races(data.draw(st.lists(st.sampled_from(races))), "import")
                 case "change":
                     other = data.draw(st.sampled_from(races))
                     facts: dict[str, Any] = {"entrants": other.entrants, "goal": other.goal}
@@ -123,9 +123,9 @@ def test_one_import_equals_imports_season_by_season(
     races: list[RaceResult], order: Sequence[str], model: str
 ) -> None:
     with fresh(chained(model)) as whole, fresh(chained(model)) as parts:
-        whole.merge(races, "import")
+        whole.add_past_races(races, "import")
         for season in order:
-            parts.merge([race for race in races if race.goal == season], "import")
+            parts.add_past_races([race for race in races if race.goal == season], "import")
         assert contents(parts) == contents(whole)
         assert_right(whole)
 
@@ -137,7 +137,7 @@ SECOND = result("b", "cy ann", goal="S2", after=5)
 @pytest.fixture
 def seasons() -> Iterator[Settler]:
     with fresh(chained("thurstone-hurdle")) as settler:
-        settler.merge([FIRST, SECOND], "import")
+        settler.add_past_races([FIRST, SECOND], "import")
         yield settler
 
 
@@ -223,7 +223,7 @@ def test_the_sites_result_replaces_a_damaged_one(seasons: Settler, kind: str, ho
     before = contents(seasons)
     damage(seasons, kind)
     if how == "merge":
-        assert seasons.merge([FIRST, SECOND], "backfill").changed == 1
+        assert seasons.add_past_races([FIRST, SECOND], "backfill").changed == 1
     else:
         settle(seasons, FIRST)
     assert contents(seasons) == before

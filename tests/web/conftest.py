@@ -56,7 +56,7 @@ def merge(ledger: Ledger) -> Merge:
         listing: Listing | None = None,
         **facts: Any,
     ) -> LedgerView:
-        Settler(ledger, Plans(plan)).merge(races, "import")
+        Settler(ledger, Plans(plan)).add_past_races(races, "import")
         return LedgerView(ledger, Publication(lambda _: listing or Listing(), **facts))
 
     return made

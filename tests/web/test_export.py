@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def filled(ledger: Ledger) -> Ledger:
-    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
     return ledger
 
 
@@ -75,7 +75,7 @@ def test_second_export_writes_nothing(filled: Ledger, folder: Path) -> None:
 def test_only_pages_that_changed_are_written(filled: Ledger, folder: Path) -> None:
     run(filled, folder)
     before = files(folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("d", "gus hal", after=250)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("d", "gus hal", after=250)], "import")
     run(filled, folder)
     after = files(folder)
     same = {name for name in before if after[name] == before[name]}
@@ -131,7 +131,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_the_name_and_id_of_a_hidden_player_are_in_no_file(ledger: Ledger, folder: Path) -> None:
     settler = Settler(ledger, Plans(SIMPLE))
     alone = result("e", "zaphira", after=310)  # changes no rating
-    settler.merge((*RACES, result("d", "zaphira ann", after=300), alone), "import")
+    settler.add_past_races((*RACES, result("d", "zaphira ann", after=300), alone), "import")
     run(ledger, folder)
     races = [folder / "races/orb/d.html", folder / "races/orb/e.html"]
     assert all(b"Zaphira" in race.read_bytes() for race in races)
@@ -147,7 +147,9 @@ def test_the_name_and_id_of_a_hidden_player_are_in_no_file(ledger: Ledger, folde
 
 def test_a_new_leaderboard_is_linked_where_players_are_compared(filled: Ledger, folder: Path) -> None:
     run(filled, folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("z", "ann bo", after=500, goal="All Orbs")], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races(
+        [result("z", "ann bo", after=500, goal="All Orbs")], "import"
+    )
     run(filled, folder)
     assert "All Orbs" in (folder / "compare.html").read_text(encoding="utf-8")
 
@@ -169,7 +171,7 @@ def test_after_a_race_only_pages_that_depend_on_it_are_rendered(
     filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(filled, folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("d", "ann hal", after=250)], "import")
     paths = rendered(monkeypatch)
     run(filled, folder)
     board = "leaderboards/orb/any-orb"
@@ -194,7 +196,7 @@ def test_badges_feeds_and_cards_of_a_race_are_rendered_with_it(
 ) -> None:
     publication = Publication(export_cards=True)
     export(filled, publication, folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("d", "ann hal", after=250)], "import")
     paths = rendered(monkeypatch)
     export(filled, publication, folder)
     assert {path for path in paths if path.endswith((".svg", ".xml", ".png"))} == {
@@ -227,7 +229,7 @@ def test_updated_export_equals_a_new_one_except_for_dated_places(
     filled: Ledger, folder: Path, tmp_path: Path
 ) -> None:
     run(filled, folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("d", "ann hal", after=250)], "import")
     run(filled, folder)
     updated = contents(folder)
     run(filled, tmp_path / "new")
@@ -242,7 +244,7 @@ def test_updated_export_equals_a_new_one_except_for_dated_places(
 
 def test_a_race_that_is_added_before_others_renumbers_them(filled: Ledger, folder: Path) -> None:
     run(filled, folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("past", "fay gus", after=-24)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("past", "fay gus", after=-24)], "import")
     run(filled, folder)
     (numbered,) = json.loads((folder / "api/races/orb/b.json").read_bytes())["leaderboards"]
     (played,) = json.loads((folder / f"{PLAYERS}/id-cy.json").read_bytes())["history"]
@@ -253,7 +255,7 @@ def test_changed_result_renders_its_race_and_racers_again(
     filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(filled, folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("c", "bo ann", after=240)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("c", "bo ann", after=240)], "import")
     paths = rendered(monkeypatch)
     run(filled, folder)
     assert {"races/orb/c.html", "players/id-ann.html", "players/id-bo/orb/any-orb.html"} <= set(paths)
@@ -267,7 +269,7 @@ def test_new_name_renders_every_page_that_shows_it(
     run(filled, folder)
     race = result("e", "ann zoe", after=300)
     renamed = tuple(replace(e, name="Annabel") if e.name == "Ann" else e for e in race.entrants)
-    Settler(filled, Plans(SIMPLE)).merge([replace(race, entrants=renamed)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([replace(race, entrants=renamed)], "import")
     paths = rendered(monkeypatch)
     run(filled, folder)
     assert {"players/id-bo/orb/any-orb.html", "races/orb/a.html"} <= set(paths)
@@ -301,7 +303,7 @@ def test_changes_are_appended_to_their_file(
 ) -> None:
     path = "api/leaderboards/orb/any-orb/changes.csv"
     run(filled, folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("d", "ann hal", after=250)], "import")
     paths = rendered(monkeypatch)
     run(filled, folder)
     assert path not in paths
@@ -314,7 +316,7 @@ def test_interrupted_export_is_finished_by_the_next(
 ) -> None:
     run(filled, folder)
     whole = contents(folder)
-    Settler(filled, Plans(SIMPLE)).merge([result("d", "ann hal", after=250)], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races([result("d", "ann hal", after=250)], "import")
     render = Pages.document
 
     def broken(self: Pages, path: str, query: Mapping[str, str]) -> Content:
@@ -367,7 +369,7 @@ def test_files_rendered_together_show_the_same_state(filled: Ledger, folder: Pat
     def paths() -> Iterator[str]:
         yield f"{player}.html"
         settler = Settler(filled, Plans(SIMPLE))
-        settler.merge([replace(result("new", "ann bo"), goal="New Orb")], "import")
+        settler.add_past_races([replace(result("new", "ann bo"), goal="New Orb")], "import")
         settler.withdraw("orb/c")
         yield f"{player}/feed.xml"
 
@@ -381,7 +383,9 @@ def test_pictures_fetched_during_an_export_are_on_none_of_its_pages(
 ) -> None:
     avatar = "/media/ann.png"
     ann = replace(entrant("ann", time=1), profile=Profile(avatar))
-    Settler(filled, Plans(SIMPLE)).merge([result("d", entrants=(ann, entrant("bo", time=2)))], "import")
+    Settler(filled, Plans(SIMPLE)).add_past_races(
+        [result("d", entrants=(ann, entrant("bo", time=2)))], "import"
+    )
     pictures = Pictures(tmp_path / "pictures")
     pictures.store(avatar, b"a picture")
     page = "players/id-ann/orb/any-orb.html"
@@ -424,9 +428,9 @@ def test_only_leaderboard_pages_whose_rows_changed_are_rendered(
     names = [f"p{number:03d}" for number in range(300)]
     races = [result(f"r{n}", " ".join(names[n : n + 10])) for n in range(0, 300, 10)]
     weeks_later = result("later", "p290 p299", after=1000)
-    Settler(ledger, Plans(SIMPLE)).merge([*races, weeks_later], "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races([*races, weeks_later], "import")
     run(ledger, folder)
-    Settler(ledger, Plans(SIMPLE)).merge([result("last", "p290 p299", after=1001)], "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races([result("last", "p290 p299", after=1001)], "import")
     paths = rendered(monkeypatch)
     run(ledger, folder)
     board = "leaderboards/orb/any-orb"
@@ -444,12 +448,12 @@ def test_corrected_results_are_rendered_where_neither_points_nor_places_change(
 ) -> None:
     flat = replace(SIMPLE, parameters={**SIMPLE.parameters, "rates": [1e-300]})
     names = [f"p{number:03d}" for number in range(90)]
-    Settler(ledger, Plans(flat)).merge([result("a", " ".join(names))], "import")
+    Settler(ledger, Plans(flat)).add_past_races([result("a", " ".join(names))], "import")
     run(ledger, folder)
     page = folder / "leaderboards/orb/any-orb/page-2.html"
     assert b"Last results: 90" in page.read_bytes()
     corrected = [*names[:-2], *names[:-3:-1]]
-    Settler(ledger, Plans(flat)).merge([result("a", " ".join(corrected))], "import")
+    Settler(ledger, Plans(flat)).add_past_races([result("a", " ".join(corrected))], "import")
     run(ledger, folder)
     run(ledger, folder.parent / "whole")
     whole = folder.parent / "whole/leaderboards/orb/any-orb/page-2.html"

@@ -172,7 +172,7 @@ def test_embedded_leaderboard_has_as_many_rows_as_asked(view: LedgerView) -> Non
 
 @pytest.mark.parametrize("sites", ["*", "'none'", "https://a.example https://b.example"])
 async def test_only_embedded_leaderboards_may_be_framed(ledger: Ledger, sites: str) -> None:
-    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
     app = application(ledger.path, Publication(embed_on=sites))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pages") as client:
 

@@ -68,19 +68,19 @@ def with_other_settings(settler: Settler) -> None:
 CHANGES: dict[str, Callable[[Settler], object]] = {
     "a new race": lambda settler: settle(settler, result("d", "di ann cy", after=300)),
     "an edited race": lambda settler: settle(settler, result("b", "di ed", dnf="cy", after=24)),
-    "a past race": lambda settler: settler.merge([result("past", "fay ann", after=-24)], "import"),
+    "a past race": lambda settler: settler.add_past_races([result("past", "fay ann", after=-24)], "import"),
     "a new name": lambda settler: settle(settler, replace(NEW_NAME, ended_at=NOON)),
     "a hidden player": lambda settler: orders.hide(settler, player(settler, "ann"), "asked", NOON),
     "a player listed again": lambda settler: orders.unhide(settler, player(settler, "ann"), "asked", NOON),
     "an excluded race": lambda settler: orders.exclude(settler, stored(settler, "a"), "test", NOON),
     "an included race": lambda settler: orders.include(settler, stored(settler, "a"), "test", NOON),
-    "accounts of one person": lambda settler: orders.merge(
+    "accounts of one person": lambda settler: orders.merge_accounts(
         settler, player(settler, "fay"), player(settler, "ed"), "same", NOON
     ),
     "a forgotten player": lambda settler: orders.forget(settler, player(settler, "bo"), "asked", NOON),
     "a withdrawn race": lambda settler: settler.withdraw(f"{CATEGORY}/c"),
     "other settings": with_other_settings,
-    "another leaderboard": lambda settler: settler.merge(
+    "another leaderboard": lambda settler: settler.add_past_races(
         [replace(result("other", "ann bo", after=9), goal="New Orb")], "import"
     ),
     "a renamed goal": lambda settler: follow_renames(
@@ -92,7 +92,7 @@ CHANGES: dict[str, Callable[[Settler], object]] = {
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
     settler = Settler(ledger, Plans(SIMPLE))
-    settler.merge(RACES, "import")
+    settler.add_past_races(RACES, "import")
     return settler
 
 

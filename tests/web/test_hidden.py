@@ -32,7 +32,7 @@ BOARD = "api/leaderboards/orb/any-orb"
 def view(ledger: Ledger) -> Iterator[LedgerView]:
     """The pages of 26 races, which a hidden player won."""
     settler = Settler(ledger, Plans(SIMPLE))
-    settler.merge([result(f"r{n:02d}", "zaphira ann bo", after=n) for n in range(26)], "import")
+    settler.add_past_races([result(f"r{n:02d}", "zaphira ann bo", after=n) for n in range(26)], "import")
     (player,) = ledger.players.called("Zaphira")
     orders.hide(settler, player, "asked", NOON)
     with Ledger.open_to_publish(ledger.path) as shown:

@@ -68,7 +68,7 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS)]
     named = tuple(replace(each, name=name) for each, name in zip(field, NAMES, strict=True))
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
-    Settler(ledger, Plans(SIMPLE)).merge(races, "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races(races, "import")
     view = LedgerView(ledger, Publication(url="https://ratings.example.org"), LiveReader(ledger.path))
     (board,) = view.boards
     rows = tuple(racer(id_.removeprefix("id-"), name=name) for id_, name in zip(PLAYERS, NAMES, strict=True))

@@ -92,7 +92,7 @@ class Live:
     """The pages of a small leaderboard, with a live file to write."""
 
     def __init__(self, ledger: Ledger) -> None:
-        Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+        Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
         self.ledger = ledger
         self.path = live_path(ledger.path)
         self.app = application(ledger.path, Publication())
@@ -215,7 +215,7 @@ def test_page_of_a_race_waits_for_the_bot_and_for_the_record(live: Live) -> None
     live.write(replace(OPEN, race="orb/soon-1"))
     assert "Ann" in live.get("/races/orb/soon-1").text
     assert "data-recorded" not in live.get("/live/races/orb/soon-1").text
-    Settler(live.ledger, Plans(SIMPLE)).merge([result("soon-1", "ann bo", after=300)], "import")
+    Settler(live.ledger, Plans(SIMPLE)).add_past_races([result("soon-1", "ann bo", after=300)], "import")
     assert "data-recorded" in live.get("/live/races/orb/soon-1").text
 
 
@@ -228,7 +228,7 @@ def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) 
     live.write(replace(FINISHED, race="orb/soon-1", leaderboards=(board,)))
     before = [words(live.get(path)) for path in ("/live", "/races/orb/soon-1")]
     (told,) = live.get("/api/live").json()["rooms"][0]["leaderboards"]
-    settler.merge([race], "import")
+    settler.add_past_races([race], "import")
     reasons = re.findall(r'class="why">(.*?)</td>', live.get("/races/orb/soon-1").text)
     assert len(reasons) == 3
     for shown in before:
@@ -250,7 +250,7 @@ def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> N
         replace(result(race, "bo ann", goal=goal), ended_at=NOW - timedelta(hours=hours))
         for race, goal, hours in ended
     ]
-    Settler(live.ledger, Plans(SIMPLE)).merge(races, "import")
+    Settler(live.ledger, Plans(SIMPLE)).add_past_races(races, "import")
     live.write()
     for path in ("/live", "/live/rooms"):
         latest = live.get(path).text.partition("Latest results")[2]
@@ -410,7 +410,7 @@ def test_player_overlay_shows_rating_odds_and_change(live: Live) -> None:
 
 def test_player_overlay_shows_the_last_change_for_a_while(live: Live) -> None:
     late = replace(result("d", "bo ann"), ended_at=datetime.now(UTC) - timedelta(minutes=5))
-    Settler(live.ledger, Plans(SIMPLE)).merge([late], "import")
+    Settler(live.ledger, Plans(SIMPLE)).add_past_races([late], "import")
     assert "Bo" in (shown := words(live.get("/overlay/player/id-bo"))) and "+" in shown
 
 
@@ -586,7 +586,7 @@ async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
     ):
         lines = answer.aiter_lines()
         assert "1190" in await next_event(lines)
-        Settler(live.ledger, Plans(SIMPLE)).merge([result("d", "bo ann", after=300)], "import")
+        Settler(live.ledger, Plans(SIMPLE)).add_past_races([result("d", "bo ann", after=300)], "import")
         assert "1190" not in await next_event(lines)
 
 

@@ -366,7 +366,7 @@ def test_leaderboard_with_a_non_latin_name_has_pages(merge: Merge) -> None:
 def test_lists_of_races_name_the_goals_of_a_leaderboard_that_joins_several(ledger: Ledger) -> None:
     joined = replace(SIMPLE, name="Joined", goals=("Any Orb", "All <Orbs>"))
     races = [result("a", "ann bo"), result("b", "ann bo", goal="All <Orbs>", after=1)]
-    Settler(ledger, Plans(SIMPLE, (joined,))).merge(
+    Settler(ledger, Plans(SIMPLE, (joined,))).add_past_races(
         [*races, result("c", "ann bo", goal="Other Orb")], "import"
     )
     view = LedgerView(ledger, Publication())

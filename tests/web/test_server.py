@@ -57,7 +57,7 @@ def ask(ledger: Ledger) -> Iterator[Get]:
 @pytest.fixture
 def get(ledger: Ledger, ask: Get) -> Get:
     """Ask the pages of a ledger with a few races."""
-    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
     return ask
 
 
@@ -165,7 +165,7 @@ def test_tags_are_compared_weakly(get: Get) -> None:
 def test_race_appears_as_soon_as_it_is_settled(get: Get, ledger: Ledger) -> None:
     first = get(BOARD)
     assert "Gus" not in first.text
-    Settler(ledger, Plans(SIMPLE)).merge([result("d", "gus hal", after=250)], "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races([result("d", "gus hal", after=250)], "import")
     second = get(BOARD, headers={"If-None-Match": first.headers["etag"]})
     assert second.status_code == 200
     assert "Gus" in second.text
@@ -175,7 +175,7 @@ def test_replaced_database_is_read(get: Get, ledger: Ledger, tmp_path: Path) -> 
     assert "Ann" in get(BOARD).text
     other = tmp_path / "other.db"
     with Ledger.open(other) as restored:
-        Settler(restored, Plans(SIMPLE)).merge([result("z", "zoe yan")], "import")
+        Settler(restored, Plans(SIMPLE)).add_past_races([result("z", "zoe yan")], "import")
         restored.connection.db.execute("PRAGMA journal_mode = DELETE")
     ledger.close()
     for left in ("-wal", "-shm"):
@@ -326,7 +326,7 @@ def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pyte
     for size in ("RACES_IN_A_PIECE", "ROWS_IN_A_PIECE"):
         monkeypatch.setattr(csv_files, size, 10)
     races = [result(f"r{n:04d}", "ann bo", after=n) for n in range(40)]
-    Settler(ledger, Plans(SIMPLE)).merge(races, "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races(races, "import")
     library = CachedPages(ledger.path, Publication())
     path = "api/leaderboards/orb/any-orb/changes.csv"
     assert isinstance(library.document(at(path), {}), Streamed)
@@ -360,7 +360,7 @@ def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.Monke
 def test_slow_page_and_many_cards_do_not_delay_other_pages(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, slow_paths: list[str]
 ) -> None:
-    Settler(ledger, Plans(SIMPLE)).merge(RACES, "import")
+    Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
     release = threading.Event()
     render = Pages.content
 

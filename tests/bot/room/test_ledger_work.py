@@ -769,7 +769,7 @@ def test_two_races_do_not_mix(follower: Follower, ledger: Ledger) -> None:
 
 def test_a_race_settled_by_a_backfill_is_no_longer_pending(follower: Follower, ledger: Ledger) -> None:
     follower.read(seen(FINISHED))
-    follower.settler.merge([RECORDED], "backfill")
+    follower.settler.add_past_races([RECORDED], "backfill")
     follower.read(seen(RECORDED))
     assert ledger.cases.polled(CATEGORY) == []
 
@@ -816,7 +816,7 @@ def test_an_unfinished_race_is_remembered_until_it_is_finished(follower: Followe
 def test_a_finish_message_marks_new_places_on_the_leaderboard(ledger: Ledger, clock: Clock) -> None:
     clock.advance(seconds=10)
     settler = Settler(ledger, Plans(SIMPLE))
-    settler.merge([result("before", "ann bo", after=-9)], "import")
+    settler.add_past_races([result("before", "ann bo", after=-9)], "import")
     follower = Follower(settler, clock, style=Style(listing=lambda _: Listing()))
     follower.stands(result("r", "bo ann", recorded=False))
     (text,) = waiting(ledger)
