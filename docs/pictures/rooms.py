@@ -29,7 +29,7 @@ from playwright.async_api import Browser, async_playwright
 from racebot.bot.worker import Worker
 from racebot.cli.demo import ranked, rate_past_races, sandbox_settings
 from racebot.sandbox import scenario
-from racebot.sandbox.people import User
+from racebot.sandbox.race_state import User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import Racer, recruit
 from racebot.sandbox.server import serve

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from racebot.sandbox import render
-from racebot.sandbox.people import Bot, User
-from racebot.sandbox.race_state import ChatLine, RaceState, RaceStatus, RuleError, UnknownError
-
-if TYPE_CHECKING:
-    from racebot.sandbox.site import FakeSite
+from racebot.sandbox.race_state import Bot, ChatLine, RaceState, RaceStatus, RuleError, UnknownError, User
 
 Frame = dict[str, Any]
 """A JSON object sent over a room's socket."""
@@ -26,38 +22,6 @@ META_LIMIT = 2048
 
 class ChatRoom(RaceState):
     """A race with its chat. Listeners get frames that later changes do not affect."""
-
-    def __init__(
-        self,
-        site: FakeSite,
-        slug: str,
-        goal: str,
-        opened_by: User | None,
-        *,
-        custom_goal: bool = False,
-        invitational: bool = False,
-        unlisted: bool = False,
-        hide_entrants: bool = False,
-        team_race: bool = False,
-    ) -> None:
-        super().__init__(
-            category=site.category,
-            slug=slug,
-            goal=goal,
-            opened_by=opened_by,
-            opened_at=site.clock(),
-            custom_goal=custom_goal,
-            unlisted=unlisted,
-            hide_entrants=hide_entrants,
-            team_race=team_race,
-            status=RaceStatus.INVITATIONAL if invitational else RaceStatus.OPEN,
-            recordable=not custom_goal,
-        )
-        self.site = site
-        self.refused: list[str] = []
-        """The error messages that bots received."""
-        self.listeners: list[Callable[[Frame], None]] = []
-        """Functions that receive every frame, one for each connection to the room."""
 
     @property
     def chat_open(self) -> bool:

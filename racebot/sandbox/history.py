@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from racebot.sandbox import pictures
-from racebot.sandbox.people import Team, User
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, SandboxError
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, SandboxError, Team, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
@@ -75,21 +74,30 @@ def _add(site: FakeSite, room: FakeRoom) -> None:
 def _room(site: FakeSite, race: Mapping[str, Any], goal: str) -> FakeRoom:
     about = race.get("goal") or {"name": goal, "custom": False}
     slug = race["slug"] if "slug" in race else race["name"].rpartition("/")[2]
-    room = FakeRoom(site, slug, about["name"], site.moderator, custom_goal=about["custom"])
-    room.entrants = [_entrant(site, one, number) for number, one in enumerate(race["entrants"])]
-    room.team_race = any(entrant.team is not None for entrant in room.entrants)
-    room.status = RaceStatus.FINISHED
-    room.ended_at = datetime.fromisoformat(race["ended_at"])
-    longest = max((e.finish_time for e in room.entrants if e.finish_time is not None), default=FASTEST)
-    room.started_at = _moment(race.get("started_at")) or room.ended_at - longest
-    room.opened_at = _moment(race.get("opened_at")) or room.started_at - timedelta(minutes=15)
-    room.recordable = race.get("recordable", not room.custom_goal)
-    room.recorded = race["recorded"]
-    room.recorded_by = site.moderator if room.recorded else None
-    room.info_bot = race.get("info") or None
-    for entrant in room.entrants:
+    entrants = [_entrant(site, one, number) for number, one in enumerate(race["entrants"])]
+    ended_at = datetime.fromisoformat(race["ended_at"])
+    longest = max((e.finish_time for e in entrants if e.finish_time is not None), default=FASTEST)
+    started_at = _moment(race.get("started_at")) or ended_at - longest
+    for entrant in entrants:
         if entrant.finish_time is not None:
-            entrant.finished_at = room.started_at + entrant.finish_time
+            entrant.finished_at = started_at + entrant.finish_time
+    room = FakeRoom(
+        site=site,
+        slug=slug,
+        goal=about["name"],
+        opened_by=site.moderator,
+        opened_at=_moment(race.get("opened_at")) or started_at - timedelta(minutes=15),
+        custom_goal=about["custom"],
+        team_race=any(entrant.team is not None for entrant in entrants),
+        status=RaceStatus.FINISHED,
+        entrants=entrants,
+        started_at=started_at,
+        ended_at=ended_at,
+        recordable=race.get("recordable", not about["custom"]),
+        recorded=race["recorded"],
+        recorded_by=site.moderator if race["recorded"] else None,
+        info_bot=race.get("info") or None,
+    )
     room.set_places()
     return room
 

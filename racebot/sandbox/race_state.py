@@ -1,14 +1,17 @@
-"""The state of one race and its chat, as plain data, and the errors of changing it."""
+"""People, the category, and one race with its chat, as plain data; and the errors of changing it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from racebot.sandbox.people import Bot, FakeCategory, Team, User
 from racebot.sandbox.text import without_markup
+
+if TYPE_CHECKING:
+    from racebot.sandbox.site import FakeSite
 
 
 class SandboxError(Exception):
@@ -51,6 +54,57 @@ class RacerStatus(StrEnum):
     @property
     def final(self) -> bool:
         return self in (RacerStatus.DONE, RacerStatus.DNF, RacerStatus.DQ)
+
+
+@dataclass(eq=False, slots=True)
+class User:
+    """An account. After deletion its entrants stay in their races, without a user."""
+
+    id: str
+    name: str
+    discriminator: str | None = None
+    deleted: bool = False
+    avatar: str | None = None
+    pronouns: str | None = None
+    twitch_name: str | None = None
+
+    @property
+    def full_name(self) -> str:
+        return self.name if self.discriminator is None else f"{self.name}#{self.discriminator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """A bot of the category, with its OAuth2 credentials."""
+
+    name: str
+    client_id: str
+    client_secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team of one race, identified by its slug."""
+
+    name: str
+    slug: str
+    formal: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class FakeCategory:
+    """The sandbox's only category."""
+
+    slug: str
+    name: str
+    short_name: str
+    image: str | None = None
+    goals: list[str] = field(default_factory=list)
+    owners: list[User] = field(default_factory=list)
+    moderators: list[User] = field(default_factory=list)
+
+    def may_moderate(self, user: User) -> bool:
+        return not user.deleted and (user in self.owners or user in self.moderators)
 
 
 @dataclass(eq=False, slots=True)
@@ -97,7 +151,7 @@ class ChatLine:
 class RaceState:
     """A race as the site stores it."""
 
-    category: FakeCategory
+    site: FakeSite
     slug: str
     goal: str
     opened_by: User | None
@@ -123,6 +177,14 @@ class RaceState:
     """Private messages, which are not part of the public chat."""
     monitors: list[User] = field(default_factory=list)
     """Users other than the opener who may help to run the race."""
+    refused: list[str] = field(default_factory=list)
+    """The error messages that bots received."""
+    listeners: list[Callable[[dict[str, Any]], None]] = field(default_factory=list)
+    """Functions that receive every frame, one for each connection to the room."""
+
+    @property
+    def category(self) -> FakeCategory:
+        return self.site.category
 
     @property
     def name(self) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from racebot.sandbox.people import FakeCategory, User
-from racebot.sandbox.race_state import ChatLine, FakeEntrant, RaceState
+from racebot.sandbox.race_state import ChatLine, FakeCategory, FakeEntrant, RaceState, User
 from racebot.sandbox.text import duration, ordinal, slugify, stamp
 from racebot.text.format import exact_time
 

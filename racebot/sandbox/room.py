@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from racebot.sandbox.chat_room import ChatRoom
-from racebot.sandbox.people import Team, User
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError, Team, User
 from racebot.sandbox.text import ordinal, timer
 
 UNDONE_WINDOW = timedelta(minutes=10)

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from racebot.sandbox.people import User
-from racebot.sandbox.race_state import RaceStatus
+from racebot.sandbox.race_state import RaceStatus, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 

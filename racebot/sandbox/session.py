@@ -9,8 +9,7 @@ from typing import Any
 
 from racebot.sandbox import render
 from racebot.sandbox.chat_room import ChatRoom, Frame
-from racebot.sandbox.people import Bot, User
-from racebot.sandbox.race_state import UnknownError
+from racebot.sandbox.race_state import Bot, UnknownError, User
 from racebot.sandbox.site import FakeSite
 
 TEXT_LIMIT = 1000

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from racebot.sandbox import pictures
-from racebot.sandbox.people import Bot, FakeCategory, Team, User
-from racebot.sandbox.race_state import RaceStatus, UnknownError
+from racebot.sandbox.race_state import Bot, FakeCategory, RaceStatus, Team, UnknownError, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.text import slugify
 
@@ -136,17 +135,28 @@ class FakeSite:
         *,
         slug: str | None = None,
         opened_by: User | str | None = None,
-        **options: bool,
+        custom_goal: bool = False,
+        invitational: bool = False,
+        unlisted: bool = False,
+        hide_entrants: bool = False,
+        team_race: bool = False,
     ) -> FakeRoom:
-        """Open a room.
-
-        `options` are `custom_goal`, `invitational`, `unlisted`, `hide_entrants` and `team_race`. A goal that
-        the category does not have becomes a custom goal.
-        """
+        """Open a room. A goal that the category does not have becomes a custom goal."""
         goal = self.category.goals[0] if goal is None else goal
-        options.setdefault("custom_goal", goal not in self.category.goals)
-        by = self.moderator if opened_by is None else self.user(opened_by)
-        room = FakeRoom(self, self.new_slug() if slug is None else slug, goal, by, **options)
+        custom_goal = custom_goal or goal not in self.category.goals
+        room = FakeRoom(
+            site=self,
+            slug=self.new_slug() if slug is None else slug,
+            goal=goal,
+            opened_by=self.moderator if opened_by is None else self.user(opened_by),
+            opened_at=self.clock(),
+            custom_goal=custom_goal,
+            recordable=not custom_goal,
+            unlisted=unlisted,
+            hide_entrants=hide_entrants,
+            team_race=team_race,
+            status=RaceStatus.INVITATIONAL if invitational else RaceStatus.OPEN,
+        )
         self.rooms[room.slug] = room
         return room
 

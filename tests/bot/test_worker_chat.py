@@ -8,7 +8,7 @@ from functools import partial
 from worker_support import PATIENCE, Bench, finish, said, until
 
 from racebot.chat.wording import Texts
-from racebot.sandbox.people import User
+from racebot.sandbox.race_state import User
 from racebot.sandbox.room import FakeRoom
 
 

@@ -21,8 +21,7 @@ from worker_support import PATIENCE, Bench, WorkerProcess, reserved_port, until
 
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.people import Bot, User
-from racebot.sandbox.race_state import RaceStatus
+from racebot.sandbox.race_state import Bot, RaceStatus, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite

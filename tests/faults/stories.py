@@ -10,8 +10,7 @@ from datetime import timedelta
 
 from worker_support import PATIENCE
 
-from racebot.sandbox.people import User
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 
