@@ -50,9 +50,11 @@ class FakeRoom:
     `deaf` actions are lost on their way; `mute` ones are done, but their answers are lost.
     """
 
-    def __init__(self, clock: Clock, race: Race) -> None:
+    def __init__(self, ledger: Ledger, clock: Clock, race: Race) -> None:
+        self.ledger = ledger
         self.race = race
         self.clock = clock
+        self.sender = self.new_sender()
         self.chat: list[ChatMessage] = []
         self.notes: list[tuple[str, str]] = []
         self.buttons: list[Any] = []
@@ -69,6 +71,35 @@ class FakeRoom:
         """Open a new connection; the first frame shows the race."""
         self.conversation = Conversation(self._receive)
         self._answer(RaceUpdate(self.race))
+
+    def new_sender(
+        self,
+        info: InfoPolicy = InfoPolicy.WHEN_EMPTY,
+        call: RunOnLedger = at_once,
+        confirm_within: float = 0.05,
+    ) -> OutboxDelivery:
+        """Start the bot again."""
+        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, info, DEFAULT_TEXTS, confirm_within)
+        return self.sender
+
+    async def deliver(self, *, connect: bool = True) -> None:
+        if connect:
+            self.connect()
+        await self.sender.deliver(self.conversation)
+
+    def put(self, guid: str, body: Body | None = None, *, sent: bool = False) -> None:
+        """Queue a message, or one that was sent before the process died."""
+        self.ledger.messages.put(Message(ROOM, CATEGORY, guid, body or ChatBody(f"text of {guid}")), NOON)
+        if sent:
+            self.ledger.messages.mark(self.ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
+
+    @property
+    def states(self) -> list[str]:
+        return [row.state.value for row in self.ledger.messages.of(ROOM)]
+
+    @property
+    def details(self) -> list[str | None]:
+        return [row[0] for row in self.ledger.connection.rows("SELECT detail FROM outbox ORDER BY id")]
 
     def wrote(self, text: str, *, bot: str | None = "OrbBot", ago: float = 0) -> ChatMessage:
         text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
@@ -147,70 +178,35 @@ RECORDED = replace(FINISHED, recorded=True)
 
 
 @pytest.fixture
-def room(clock: Clock) -> FakeRoom:
-    return FakeRoom(clock, FINISHED)
-
-
-@pytest.fixture
-def sender(ledger: Ledger, clock: Clock) -> OutboxDelivery:
-    return sender_of(ledger, clock)
-
-
-def sender_of(
-    ledger: Ledger,
-    clock: Clock,
-    info: InfoPolicy = InfoPolicy.WHEN_EMPTY,
-    call: RunOnLedger = at_once,
-    confirm_within: float = 0.05,
-) -> OutboxDelivery:
-    return OutboxDelivery(ROOM, ledger, call, clock, info, DEFAULT_TEXTS, confirm_within)
-
-
-async def deliver(sender: OutboxDelivery, room: FakeRoom, *, connect: bool = True) -> None:
-    if connect:
-        room.connect()
-    await sender.deliver(room.conversation)
-
-
-def put(ledger: Ledger, guid: str, body: Body | None = None) -> None:
-    ledger.messages.put(Message(ROOM, CATEGORY, guid, body or ChatBody(f"text of {guid}")), NOON)
-
-
-def states(ledger: Ledger) -> list[str]:
-    return [row.state.value for row in ledger.messages.of(ROOM)]
-
-
-def details(ledger: Ledger) -> list[str | None]:
-    return [
-        row[0] for row in ledger.connection.db.execute("SELECT detail FROM outbox ORDER BY id").fetchall()
-    ]
+def room(ledger: Ledger, clock: Clock) -> FakeRoom:
+    return FakeRoom(ledger, clock, FINISHED)
 
 
 # Chat
 
 
-async def test_echo_confirms_a_message(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
-    put(ledger, "g1")
-    put(ledger, "g2")
-    await deliver(sender, room)
+async def test_echo_confirms_a_message(room: FakeRoom) -> None:
+    room.put("g1")
+    room.put("g2")
+    await room.deliver()
     assert room.done("message") == [("text of g1", "g1"), ("text of g2", "g2")]
-    assert states(ledger) == ["delivered", "delivered"]
+    assert room.states == ["delivered", "delivered"]
 
 
 @pytest.mark.parametrize("strips_joiners", [True, False])
 async def test_a_name_with_a_family_emoji_is_confirmed_even_if_the_site_strips_joiners(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, *, strips_joiners: bool
+    room: FakeRoom, *, strips_joiners: bool
 ) -> None:
     room.strips_joiners = strips_joiners
     name = "Ann\N{WOMAN}\N{ZERO WIDTH JOINER}\N{GIRL}"
-    put(ledger, "g1", ChatBody(name))
-    put(ledger, "g2", InfoBody((f"{BLOCK} {name}",)))
-    await deliver(sender, room)
-    assert states(ledger) == ["delivered", "delivered"]
+    room.put("g1", ChatBody(name))
+    room.put("g2", InfoBody((f"{BLOCK} {name}",)))
+    await room.deliver()
+    assert room.states == ["delivered", "delivered"]
 
 
 async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a power cut, all other states can be read from the room."""
     marks: list[tuple[Kind, str, bool]] = []
@@ -230,9 +226,9 @@ async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
 
     monkeypatch.setattr(ledger.messages, "mark", note)
     monkeypatch.setattr(ledger.messages, "mark_sent", note_sent)
-    put(ledger, "g1")
-    put(ledger, "g2", META)
-    await deliver(sender, room)
+    room.put("g1")
+    room.put("g2", META)
+    await room.deliver()
     assert marks == [
         ("chat", "sent", True),
         ("chat", "delivered", False),
@@ -241,29 +237,29 @@ async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
     ]
 
 
-async def test_an_empty_outbox_sends_nothing(sender: OutboxDelivery, room: FakeRoom) -> None:
-    await deliver(sender, room)
+async def test_an_empty_outbox_sends_nothing(room: FakeRoom) -> None:
+    await room.deliver()
     assert room.actions == []
 
 
-async def test_buttons_go_with_the_message(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
+async def test_buttons_go_with_the_message(ledger: Ledger, room: FakeRoom) -> None:
     buttons = {"Why?": {"message": "!why"}}
     with ledger.transaction():
-        put(ledger, "g1", ChatBody("hi", buttons=buttons))
-    put(ledger, "g2")
-    await deliver(sender, room)
+        room.put("g1", ChatBody("hi", buttons=buttons))
+    room.put("g2")
+    await room.deliver()
     assert room.buttons == [buttons, None]
 
 
-async def test_the_next_message_waits_for_the_echo(ledger: Ledger, clock: Clock, room: FakeRoom) -> None:
-    sender = sender_of(ledger, clock, confirm_within=PATIENCE)
-    put(ledger, "g1")
-    put(ledger, "g2")
+async def test_the_next_message_waits_for_the_echo(room: FakeRoom) -> None:
+    room.new_sender(confirm_within=PATIENCE)
+    room.put("g1")
+    room.put("g2")
     room.mute = {"message"}
-    delivering = asyncio.create_task(deliver(sender, room))
+    delivering = asyncio.create_task(room.deliver())
     await until(lambda: room.done("message"))
     assert room.conversation.expects_confirmation
-    assert states(ledger) == ["sent", "waiting"], "marked as sent before it is sent"
+    assert room.states == ["sent", "waiting"], "marked as sent before it is sent"
     assert len(room.done("message")) == 1
     for other in (
         room.wrote("text of g1", bot=None),
@@ -273,204 +269,173 @@ async def test_the_next_message_waits_for_the_echo(ledger: Ledger, clock: Clock,
     ):
         room.conversation.on_event(other)
         await asyncio.sleep(0)
-    assert states(ledger) == ["sent", "waiting"], "none of these is the echo"
+    assert room.states == ["sent", "waiting"], "none of these is the echo"
     room.mute = set()
     room.conversation.on_event(room.wrote("text   of\ng1 "))
     await delivering
-    assert states(ledger) == ["delivered", "delivered"]
+    assert room.states == ["delivered", "delivered"]
     assert not room.conversation.expects_confirmation
 
 
-async def test_a_message_queued_during_a_delivery_is_delivered_too(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1")
-    delivering = asyncio.create_task(deliver(sender, room))
-    put(ledger, "g2")
+async def test_a_message_queued_during_a_delivery_is_delivered_too(room: FakeRoom) -> None:
+    room.put("g1")
+    delivering = asyncio.create_task(room.deliver())
+    room.put("g2")
     await delivering
     assert room.said == ["text of g1", "text of g2"]
 
 
-async def test_messages_for_other_rooms_stay_queued(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
+async def test_messages_for_other_rooms_stay_queued(ledger: Ledger, room: FakeRoom) -> None:
     ledger.messages.put(Message("orb/else", CATEGORY, "g", ChatBody("hi")), NOON)
-    await deliver(sender, room)
+    await room.deliver()
     assert room.said == []
     assert [row.state for row in ledger.messages.of("orb/else")] == [Delivery.WAITING]
 
 
-async def test_a_refused_message_is_not_sent_again(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, caplog: pytest.LogCaptureFixture
-) -> None:
-    put(ledger, "g1")
-    put(ledger, "g2")
+async def test_a_refused_message_is_not_sent_again(room: FakeRoom, caplog: pytest.LogCaptureFixture) -> None:
+    room.put("g1")
+    room.put("g2")
     room.refusals = {"message": [Refusal(("message: This field is required.",))]}
-    await deliver(sender, room)
-    assert states(ledger) == ["refused", "delivered"]
-    assert details(ledger)[0] == "message: This field is required."
+    await room.deliver()
+    assert room.states == ["refused", "delivered"]
+    assert room.details[0] == "message: This field is required."
     assert "orb/r: the site refused a chat message: message: This field is required." in caplog.text
 
 
-async def test_a_message_for_a_closed_chat_is_dropped_unsent(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1")
+async def test_a_message_for_a_closed_chat_is_dropped_unsent(room: FakeRoom) -> None:
+    room.put("g1")
     room.race = RECORDED
     room.connect()
     await asyncio.sleep(0)
-    await deliver(sender, room, connect=False)
+    await room.deliver(connect=False)
     assert room.actions == []
-    assert (states(ledger), details(ledger)) == (["dropped"], ["chat is closed"])
+    assert (room.states, room.details) == (["dropped"], ["chat is closed"])
 
 
-async def test_a_message_refused_by_a_closed_chat_is_marked_refused(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
+async def test_a_message_refused_by_a_closed_chat_is_marked_refused(room: FakeRoom) -> None:
     """The race is recorded between the last frame and the message."""
-    put(ledger, "g1")
+    room.put("g1")
     room.connect()
     await asyncio.sleep(0)
     room.race = RECORDED
-    await deliver(sender, room, connect=False)
-    assert states(ledger) == ["refused"]
-    assert "chat is now closed" in str(details(ledger)[0])
+    await room.deliver(connect=False)
+    assert room.states == ["refused"]
+    assert "chat is now closed" in str(room.details[0])
 
 
-async def test_a_silent_site_counts_as_a_lost_connection(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1")
+async def test_a_silent_site_counts_as_a_lost_connection(room: FakeRoom) -> None:
+    room.put("g1")
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost, match=r"no answer within 0\.05 s"):
-        await deliver(sender, room)
-    assert states(ledger) == ["sent"]
+        await room.deliver()
+    assert room.states == ["sent"]
     assert not room.conversation.expects_confirmation
 
 
 # After a loss
 
 
-async def test_a_message_that_arrived_is_found_in_the_history(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock
-) -> None:
+async def test_a_message_that_arrived_is_found_in_the_history(room: FakeRoom, clock: Clock) -> None:
     """The process died after sending, before the echo."""
-    put(ledger, "g1")
+    room.put("g1")
     room.mute = {"message"}
     with pytest.raises(ConnectionLost):
-        await deliver(sender, room)
+        await room.deliver()
     room.mute = set()
     room.guids.clear()
     clock.advance(hours=1)
-    again = sender_of(ledger, clock)
-    await deliver(again, room)
+    room.new_sender()
+    await room.deliver()
     assert room.said == ["text of g1"]
-    assert (states(ledger), details(ledger)) == (["delivered"], ["found in the chat history"])
+    assert (room.states, room.details) == (["delivered"], ["found in the chat history"])
 
 
-async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_before(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
+async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_before(room: FakeRoom) -> None:
     for guid in ("g1", "g2"):
-        put(ledger, guid, ChatBody(guid, pin=True))
+        room.put(guid, ChatBody(guid, pin=True))
     room.deaf = {"unpin_message"}
     room.mute = {"ping"}
     with pytest.raises(ConnectionLost):
-        await deliver(sender, room)
+        await room.deliver()
     assert [message.pinned for message in room.chat] == [True, True]
     room.deaf, room.mute = set(), set()
-    await deliver(sender, room)
+    await room.deliver()
     assert [message.pinned for message in room.chat] == [False, True]
-    assert states(ledger) == ["delivered", "delivered"]
+    assert room.states == ["delivered", "delivered"]
     assert room.said == ["g1", "g2"], "nothing is said twice"
 
 
-async def test_a_lost_message_is_sent_again_with_the_same_guid(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock
-) -> None:
-    put(ledger, "g1")
+async def test_a_lost_message_is_sent_again_with_the_same_guid(room: FakeRoom) -> None:
+    room.put("g1")
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost):
-        await deliver(sender, room)
+        await room.deliver()
     room.deaf = set()
-    again = sender_of(ledger, clock)
-    await deliver(again, room)
+    room.new_sender()
+    await room.deliver()
     assert room.done("message") == [("text of g1", "g1")] * 2
     assert room.said == ["text of g1"]
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
 @pytest.mark.parametrize("pinned", [0, 2])
-async def test_a_message_older_than_the_history_counts_as_delivered(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, pinned: int
-) -> None:
+async def test_a_message_older_than_the_history_counts_as_delivered(room: FakeRoom, pinned: int) -> None:
     """The process died after sending, and over 100 lines followed; pinned messages may be older."""
-    put(ledger, "g1")
-    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.put("g1", sent=True)
     old = [room.wrote("pinned", bot=None, ago=3600) for _ in range(pinned)]
     later = [room.wrote(f"line {n}", bot=None, ago=-1 - n) for n in range(HISTORY_LENGTH)]
     room.chat = old + later
     room.history_length = HISTORY_LENGTH + pinned
-    await deliver(sender, room)
+    await room.deliver()
     assert room.done("message") == []
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_a_message_missing_from_a_history_that_reaches_back_is_sent_again(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1")
-    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
+async def test_a_message_missing_from_a_history_that_reaches_back_is_sent_again(room: FakeRoom) -> None:
+    room.put("g1", sent=True)
     room.chat = [room.wrote(f"line {n}", bot=None, ago=5 - n) for n in range(HISTORY_LENGTH)]
-    await deliver(sender, room)
+    await room.deliver()
     assert room.done("message") == [("text of g1", "g1")]
 
 
-async def test_the_same_text_from_a_user_is_no_echo(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1")
-    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
+async def test_the_same_text_from_a_user_is_no_echo(room: FakeRoom) -> None:
+    room.put("g1", sent=True)
     room.chat = [room.wrote("text of g1", bot=None)]
-    await deliver(sender, room)
+    await room.deliver()
     assert room.done("message") == [("text of g1", "g1")]
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_an_earlier_message_with_the_same_text_is_no_echo(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1", ChatBody("the same"))
-    await deliver(sender, room)
-    put(ledger, "g2", ChatBody("the same"))
-    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
-    await deliver(sender, room)
+async def test_an_earlier_message_with_the_same_text_is_no_echo(room: FakeRoom) -> None:
+    room.put("g1", ChatBody("the same"))
+    await room.deliver()
+    room.put("g2", ChatBody("the same"), sent=True)
+    await room.deliver()
     assert room.said == ["the same"] * 2
-    await deliver(sender, room)
+    await room.deliver()
     assert room.said == ["the same"] * 2
-    assert states(ledger) == ["delivered"] * 2
+    assert room.states == ["delivered"] * 2
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600])
 async def test_a_message_is_found_although_the_clock_of_the_site_is_wrong(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, seconds: float
+    room: FakeRoom, seconds: float
 ) -> None:
-    put(ledger, "g1")
-    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.put("g1", sent=True)
     room.chat = [room.wrote("text of g1", ago=seconds)]
-    await deliver(sender, room)
+    await room.deliver()
     assert room.done("message") == []
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
 @pytest.mark.parametrize(
     ("kind", "body"), [("chat", ChatBody("t")), ("meta", META), ("info", InfoBody((BLOCK,)))]
 )
 async def test_a_message_dropped_at_the_last_moment_is_not_sent(
-    ledger: Ledger, clock: Clock, room: FakeRoom, kind: Kind, body: Body
+    ledger: Ledger, room: FakeRoom, kind: Kind, body: Body
 ) -> None:
     """The message is dropped between reading the outbox and sending."""
-    put(ledger, "g1", body)
+    room.put("g1", body)
     calls = 0
 
     async def meanwhile(work: Callable[P, T], /, *args: P.args, **options: P.kwargs) -> T:
@@ -480,119 +445,102 @@ async def test_a_message_dropped_at_the_last_moment_is_not_sent(
             ledger.messages.drop_waiting(ROOM, kind, NOON, "the race is not recorded")
         return work(*args, **options)
 
-    sender = sender_of(ledger, clock, call=meanwhile)
-    await deliver(sender, room)
+    room.new_sender(call=meanwhile)
+    await room.deliver()
     assert room.actions == []
-    assert states(ledger) == ["dropped"]
+    assert room.states == ["dropped"]
 
 
-async def test_a_lost_message_is_dropped_once_the_race_is_recorded(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1")
-    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
-    put(ledger, "g2", META)
+async def test_a_lost_message_is_dropped_once_the_race_is_recorded(room: FakeRoom) -> None:
+    room.put("g1", sent=True)
+    room.put("g2", META)
     room.race = RECORDED
-    await deliver(sender, room)
+    await room.deliver()
     assert room.done("message") == []
-    assert states(ledger) == ["dropped", "delivered"]
+    assert room.states == ["dropped", "delivered"]
 
 
-async def test_a_lost_refusal_does_not_block_later_messages(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
+async def test_a_lost_refusal_does_not_block_later_messages(room: FakeRoom) -> None:
     """The refusal used up the guid, so a repetition would never be answered."""
-    put(ledger, "g1")
-    put(ledger, "g2", META)
+    room.put("g1")
+    room.put("g2", META)
     room.deaf = {"message"}
     with pytest.raises(ConnectionLost):
-        await deliver(sender, room)
+        await room.deliver()
     room.race = RECORDED
-    await deliver(sender, room)
+    await room.deliver()
     assert len(room.done("message")) == 1
-    assert states(ledger) == ["dropped", "delivered"]
+    assert room.states == ["dropped", "delivered"]
 
 
-async def test_a_closed_chat_receives_no_further_message(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
+async def test_a_closed_chat_receives_no_further_message(room: FakeRoom) -> None:
     """Even if the frame that shows the record is lost."""
-    put(ledger, "g1")
-    put(ledger, "g2")
+    room.put("g1")
+    room.put("g2")
     room.refusals = {"message": [CLOSED]}
-    await deliver(sender, room)
+    await room.deliver()
     assert room.done("message") == [("text of g1", "g1")]
-    assert states(ledger) == ["refused", "dropped"]
+    assert room.states == ["refused", "dropped"]
 
 
 @pytest.mark.parametrize("action", ["message", "gethistory"])
-async def test_a_refused_token_keeps_the_message(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock, action: str
-) -> None:
-    put(ledger, "g1")
+async def test_a_refused_token_keeps_the_message(ledger: Ledger, room: FakeRoom, action: str) -> None:
+    room.put("g1")
     if action == "gethistory":
         ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
     room.refusals = {action: [BAD_TOKEN]}
     with pytest.raises(TokenRefused, match="the site refuses the token"):
-        await deliver(sender, room)
-    assert states(ledger) == ["sent"]
-    await deliver(sender, room)
+        await room.deliver()
+    assert room.states == ["sent"]
+    await room.deliver()
     assert room.said == ["text of g1"]
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
 # Meta
 
 
-async def test_meta_is_set_and_confirmed_by_the_ping_after_it(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1", META)
+async def test_meta_is_set_and_confirmed_by_the_ping_after_it(room: FakeRoom) -> None:
+    room.put("g1", META)
     room.race = replace(RECORDED, bot_meta={"seed": 77})
-    await deliver(sender, room)
+    await room.deliver()
     assert room.actions == [("setmeta", {"racebot": BOARDS}), ("ping", None)]
     assert room.race.bot_meta == {"seed": 77, "racebot": BOARDS}
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_meta_that_is_already_set_is_not_set_again(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1", META)
+async def test_meta_that_is_already_set_is_not_set_again(room: FakeRoom) -> None:
+    room.put("g1", META)
     room.race = replace(RECORDED, bot_meta={"racebot": BOARDS})
-    await deliver(sender, room)
+    await room.deliver()
     assert room.actions == []
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_meta_without_a_pong_is_checked_on_the_next_connection(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1", META)
+async def test_meta_without_a_pong_is_checked_on_the_next_connection(room: FakeRoom) -> None:
+    room.put("g1", META)
     room.race, room.deaf = RECORDED, {"ping"}
     with pytest.raises(ConnectionLost):
-        await deliver(sender, room)
-    assert states(ledger) == ["sent"]
+        await room.deliver()
+    assert room.states == ["sent"]
     room.deaf = set()
-    await deliver(sender, room)
+    await room.deliver()
     assert len(room.done("setmeta")) == 1, "the new connection shows it"
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_refused_meta_is_marked_with_the_reason(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1", META)
+async def test_refused_meta_is_marked_with_the_reason(room: FakeRoom) -> None:
+    room.put("g1", META)
     room.refusals = {"setmeta": [Refusal(("Data provided is too large to save.",))]}
-    await deliver(sender, room)
-    assert (states(ledger), details(ledger)) == (["refused"], ["Data provided is too large to save."])
+    await room.deliver()
+    assert (room.states, room.details) == (["refused"], ["Data provided is too large to save."])
 
 
 async def test_a_refusal_before_the_ping_is_sent_counts(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
+    room: FakeRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Events that arrive while the socket is still sending count, too."""
-    put(ledger, "g1", META)
+    room.put("g1", META)
 
     async def slow(action: Action) -> None:
         if action.name == "setmeta":
@@ -600,19 +548,17 @@ async def test_a_refusal_before_the_ping_is_sent_counts(
             await asyncio.sleep(0)
 
     monkeypatch.setattr(room, "send", slow)
-    await deliver(sender, room)
-    assert states(ledger) == ["refused"]
+    await room.deliver()
+    assert room.states == ["refused"]
 
 
-async def test_meta_waits_until_the_connection_shows_the_race(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1", META)
+async def test_meta_waits_until_the_connection_shows_the_race(room: FakeRoom) -> None:
+    room.put("g1", META)
     room.conversation.on_event(RaceUpdate(replace(RECORDED, bot_meta={"racebot": BOARDS})))
     room.conversation = Conversation(room.send)
     with pytest.raises(ConnectionLost, match="the site does not show the race"):
-        await deliver(sender, room, connect=False)
-    assert states(ledger) == ["waiting"], "an earlier connection may have shown old data"
+        await room.deliver(connect=False)
+    assert room.states == ["waiting"], "an earlier connection may have shown old data"
 
 
 # Info
@@ -630,121 +576,106 @@ async def test_meta_waits_until_the_connection_shows_the_race(
     ],
 )
 async def test_info_block_is_merged_into_the_info_box(
-    ledger: Ledger, clock: Clock, room: FakeRoom, policy: InfoPolicy, before: str, after: str, state: str
+    room: FakeRoom, policy: InfoPolicy, before: str, after: str, state: str
 ) -> None:
-    put(ledger, "g1", InfoBody((BLOCK,)))
-    sender = sender_of(ledger, clock, policy)
+    room.put("g1", InfoBody((BLOCK,)))
+    room.new_sender(policy)
     room.race = replace(RECORDED, info_bot=before)
-    await deliver(sender, room)
+    await room.deliver()
     assert room.race.info_bot == after
     assert len(room.done("setinfo")) == (state == "delivered")
-    assert states(ledger) == [state]
+    assert room.states == [state]
 
 
-async def test_an_info_box_set_before_a_crash_is_not_set_again(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, clock: Clock
-) -> None:
+async def test_an_info_box_set_before_a_crash_is_not_set_again(room: FakeRoom) -> None:
     """Each `setinfo` makes the site post a line in chat."""
-    put(ledger, "g1", InfoBody((BLOCK,)))
+    room.put("g1", InfoBody((BLOCK,)))
     room.race, room.mute = RECORDED, {"setinfo"}
     with pytest.raises(ConnectionLost):
-        await deliver(sender, room)
+        await room.deliver()
     room.mute = set()
-    again = sender_of(ledger, clock)
-    await deliver(again, room)
+    room.new_sender()
+    await room.deliver()
     assert len(room.done("setinfo")) == 1
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_an_info_box_that_the_site_sets_late_is_not_set_again(
-    ledger: Ledger, clock: Clock, room: FakeRoom
-) -> None:
+async def test_an_info_box_that_the_site_sets_late_is_not_set_again(room: FakeRoom) -> None:
     """The site may carry out what a lost connection sent after it has shown the race on a new one."""
-    put(ledger, "g1", InfoBody((BLOCK,)))
-    ledger.messages.mark(ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
+    room.put("g1", InfoBody((BLOCK,)), sent=True)
     room.race = RECORDED
-    sender = sender_of(ledger, clock, confirm_within=PATIENCE)
-    delivering = asyncio.create_task(deliver(sender, room))
+    room.new_sender(confirm_within=PATIENCE)
+    delivering = asyncio.create_task(room.deliver())
     await until(lambda: room.conversation.shown is not None)
     room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=BLOCK)))
     await delivering
     assert room.done("setinfo") == []
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_an_info_box_that_the_site_trims_is_recognized(
-    ledger: Ledger, clock: Clock, room: FakeRoom
-) -> None:
-    sender = sender_of(ledger, clock, confirm_within=PATIENCE)
-    put(ledger, "g1", InfoBody((BLOCK + "  ",)))
+async def test_an_info_box_that_the_site_trims_is_recognized(room: FakeRoom) -> None:
+    room.new_sender(confirm_within=PATIENCE)
+    room.put("g1", InfoBody((BLOCK + "  ",)))
     room.race, room.mute = RECORDED, {"setinfo"}
-    delivering = asyncio.create_task(deliver(sender, room))
-    await until(lambda: states(ledger) == ["sent"])
+    delivering = asyncio.create_task(room.deliver())
+    await until(lambda: room.states == ["sent"])
     room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
     await asyncio.sleep(0.01)
-    assert states(ledger) == ["sent"], "an earlier frame confirms nothing"
+    assert room.states == ["sent"], "an earlier frame confirms nothing"
     room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
     await delivering
-    assert states(ledger) == ["delivered"]
+    assert room.states == ["delivered"]
 
 
-async def test_a_refused_info_block_is_marked_with_the_reason(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    put(ledger, "g1", InfoBody((BLOCK,)))
+async def test_a_refused_info_block_is_marked_with_the_reason(room: FakeRoom) -> None:
+    room.put("g1", InfoBody((BLOCK,)))
     room.refusals = {"setinfo": [Refusal(("info_bot: no",))]}
-    await deliver(sender, room)
-    assert (states(ledger), details(ledger)) == (["refused"], ["info_bot: no"])
+    await room.deliver()
+    assert (room.states, room.details) == (["refused"], ["info_bot: no"])
 
 
-async def test_meta_and_info_go_out_in_order(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
-    put(ledger, "g1", META)
-    put(ledger, "g2", InfoBody((BLOCK,)))
+async def test_meta_and_info_go_out_in_order(room: FakeRoom) -> None:
+    room.put("g1", META)
+    room.put("g2", InfoBody((BLOCK,)))
     room.race = RECORDED
-    await deliver(sender, room)
+    await room.deliver()
     assert [action for action, _ in room.actions] == ["setmeta", "ping", "setinfo"]
-    assert states(ledger) == ["delivered", "delivered"]
+    assert room.states == ["delivered", "delivered"]
 
 
-async def test_an_info_box_that_never_shows_is_set_a_few_times_only(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom
-) -> None:
+async def test_an_info_box_that_never_shows_is_set_a_few_times_only(room: FakeRoom) -> None:
     """Each `setinfo` makes the site post a line in chat."""
-    put(ledger, "g1", InfoBody(("Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)",)))
+    room.put("g1", InfoBody(("Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)",)))
     room.deaf = {"setinfo"}
     for _ in range(3):
         with pytest.raises(ConnectionLost):
-            await deliver(sender, room)
-    await deliver(sender, room)
+            await room.deliver()
+    await room.deliver()
     assert len(room.done("setinfo")) == 3
-    assert (states(ledger), details(ledger)) == (["refused"], ["never confirmed by the site"])
+    assert (room.states, room.details) == (["refused"], ["never confirmed by the site"])
 
 
 @pytest.mark.parametrize("lost", [{"gethistory"}, {"unpin_message", "ping"}], ids=min)
 async def test_a_site_that_takes_messages_but_answers_no_request_is_not_asked_for_ever(
-    ledger: Ledger, sender: OutboxDelivery, room: FakeRoom, lost: set[str]
+    room: FakeRoom, lost: set[str]
 ) -> None:
     """The message is pinned, so that its delivery needs the history and an unpinning, which a ping ends."""
     for guid in ("g1", "g2"):
-        put(ledger, guid, ChatBody(guid, pin=True))
+        room.put(guid, ChatBody(guid, pin=True))
     room.deaf = lost
     for _ in range(MOST_TRIES["chat"]):
         with pytest.raises(ConnectionLost):
-            await deliver(sender, room)
-    await deliver(sender, room)
-    assert states(ledger) == ["delivered", "refused"]
+            await room.deliver()
+    await room.deliver()
+    assert room.states == ["delivered", "refused"]
 
 
 @pytest.mark.parametrize("trouble", ["token", "connection"])
 async def test_an_info_box_that_was_not_set_is_tried_again_however_often(
-    ledger: Ledger,
-    sender: OutboxDelivery,
-    room: FakeRoom,
-    monkeypatch: pytest.MonkeyPatch,
-    trouble: str,
+    room: FakeRoom, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     """The site refuses the token, or the connection is lost before the message is sent."""
-    put(ledger, "g1", InfoBody((BLOCK,)))
+    room.put("g1", InfoBody((BLOCK,)))
     room.race = RECORDED
     with monkeypatch.context() as patch:
 
@@ -756,9 +687,9 @@ async def test_an_info_box_that_was_not_set_is_tried_again_however_often(
         patch.setattr(room, "send", refused)
         for _ in range(MOST_TRIES["info"] + 1):
             with pytest.raises((ConnectionLost, TokenRefused)):
-                await deliver(sender, room)
-    await deliver(sender, room)
-    assert (states(ledger), len(room.done("setinfo"))) == (["delivered"], 1)
+                await room.deliver()
+    await room.deliver()
+    assert (room.states, len(room.done("setinfo"))) == (["delivered"], 1)
 
 
 async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> None:
@@ -769,86 +700,79 @@ async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> Non
             raise LedgerUnavailable("the disk is full")
         return work(*arguments, **options)
 
-    room, sender = FakeRoom(clock, FINISHED), sender_of(ledger, clock, call=call)
-    put(ledger, "g1", InfoBody((BLOCK,)))
+    room = FakeRoom(ledger, clock, FINISHED)
+    room.new_sender(call=call)
+    room.put("g1", InfoBody((BLOCK,)))
     for _ in range(MOST_TRIES["info"] + 1):
         with pytest.raises(LedgerUnavailable):
-            await deliver(sender, room)
+            await room.deliver()
     full = False
-    await deliver(sender, room)
-    assert (states(ledger), len(room.done("setinfo"))) == (["delivered"], 1)
+    await room.deliver()
+    assert (room.states, len(room.done("setinfo"))) == (["delivered"], 1)
 
 
 # Answers
 
 
-async def test_answers_come_after_the_outbox(ledger: Ledger, sender: OutboxDelivery, room: FakeRoom) -> None:
-    sender.answer("the answer", "m1", to=None)
-    sender.answer("for Ann", "m2", to="id-ann")
-    put(ledger, "g1")
-    await deliver(sender, room)
+async def test_answers_come_after_the_outbox(room: FakeRoom) -> None:
+    room.sender.answer("the answer", "m1", to=None)
+    room.sender.answer("for Ann", "m2", to="id-ann")
+    room.put("g1")
+    await room.deliver()
     assert room.said == ["text of g1", "the answer"]
     assert room.notes == [("for Ann", "id-ann")]
-    await deliver(sender, room)
+    await room.deliver()
     assert len(room.done("message")) == 3, "once each"
 
 
 @pytest.mark.parametrize("lost", ["deaf", "mute"])
-async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(
-    sender: OutboxDelivery, room: FakeRoom, lost: str
-) -> None:
+async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(room: FakeRoom, lost: str) -> None:
     """Whether the site received it or not."""
-    sender.answer("the answer", "m1", to=None)
+    room.sender.answer("the answer", "m1", to=None)
     setattr(room, lost, {"message", "ping"})
     with pytest.raises(ConnectionLost):
-        await deliver(sender, room)
+        await room.deliver()
     setattr(room, lost, set())
-    await deliver(sender, room)
-    await deliver(sender, room)
+    await room.deliver()
+    await room.deliver()
     assert room.said == ["the answer"]
     assert len(set(room.done("message"))) == 1, "the guid is the same"
 
 
-async def test_a_command_that_is_read_again_after_a_restart_is_answered_once(
-    ledger: Ledger, clock: Clock, room: FakeRoom
-) -> None:
+async def test_a_command_that_is_read_again_after_a_restart_is_answered_once(room: FakeRoom) -> None:
     for text in ("before", "after"):
-        sender = sender_of(ledger, clock)
-        sender.answer(text, "m1", to=None)
-        await deliver(sender, room)
+        room.new_sender()
+        room.sender.answer(text, "m1", to=None)
+        await room.deliver()
     assert room.said == ["before"]
 
 
-async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(
-    sender: OutboxDelivery, room: FakeRoom
-) -> None:
-    sender.answer("the answer", "m1", to=None)
+async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(room: FakeRoom) -> None:
+    room.sender.answer("the answer", "m1", to=None)
     room.refusals = {"message": [BAD_TOKEN]}
     with pytest.raises(TokenRefused):
-        await deliver(sender, room)
-    await deliver(sender, room)
+        await room.deliver()
+    await room.deliver()
     assert room.said == ["the answer"]
 
 
 async def test_a_closed_chat_receives_no_answer(ledger: Ledger, clock: Clock) -> None:
-    room, sender = FakeRoom(clock, RECORDED), sender_of(ledger, clock)
-    sender.answer("the answer", "m1", to=None)
-    await deliver(sender, room)
+    room = FakeRoom(ledger, clock, RECORDED)
+    room.sender.answer("the answer", "m1", to=None)
+    await room.deliver()
     assert room.actions == []
 
 
-async def test_an_expired_answer_is_dropped(
-    sender: OutboxDelivery, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_expired_answer_is_dropped(room: FakeRoom, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("racebot.bot.room.delivery.ANSWER_EXPIRES", -1.0)
-    sender.answer("the answer", "m1", to=None)
-    await deliver(sender, room)
+    room.sender.answer("the answer", "m1", to=None)
+    await room.deliver()
     assert room.actions == []
 
 
-async def test_a_refused_answer_is_dropped(sender: OutboxDelivery, room: FakeRoom) -> None:
+async def test_a_refused_answer_is_dropped(room: FakeRoom) -> None:
     room.refusals["message"] = [Refusal(("direct_to: Unrecognised user",))]
-    sender.answer("the answer", "m1", to="id-gone")
-    sender.answer("another", "m2", to=None)
-    await deliver(sender, room)
+    room.sender.answer("the answer", "m1", to="id-gone")
+    room.sender.answer("another", "m2", to=None)
+    await room.deliver()
     assert room.said == ["another"]

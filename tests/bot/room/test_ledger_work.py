@@ -39,9 +39,10 @@ def follower(ledger: Ledger, clock: Clock) -> Follower:
     return Follower(Settler(ledger, Plans(SIMPLE)), clock)
 
 
-def waiting(ledger: Ledger, name: str = "orb/r", kind: str = "chat") -> list[str]:
+def waiting(follower: Follower, name: str = "orb/r", kind: str = "chat") -> list[str]:
     """Return the texts of the waiting chat messages."""
-    return [spaced(chat_body(row).text) for row in ledger.messages.open_for(name) if row.message.kind == kind]
+    rows = follower.ledger.messages.open_for(name)
+    return [spaced(chat_body(row).text) for row in rows if row.message.kind == kind]
 
 
 def spaced(text: str) -> str:
@@ -49,30 +50,30 @@ def spaced(text: str) -> str:
     return re.sub(r"^Correction \([^)]*\): ", CORRECTION, text.replace("\N{NO-BREAK SPACE}", " "))
 
 
-def kinds(ledger: Ledger, name: str = "orb/r") -> list[str]:
-    return [row.message.kind for row in ledger.messages.open_for(name)]
+def kinds(follower: Follower) -> list[str]:
+    return [row.message.kind for row in follower.ledger.messages.open_for("orb/r")]
 
 
-def deliver(ledger: Ledger, name: str = "orb/r", state: Delivery = Delivery.DELIVERED) -> list[str]:
+def deliver(follower: Follower, state: Delivery = Delivery.DELIVERED) -> list[str]:
     """Mark all open messages as delivered, and return the chat texts."""
-    rows = ledger.messages.open_for(name)
+    rows = follower.ledger.messages.open_for("orb/r")
     for row in rows:
-        ledger.messages.mark(row, state, NOON)
+        follower.ledger.messages.mark(row, state, NOON)
     return [spaced(chat_body(row).text) for row in rows if row.message.kind == "chat"]
 
 
-def dump(ledger: Ledger) -> list[str]:
-    return list(ledger.connection.db.conn.iterdump())
+def dump(follower: Follower) -> list[str]:
+    return list(follower.ledger.connection.db.conn.iterdump())
 
 
 # Provisional
 
 
-def test_a_result_that_stands_is_announced(follower: Follower, ledger: Ledger) -> None:
+def test_a_result_that_stands_is_announced(follower: Follower) -> None:
     follower.stands(FINISHED)
-    assert waiting(ledger) == [OPENING + CHANGES]
-    assert ledger.cases.get("orb/r") is not None
-    assert ledger.races.get("orb/r") is None, "it does not count yet"
+    assert waiting(follower) == [OPENING + CHANGES]
+    assert follower.ledger.cases.get("orb/r") is not None
+    assert follower.ledger.races.get("orb/r") is None, "it does not count yet"
 
 
 def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(
@@ -82,53 +83,55 @@ def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(
     settler = Settler(ledger, Plans(SIMPLE))
     follower = Follower(settler, clock, style=Style(listing=lambda _: Listing(minimum_finishes=1)))
     follower.stands(FINISHED)
-    assert deliver(ledger) == [f"{OPENING}{ANN}, new) · {BO}, new) · DNF Cy 800? (−200, new)"]
+    assert deliver(follower) == [f"{OPENING}{ANN}, new) · {BO}, new) · DNF Cy 800? (−200, new)"]
     edited = result("r", "ann cy", dnf="bo", recorded=False)
     follower.stands(edited)
-    assert waiting(ledger) == [f"{CORRECTION}2 Cy 1000 (±0, new) · DNF Bo 800? (−200, new)"]
+    assert waiting(follower) == [f"{CORRECTION}2 Cy 1000 (±0, new) · DNF Bo 800? (−200, new)"]
     follower.frame(seen(replace(edited, recorded=True)))
-    (block,) = [info_blocks(row) for row in ledger.messages.of("orb/r") if row.message.kind == "info"]
+    (block,) = [
+        info_blocks(row) for row in follower.ledger.messages.of("orb/r") if row.message.kind == "info"
+    ]
     assert "2 Cy 1000 (" in spaced(block[0])
     assert "DNF Bo 800? (" in spaced(block[0])
 
 
-def test_a_result_is_announced_once(follower: Follower, ledger: Ledger) -> None:
+def test_a_result_is_announced_once(follower: Follower) -> None:
     follower.stands(FINISHED)
     follower.stands(FINISHED)
-    assert len(deliver(ledger)) == 1
-    before = dump(ledger)
+    assert len(deliver(follower)) == 1
+    before = dump(follower)
     follower.stands(FINISHED)
-    assert dump(ledger) == before
+    assert dump(follower) == before
 
 
-def test_a_finished_race_is_pending_before_it_is_announced(follower: Follower, ledger: Ledger) -> None:
+def test_a_finished_race_is_pending_before_it_is_announced(follower: Follower) -> None:
     follower.read(seen(FINISHED))
-    before = dump(ledger)
+    before = dump(follower)
     follower.read(seen(FINISHED))
-    assert dump(ledger) == before
-    pending = ledger.cases.get("orb/r")
+    assert dump(follower) == before
+    pending = follower.ledger.cases.get("orb/r")
     assert pending is not None
     assert (pending.category, pending.ended_at) == (CATEGORY, NOON)
-    assert ledger.messages.of("orb/r") == []
+    assert follower.ledger.messages.of("orb/r") == []
 
 
-def test_an_old_result_is_not_announced(follower: Follower, ledger: Ledger, clock: Clock) -> None:
+def test_an_old_result_is_not_announced(follower: Follower, clock: Clock) -> None:
     """Its racers have left the room."""
     clock.now = NOON + timedelta(hours=1, seconds=1)
     follower.stands(FINISHED)
-    assert ledger.messages.of("orb/r") == []
-    assert ledger.cases.get("orb/r") is not None
+    assert follower.ledger.messages.of("orb/r") == []
+    assert follower.ledger.cases.get("orb/r") is not None
     clock.now = NOON + timedelta(hours=1)
     follower.stands(replace(FINISHED, name="orb/s"))
-    assert len(waiting(ledger, "orb/s")) == 1
+    assert len(waiting(follower, "orb/s")) == 1
 
 
-def test_a_late_change_is_still_corrected(follower: Follower, ledger: Ledger, clock: Clock) -> None:
+def test_a_late_change_is_still_corrected(follower: Follower, clock: Clock) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     clock.advance(hours=30)
     follower.stands(SWAPPED)
-    assert [text[:11] for text in waiting(ledger)] == ["Correction:"]
+    assert [text[:11] for text in waiting(follower)] == ["Correction:"]
 
 
 @pytest.mark.parametrize(
@@ -141,72 +144,72 @@ def test_a_race_that_never_counts_is_not_announced(
 ) -> None:
     plans = Plans(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})})
     follower = Follower(Settler(ledger, plans), clock)
-    before = dump(ledger)
+    before = dump(follower)
     follower.read(seen(replace(FINISHED, **facts)))
-    assert dump(ledger) == before
+    assert dump(follower) == before
     follower.stands(replace(FINISHED, **facts))
-    assert ledger.messages.of("orb/r") == []
+    assert follower.ledger.messages.of("orb/r") == []
 
 
 def test_a_bot_without_announcements_still_settles_races(ledger: Ledger, clock: Clock) -> None:
     follower = Follower(Settler(ledger, Plans(SIMPLE)), clock, announce=False)
     follower.read(seen(FINISHED))
     follower.stands(FINISHED)
-    assert ledger.messages.of("orb/r") == []
-    assert ledger.cases.get("orb/r") is not None
+    assert follower.ledger.messages.of("orb/r") == []
+    assert follower.ledger.cases.get("orb/r") is not None
     follower.frame(seen(RECORDED))
-    assert ledger.races.get("orb/r") is not None
-    assert "chat" not in kinds(ledger)
+    assert follower.ledger.races.get("orb/r") is not None
+    assert "chat" not in kinds(follower)
 
 
-def test_a_race_that_changes_nothing_is_not_announced(follower: Follower, ledger: Ledger) -> None:
+def test_a_race_that_changes_nothing_is_not_announced(follower: Follower) -> None:
     follower.stands(result("r", "ann", recorded=False))
-    assert ledger.messages.of("orb/r") == []
+    assert follower.ledger.messages.of("orb/r") == []
 
 
-def test_message_of_a_team_race_is_sent_once(follower: Follower, ledger: Ledger) -> None:
+def test_message_of_a_team_race_is_sent_once(follower: Follower) -> None:
     teams = replace(FINISHED, entrants=tuple(replace(e, team="red") for e in FINISHED.entrants))
     follower.stands(teams)
-    assert deliver(ledger) == ["Team races are not rated (Any Orb)."]
+    assert deliver(follower) == ["Team races are not rated (Any Orb)."]
     follower.stands(replace(teams, entrants=teams.entrants[::-1]))
     follower.stands(replace(teams, entrants=teams.entrants[:2]))
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
 
 
-def test_settled_race_is_no_longer_announced(follower: Follower, ledger: Ledger) -> None:
+def test_settled_race_is_no_longer_announced(follower: Follower) -> None:
     """The list of past races may show the record before the room does."""
     follower.read(seen(RECORDED))
     follower.stands(FINISHED)
-    assert ledger.messages.of("orb/r") == []
-    assert ledger.cases.polled(CATEGORY) == []
+    assert follower.ledger.messages.of("orb/r") == []
+    assert follower.ledger.cases.polled(CATEGORY) == []
 
 
 # Corrections
 
 
-def test_a_new_order_is_corrected(follower: Follower, ledger: Ledger) -> None:
+def test_a_new_order_is_corrected(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.stands(SWAPPED)
-    (text,) = deliver(ledger)
+    (text,) = deliver(follower)
     assert text.startswith(f"{CORRECTION}1 Bo 1200")
     follower.stands(FINISHED)
-    (text,) = deliver(ledger)
+    (text,) = deliver(follower)
     assert text.startswith(f"{CORRECTION}1 Ann 1200")
 
 
-def test_a_finisher_who_is_disqualified_is_corrected(follower: Follower, ledger: Ledger) -> None:
+def test_a_finisher_who_is_disqualified_is_corrected(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.stands(result("r", "bo", dnf="cy", dq="ann", recorded=False))
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert text.startswith(CORRECTION)
     assert "DQ Ann 900" in text
 
 
-def test_an_edit_that_changes_no_rating_is_not_corrected(follower: Follower, ledger: Ledger) -> None:
+def test_an_edit_that_changes_no_rating_is_not_corrected(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     ann, bo, cy = FINISHED.entrants
     for entrants in (
         (ann, bo, entrant("cy", "dq", HOUR)),
@@ -215,156 +218,150 @@ def test_an_edit_that_changes_no_rating_is_not_corrected(follower: Follower, led
         (cy, bo, ann),
     ):
         follower.stands(replace(FINISHED, entrants=entrants))
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
 
 
-def test_another_races_changes_need_no_correction(follower: Follower, ledger: Ledger) -> None:
+def test_another_races_changes_need_no_correction(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.read(seen(result("other", "cy bo ann")))
     follower.stands(FINISHED)
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
 
 
-def test_a_correction_after_another_race_uses_current_ratings(follower: Follower, ledger: Ledger) -> None:
+def test_a_correction_after_another_race_uses_current_ratings(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.read(seen(result("other", "cy bo ann")))
     follower.stands(SWAPPED)
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert "Bo 1200" in text
     assert "Ann 830" in text
     assert "new" not in text
 
 
-def test_change_before_the_announcement_needs_no_correction(follower: Follower, ledger: Ledger) -> None:
+def test_change_before_the_announcement_needs_no_correction(follower: Follower) -> None:
     follower.stands(FINISHED)
     follower.stands(SWAPPED)
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert text.startswith(f"{OPENING}1 Bo")
 
 
-def test_a_change_that_is_reverted_before_the_announcement_leaves_one_message(
-    follower: Follower, ledger: Ledger
-) -> None:
+def test_a_change_that_is_reverted_before_the_announcement_leaves_one_message(follower: Follower) -> None:
     """As during a lost connection: only the final result must be announced."""
     for shown in (FINISHED, SWAPPED, FINISHED):
         follower.stands(shown)
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert text.startswith(f"{OPENING}1 Ann")
 
 
-def test_reverted_result_before_its_correction_is_sent_needs_no_correction(
-    follower: Follower, ledger: Ledger
-) -> None:
+def test_reverted_result_before_its_correction_is_sent_needs_no_correction(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.stands(SWAPPED)
     follower.stands(FINISHED)
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
     follower.stands(SWAPPED)
-    assert [text[:14] for text in waiting(ledger)] == ["Correction: 1 "]
+    assert [text[:14] for text in waiting(follower)] == ["Correction: 1 "]
 
 
-def test_a_correction_lists_the_edits(follower: Follower, ledger: Ledger) -> None:
+def test_a_correction_lists_the_edits(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     ann, bo, cy = FINISHED.entrants
     edited = replace(
         FINISHED, entrants=(replace(ann, status=EntrantStatus.DQ), replace(bo, finish_time=HOUR // 2), cy)
     )
     follower.stands(edited)
-    (row,) = ledger.messages.open_for("orb/r")
+    (row,) = follower.ledger.messages.open_for("orb/r")
     assert chat_body(row).edits == (Edit("id-ann", "dq"), Edit("id-bo", "time"))
 
 
-def test_a_correction_lists_all_edits_since_what_chat_was_told(follower: Follower, ledger: Ledger) -> None:
+def test_a_correction_lists_all_edits_since_what_chat_was_told(follower: Follower) -> None:
     """The result changed again before its first edit was announced."""
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     ann, bo, cy = FINISHED.entrants
     once = replace(FINISHED, entrants=(replace(ann, finish_time=2 * HOUR), bo, cy))
     twice = replace(once, entrants=(once.entrants[0], replace(bo, status=EntrantStatus.DNF), cy))
     follower.stands(once)
     follower.stands(twice)
-    (row,) = ledger.messages.open_for("orb/r")
+    (row,) = follower.ledger.messages.open_for("orb/r")
     assert chat_body(row).edits == (Edit("id-ann", "time"), Edit("id-bo", "dnf"))
 
 
-def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower, ledger: Ledger) -> None:
+def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     ann, bo, cy = FINISHED.entrants
     follower.stands(replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy)))
-    (text,) = [chat_body(row).text for row in ledger.messages.open_for("orb/r")]
+    (text,) = [chat_body(row).text for row in follower.ledger.messages.open_for("orb/r")]
     assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
     assert "Ann" not in text
 
 
-def test_quiet_that_ends_leaves_no_announcement_out(follower: Follower, ledger: Ledger) -> None:
+def test_quiet_that_ends_leaves_no_announcement_out(follower: Follower) -> None:
     """The first announcement still waited when a moderator asked for quiet."""
     follower.stands(FINISHED)
     follower.on("orb/r", cases.QuietOrder(True, NOON))
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
     follower.on("orb/r", cases.QuietOrder(False, NOON))
-    assert waiting(ledger) == [OPENING + CHANGES]
+    assert waiting(follower) == [OPENING + CHANGES]
 
 
-def test_a_sent_message_counts_as_delivered(follower: Follower, ledger: Ledger) -> None:
+def test_a_sent_message_counts_as_delivered(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger, state=Delivery.SENT)
+    deliver(follower, state=Delivery.SENT)
     follower.stands(SWAPPED)
-    assert [text[:7] for text in waiting(ledger)] == [OPENING[:7], "Correct"]
+    assert [text[:7] for text in waiting(follower)] == [OPENING[:7], "Correct"]
 
 
-def test_nothing_is_left_to_change_after_a_correction(follower: Follower, ledger: Ledger) -> None:
+def test_nothing_is_left_to_change_after_a_correction(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.stands(result("r", dnf="ann cy", dq="bo", recorded=False))
-    assert waiting(ledger) == [f"{CORRECTION}no rating changes"]
+    assert waiting(follower) == [f"{CORRECTION}no rating changes"]
 
 
 # Taken back
 
 
-def test_a_result_taken_back_before_its_announcement_is_dropped(follower: Follower, ledger: Ledger) -> None:
+def test_a_result_taken_back_before_its_announcement_is_dropped(follower: Follower) -> None:
     follower.stands(FINISHED)
     follower.going_on("orb/r")
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
     follower.stands(SWAPPED)
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert text.startswith(f"{OPENING}1 Bo"), "and the next one is no correction"
 
 
-def test_a_dropped_result_that_returns_is_announced(follower: Follower, ledger: Ledger) -> None:
+def test_a_dropped_result_that_returns_is_announced(follower: Follower) -> None:
     follower.stands(FINISHED)
     follower.going_on("orb/r")
     follower.stands(FINISHED)
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert text.startswith(f"{OPENING}1 Ann")
 
 
-def test_a_result_taken_back_after_its_announcement_is_repeated_only_if_changed(
-    follower: Follower, ledger: Ledger
-) -> None:
+def test_a_result_taken_back_after_its_announcement_is_repeated_only_if_changed(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.going_on("orb/r")
     follower.stands(FINISHED)
-    assert waiting(ledger) == [], "the earlier announcement holds again"
+    assert waiting(follower) == [], "the earlier announcement holds again"
     follower.going_on("orb/r")
     follower.stands(SWAPPED)
-    assert [text[:11] for text in waiting(ledger)] == ["Correction:"]
+    assert [text[:11] for text in waiting(follower)] == ["Correction:"]
 
 
-def test_a_dropped_correction_that_returns_is_announced(follower: Follower, ledger: Ledger) -> None:
+def test_a_dropped_correction_that_returns_is_announced(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.stands(SWAPPED)
     follower.going_on("orb/r")
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
     follower.stands(SWAPPED)
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert text.startswith(CORRECTION)
     assert ": 1 Bo " in text
 
@@ -374,100 +371,98 @@ def test_a_half_sent_announcement_is_completed(ledger: Ledger, clock: Clock) -> 
     finished = result("r", many, recorded=False)
     follower = Follower(Settler(ledger, Plans(SIMPLE)), clock)
     follower.stands(finished)
-    first, _ = ledger.messages.open_for("orb/r")
-    ledger.messages.mark(first, Delivery.DELIVERED, NOON)
+    first, _ = follower.ledger.messages.open_for("orb/r")
+    follower.ledger.messages.mark(first, Delivery.DELIVERED, NOON)
     follower.going_on("orb/r")
-    (text,) = deliver(ledger)
+    (text,) = deliver(follower)
     assert text.startswith(DEFAULT_TEXTS.continued)
     follower.stands(finished)
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
 
 
 # Recorded
 
 
-def test_final_changes_go_to_meta_and_info(follower: Follower, ledger: Ledger) -> None:
+def test_final_changes_go_to_meta_and_info(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.frame(seen(RECORDED))
-    meta, info = ledger.messages.open_for("orb/r")
+    meta, info = follower.ledger.messages.open_for("orb/r")
     assert (meta.message.kind, info.message.kind) == ("meta", "info")
     changes = {"id-ann": (1000, 1200), "id-bo": (1000, 1000), "id-cy": (1000, 800)}
     assert meta.message.body == MetaBody((MetaEntry("Any Orb", "pairwise-elo", changes),))
     assert [spaced(block) for block in info_blocks(info)] == [f"Ratings by racebot (Any Orb): {CHANGES}"]
-    assert ledger.cases.get("orb/r") is None
-    stored = ledger.races.get("orb/r")
+    assert follower.ledger.cases.get("orb/r") is None
+    stored = follower.ledger.races.get("orb/r")
     assert stored is not None
     assert stored.source == "live"
 
 
 def test_final_changes_leave_hidden_players_out(follower: Follower, ledger: Ledger) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     ledger.orders.add(Order(NOON, OrderKind.HIDE, "id-bo", None, ""))
     follower.frame(seen(RECORDED))
-    meta, info = ledger.messages.open_for("orb/r")
+    meta, info = follower.ledger.messages.open_for("orb/r")
     assert isinstance(meta.message.body, MetaBody)
     assert list(meta.message.body.leaderboards[0].changes) == ["id-ann", "id-cy"]
     assert "Bo" not in info_blocks(info)[0]
 
 
-def test_a_record_is_settled_once(follower: Follower, ledger: Ledger) -> None:
+def test_a_record_is_settled_once(follower: Follower) -> None:
     follower.frame(seen(RECORDED))
-    before = dump(ledger)
+    before = dump(follower)
     follower.frame(seen(RECORDED))
     follower.read(seen(RECORDED))
     follower.read(seen(FINISHED))
     follower.read(seen(RECORDED))
-    assert dump(ledger) == before
+    assert dump(follower) == before
 
 
-def test_announcements_not_sent_before_the_record_are_dropped(follower: Follower, ledger: Ledger) -> None:
+def test_announcements_not_sent_before_the_record_are_dropped(follower: Follower) -> None:
     """Chat closes at the very moment of the record."""
     follower.stands(FINISHED)
     follower.frame(seen(RECORDED))
-    assert kinds(ledger) == ["meta", "info"]
+    assert kinds(follower) == ["meta", "info"]
 
 
-def test_a_listed_race_that_was_never_watched_gets_no_messages(follower: Follower, ledger: Ledger) -> None:
+def test_a_listed_race_that_was_never_watched_gets_no_messages(follower: Follower) -> None:
     follower.read(seen(RECORDED, None))
-    assert ledger.races.get("orb/r") is not None
-    assert ledger.messages.of("orb/r") == []
+    assert follower.ledger.races.get("orb/r") is not None
+    assert follower.ledger.messages.of("orb/r") == []
 
 
-def test_a_pending_race_recorded_unwatched_gets_its_final_changes(
-    follower: Follower, ledger: Ledger, clock: Clock
-) -> None:
+def test_a_pending_race_recorded_unwatched_gets_its_final_changes(follower: Follower, clock: Clock) -> None:
     follower.read(seen(FINISHED))
     clock.advance(days=3)
     follower.read(seen(RECORDED, None))
-    assert kinds(ledger) == ["meta", "info"]
+    assert kinds(follower) == ["meta", "info"]
 
 
-def test_a_race_without_changes_gets_no_final_messages(follower: Follower, ledger: Ledger) -> None:
+def test_a_race_without_changes_gets_no_final_messages(follower: Follower) -> None:
     follower.frame(seen(result("r", "ann")))
-    assert ledger.races.get("orb/r") is not None
-    assert ledger.messages.of("orb/r") == []
+    assert follower.ledger.races.get("orb/r") is not None
+    assert follower.ledger.messages.of("orb/r") == []
 
 
-def test_a_watched_race_that_ended_unseen_gets_its_final_changes(follower: Follower, ledger: Ledger) -> None:
+def test_a_watched_race_that_ended_unseen_gets_its_final_changes(follower: Follower) -> None:
     """The list of past races shows its end before the bot rejoins the room."""
     follower.frame(replace(seen(FINISHED), status="in_progress", result=None))
     follower.read(seen(RECORDED))
-    assert kinds(ledger) == ["meta", "info"]
+    assert kinds(follower) == ["meta", "info"]
 
 
-def test_a_changed_record_corrects_the_final_changes(follower: Follower, ledger: Ledger) -> None:
+def test_a_changed_record_corrects_the_final_changes(follower: Follower) -> None:
     follower.frame(seen(RECORDED))
-    deliver(ledger)
+    deliver(follower)
     follower.read(seen(replace(SWAPPED, recorded=True), None))
-    assert kinds(ledger) == ["meta", "info"]
-    (meta, _) = ledger.messages.open_for("orb/r")
+    assert kinds(follower) == ["meta", "info"]
+    (meta, _) = follower.ledger.messages.open_for("orb/r")
     assert isinstance(meta.message.body, MetaBody)
     assert meta.message.body.leaderboards[0].changes["id-bo"] == (1000, 1200)
-    deliver(ledger)
+    deliver(follower)
     follower.read(seen(RECORDED, None))
-    assert kinds(ledger) == ["meta", "info"], "also when it changes back"
+    assert kinds(follower) == ["meta", "info"], "also when it changes back"
 
 
 # Never recorded
@@ -475,97 +470,97 @@ def test_a_changed_record_corrects_the_final_changes(follower: Follower, ledger:
 NEVER = replace(FINISHED, recordable=False)
 
 
-def test_an_announcement_is_withdrawn_once(follower: Follower, ledger: Ledger) -> None:
+def test_an_announcement_is_withdrawn_once(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.read(seen(NEVER))
-    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn]
+    assert waiting(follower) == [DEFAULT_TEXTS.withdrawn]
     follower.read(seen(NEVER))
     follower.frame(seen(NEVER))
-    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn], "once"
+    assert waiting(follower) == [DEFAULT_TEXTS.withdrawn], "once"
 
 
-def test_a_race_without_an_announcement_needs_no_withdrawal(follower: Follower, ledger: Ledger) -> None:
+def test_a_race_without_an_announcement_needs_no_withdrawal(follower: Follower) -> None:
     follower.stands(FINISHED)
     follower.read(seen(NEVER))
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
 
 
-def test_an_unknown_race_that_is_over_changes_nothing(follower: Follower, ledger: Ledger) -> None:
-    before = dump(ledger)
+def test_an_unknown_race_that_is_over_changes_nothing(follower: Follower) -> None:
+    before = dump(follower)
     follower.read(seen(NEVER))
     follower.read(seen(status="cancelled", recordable=False))
-    assert dump(ledger) == before
+    assert dump(follower) == before
 
 
-def test_a_cancelled_race_is_withdrawn_too(follower: Follower, ledger: Ledger) -> None:
+def test_a_cancelled_race_is_withdrawn_too(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.read(seen(status="cancelled", recordable=False))
-    assert waiting(ledger) == [DEFAULT_TEXTS.withdrawn]
+    assert waiting(follower) == [DEFAULT_TEXTS.withdrawn]
 
 
 # Records that are undone
 
 
-def test_a_stale_answer_does_not_withdraw_twice(follower: Follower, ledger: Ledger) -> None:
+def test_a_stale_answer_does_not_withdraw_twice(follower: Follower) -> None:
     over = replace(seen(FINISHED), recordable=False)
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.read(over)
-    assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn]
+    assert deliver(follower) == [DEFAULT_TEXTS.withdrawn]
     follower.read(seen(FINISHED))
     follower.read(over)
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
 
 
 def test_a_record_that_is_gone_for_an_hour_is_withdrawn_from_the_ratings(
-    follower: Follower, ledger: Ledger, clock: Clock
+    follower: Follower, clock: Clock
 ) -> None:
     follower.read(seen(RECORDED))
     clock.advance(days=1)
     follower.read(seen(FINISHED))
     clock.advance(hours=1)
     follower.read(seen(FINISHED))
-    assert ledger.races.get("orb/r") is not None, (
+    assert follower.ledger.races.get("orb/r") is not None, (
         "a stale answer looks the same, and it may be recorded again"
     )
     clock.advance(seconds=1)
     follower.read(seen(FINISHED))
-    assert ledger.races.get("orb/r") is None
+    assert follower.ledger.races.get("orb/r") is None
     follower.read(seen(FINISHED))
-    assert ledger.cases.get("orb/r") is not None, "it may be recorded again"
+    assert follower.ledger.cases.get("orb/r") is not None, "it may be recorded again"
 
 
-def test_a_withdrawal_survives_restarts(follower: Follower, ledger: Ledger, clock: Clock) -> None:
+def test_a_withdrawal_survives_restarts(follower: Follower, clock: Clock) -> None:
     follower.read(seen(RECORDED))
     for _ in range(4):
-        restarted = Follower(Settler(ledger, Plans(SIMPLE)), clock)
+        restarted = Follower(Settler(follower.ledger, Plans(SIMPLE)), clock)
         restarted.read(seen(FINISHED))
         clock.advance(minutes=21)
-    assert ledger.races.get("orb/r") is None
+    assert follower.ledger.races.get("orb/r") is None
 
 
-def test_record_that_reappears_restarts_the_hour(follower: Follower, ledger: Ledger, clock: Clock) -> None:
+def test_record_that_reappears_restarts_the_hour(follower: Follower, clock: Clock) -> None:
     for shown in (RECORDED, FINISHED, RECORDED, FINISHED):
         follower.read(seen(shown))
         clock.advance(minutes=40)
     follower.read(seen(FINISHED))
-    assert ledger.races.get("orb/r") is not None
+    assert follower.ledger.races.get("orb/r") is not None
 
 
 @pytest.mark.parametrize(
     "shown", [seen(NEVER), seen(status="cancelled", recordable=False)], ids=["do not record", "cancelled"]
 )
 def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
-    follower: Follower, ledger: Ledger, clock: Clock, shown: Race
+    follower: Follower, clock: Clock, shown: Race
 ) -> None:
     follower.read(seen(RECORDED))
     follower.read(shown)
     clock.advance(hours=2)
     follower.read(shown)
-    assert ledger.races.get("orb/r") is None
-    assert ledger.cases.get("orb/r") is None
+    assert follower.ledger.races.get("orb/r") is None
+    assert follower.ledger.cases.get("orb/r") is None
 
 
 # Races that come back
@@ -573,65 +568,59 @@ def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
 CANCELLED = seen(status="cancelled", recordable=False, ended_at=NOON, cancelled_at=NOON)
 
 
-def test_undoing_do_not_record_announces_the_race_again(follower: Follower, ledger: Ledger) -> None:
+def test_undoing_do_not_record_announces_the_race_again(follower: Follower) -> None:
     follower.stands(FINISHED)
-    (announced,) = deliver(ledger)
+    (announced,) = deliver(follower)
     follower.frame(seen(NEVER))
-    assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn]
+    assert deliver(follower) == [DEFAULT_TEXTS.withdrawn]
     follower.read(seen(FINISHED))
     follower.stands(FINISHED)
-    assert deliver(ledger) == [announced], "the same result is no correction"
+    assert deliver(follower) == [announced], "the same result is no correction"
     follower.frame(seen(NEVER))
-    assert deliver(ledger) == [DEFAULT_TEXTS.withdrawn], "and is withdrawn again"
+    assert deliver(follower) == [DEFAULT_TEXTS.withdrawn], "and is withdrawn again"
 
 
-def test_a_race_that_comes_back_changed_is_announced_afresh(follower: Follower, ledger: Ledger) -> None:
+def test_a_race_that_comes_back_changed_is_announced_afresh(follower: Follower) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.frame(seen(NEVER))
-    deliver(ledger)
+    deliver(follower)
     follower.stands(SWAPPED)
-    (row,) = ledger.messages.open_for("orb/r")
+    (row,) = follower.ledger.messages.open_for("orb/r")
     assert chat_body(row).correction == 0, "nothing stands that it could correct"
 
 
-def test_a_cancelled_race_that_comes_back_is_announced_and_settled(
-    follower: Follower, ledger: Ledger
-) -> None:
+def test_a_cancelled_race_that_comes_back_is_announced_and_settled(follower: Follower) -> None:
     follower.frame(seen())
     follower.frame(CANCELLED)
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
     follower.read(seen(FINISHED))
     follower.stands(FINISHED)
-    assert deliver(ledger) == [OPENING + CHANGES]
+    assert deliver(follower) == [OPENING + CHANGES]
     follower.frame(seen(RECORDED))
-    assert ledger.races.get("orb/r") is not None
-    assert kinds(ledger) == ["meta", "info"]
+    assert follower.ledger.races.get("orb/r") is not None
+    assert kinds(follower) == ["meta", "info"]
 
 
-def test_a_withdrawn_race_that_comes_back_is_announced_however_late(
-    follower: Follower, ledger: Ledger, clock: Clock
-) -> None:
+def test_a_withdrawn_race_that_comes_back_is_announced_however_late(follower: Follower, clock: Clock) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
+    deliver(follower)
     follower.frame(seen(NEVER))
-    deliver(ledger)
+    deliver(follower)
     clock.advance(hours=30)
     follower.read(seen(FINISHED))
     assert follower.read(seen(FINISHED))
     follower.stands(FINISHED)
-    assert len(waiting(ledger)) == 1
+    assert len(waiting(follower)) == 1
 
 
-def test_race_that_is_over_is_polled_less_and_less_often(
-    follower: Follower, ledger: Ledger, clock: Clock
-) -> None:
+def test_race_that_is_over_is_polled_less_and_less_often(follower: Follower, clock: Clock) -> None:
     follower.frame(CANCELLED)
     pauses = []
     for hours in (0, 5, 24, 24 * 7, 24 * 30):
         clock.now = NOON + timedelta(hours=hours)
         follower.looked("orb/r")
-        pending = ledger.cases.get("orb/r")
+        pending = follower.ledger.cases.get("orb/r")
         assert pending is not None
         assert pending.over
         assert pending.next_look is not None
@@ -641,7 +630,7 @@ def test_race_that_is_over_is_polled_less_and_less_often(
     assert pauses[-1] <= timedelta(days=1)
     clock.now = NOON + timedelta(days=91)
     follower.looked("orb/r")
-    assert ledger.cases.get("orb/r") is None
+    assert follower.ledger.cases.get("orb/r") is None
 
 
 @pytest.mark.parametrize(
@@ -653,26 +642,26 @@ def test_race_that_is_over_is_polled_less_and_less_often(
     ],
     ids=["cancelled before the start", "partitioned", "custom goal"],
 )
-def test_a_race_that_cannot_come_back_is_forgotten(follower: Follower, ledger: Ledger, race: Race) -> None:
+def test_a_race_that_cannot_come_back_is_forgotten(follower: Follower, race: Race) -> None:
     follower.frame(race)
     follower.frame(race)
-    assert ledger.cases.get(race.name) is None
-    assert ledger.cases.unfinished(CATEGORY) == []
+    assert follower.ledger.cases.get(race.name) is None
+    assert follower.ledger.cases.unfinished(CATEGORY) == []
 
 
-def test_listed_race_that_is_over_is_not_kept_pending(follower: Follower, ledger: Ledger) -> None:
+def test_listed_race_that_is_over_is_not_kept_pending(follower: Follower) -> None:
     """The list keeps showing the race while the bot waits for a late record."""
     follower.read(seen(NEVER, None))
-    assert ledger.cases.get("orb/r") is None
+    assert follower.ledger.cases.get("orb/r") is None
 
 
 @pytest.mark.parametrize("seen_first", [True, False])
 def test_room_is_needed_only_if_the_result_differs_from_the_announcement(
-    follower: Follower, ledger: Ledger, *, seen_first: bool
+    follower: Follower, *, seen_first: bool
 ) -> None:
     if seen_first:
         follower.stands(FINISHED)
-        deliver(ledger)
+        deliver(follower)
     else:
         follower.read(seen(FINISHED))
     assert not follower.read(seen(FINISHED))
@@ -696,34 +685,32 @@ def test_room_is_needed_only_if_the_result_differs_from_the_announcement(
     ],
 )
 def test_older_races_are_polled_less_often(
-    follower: Follower, ledger: Ledger, clock: Clock, age: timedelta, pause: timedelta
+    follower: Follower, clock: Clock, age: timedelta, pause: timedelta
 ) -> None:
     follower.read(seen(FINISHED))
     clock.now = NOON + age
     follower.looked("orb/r")
-    pending = ledger.cases.get("orb/r")
+    pending = follower.ledger.cases.get("orb/r")
     assert pending is not None
     assert pending.next_look == NOON + age + pause
 
 
-def test_a_room_that_is_gone_is_given_up_after_a_day(
-    follower: Follower, ledger: Ledger, clock: Clock
-) -> None:
+def test_a_room_that_is_gone_is_given_up_after_a_day(follower: Follower, clock: Clock) -> None:
     follower.stands(FINISHED)
     clock.now = NOON + timedelta(hours=23, minutes=59)
     follower.missing("orb/r")
-    assert len(waiting(ledger)) == 1, "a 404 may be temporary"
+    assert len(waiting(follower)) == 1, "a 404 may be temporary"
     clock.advance(minutes=1)
     follower.missing("orb/r")
-    assert waiting(ledger) == []
-    assert ledger.cases.get("orb/r") is None
+    assert waiting(follower) == []
+    assert follower.ledger.cases.get("orb/r") is None
 
 
-def test_missing_room_is_polled_less_and_less_often(follower: Follower, ledger: Ledger, clock: Clock) -> None:
+def test_missing_room_is_polled_less_and_less_often(follower: Follower, clock: Clock) -> None:
     follower.read(seen(FINISHED))
     looks = 0
     while clock.now < NOON + timedelta(hours=6):
-        pending = ledger.cases.get("orb/r")
+        pending = follower.ledger.cases.get("orb/r")
         assert pending is not None
         assert pending.next_look is not None
         clock.now = max(clock.now, pending.next_look)
@@ -731,77 +718,77 @@ def test_missing_room_is_polled_less_and_less_often(follower: Follower, ledger: 
         looks += 1
     assert looks <= 15
     follower.looked("orb/r")
-    pending = ledger.cases.get("orb/r")
+    pending = follower.ledger.cases.get("orb/r")
     assert pending is not None
     assert pending.misses == 0
 
 
-def test_polling_an_unknown_race_changes_nothing(follower: Follower, ledger: Ledger) -> None:
-    before = dump(ledger)
+def test_polling_an_unknown_race_changes_nothing(follower: Follower) -> None:
+    before = dump(follower)
     follower.looked("orb/nosuch")
     follower.missing("orb/nosuch")
-    assert dump(ledger) == before
+    assert dump(follower) == before
 
 
 # Whole lives
 
 
-def test_every_message_has_a_guid_that_the_site_accepts(follower: Follower, ledger: Ledger) -> None:
+def test_every_message_has_a_guid_that_the_site_accepts(follower: Follower) -> None:
     for shown in (FINISHED, SWAPPED, FINISHED):
         follower.stands(shown)
-        deliver(ledger)
+        deliver(follower)
     follower.frame(seen(RECORDED))
-    guids = [row.message.guid for row in ledger.messages.of("orb/r")]
+    guids = [row.message.guid for row in follower.ledger.messages.of("orb/r")]
     assert len(set(guids)) == len(guids) == 5
     assert all(set(guid) <= set("0123456789abcdefghijklmnopqrstuvwxyz-") for guid in guids)
 
 
-def test_two_races_do_not_mix(follower: Follower, ledger: Ledger) -> None:
+def test_two_races_do_not_mix(follower: Follower) -> None:
     other = result("s", "bo ann", recorded=False)
     follower.stands(FINISHED)
     follower.stands(other)
     follower.going_on("orb/r")
-    assert waiting(ledger) == []
-    assert len(waiting(ledger, "orb/s")) == 1
+    assert waiting(follower) == []
+    assert len(waiting(follower, "orb/s")) == 1
     follower.frame(seen(replace(other, recorded=True)))
-    assert ledger.cases.get("orb/r") is not None
+    assert follower.ledger.cases.get("orb/r") is not None
 
 
-def test_a_race_settled_by_a_backfill_is_no_longer_pending(follower: Follower, ledger: Ledger) -> None:
+def test_a_race_settled_by_a_backfill_is_no_longer_pending(follower: Follower) -> None:
     follower.read(seen(FINISHED))
     follower.settler.add_past_races([RECORDED], "backfill")
     follower.read(seen(RECORDED))
-    assert ledger.cases.polled(CATEGORY) == []
+    assert follower.ledger.cases.polled(CATEGORY) == []
 
 
-def test_a_restart_remembers_announcements(follower: Follower, ledger: Ledger, clock: Clock) -> None:
+def test_a_restart_remembers_announcements(follower: Follower, clock: Clock) -> None:
     follower.stands(FINISHED)
-    deliver(ledger)
-    again = Follower(Settler(ledger, Plans(SIMPLE)), clock)
+    deliver(follower)
+    again = Follower(Settler(follower.ledger, Plans(SIMPLE)), clock)
     again.stands(FINISHED)
-    assert waiting(ledger) == []
+    assert waiting(follower) == []
     again.stands(SWAPPED)
-    assert [text[:11] for text in waiting(ledger)] == ["Correction:"]
+    assert [text[:11] for text in waiting(follower)] == ["Correction:"]
 
 
-def test_a_pending_race_of_an_earlier_run_is_settled(follower: Follower, ledger: Ledger) -> None:
-    ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
+def test_a_pending_race_of_an_earlier_run_is_settled(follower: Follower) -> None:
+    follower.ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     race: RaceResult = RECORDED
     follower.read(seen(race))
-    assert ledger.cases.get("orb/r") is None
-    assert kinds(ledger) == ["meta", "info"]
+    assert follower.ledger.cases.get("orb/r") is None
+    assert kinds(follower) == ["meta", "info"]
 
 
-def test_a_race_that_is_never_recorded_expires(follower: Follower, ledger: Ledger, clock: Clock) -> None:
+def test_a_race_that_is_never_recorded_expires(follower: Follower, clock: Clock) -> None:
     follower.read(seen(FINISHED))
     clock.now = NOON + timedelta(days=91)
     follower.looked("orb/r")
-    assert ledger.cases.get("orb/r") is None
+    assert follower.ledger.cases.get("orb/r") is None
 
 
-def test_an_unfinished_race_is_remembered_until_it_is_finished(follower: Follower, ledger: Ledger) -> None:
+def test_an_unfinished_race_is_remembered_until_it_is_finished(follower: Follower) -> None:
     def unfinished() -> list[str]:
-        return [row.race for row in ledger.cases.unfinished(CATEGORY)]
+        return [row.race for row in follower.ledger.cases.unfinished(CATEGORY)]
 
     follower.frame(seen())
     assert unfinished() == ["orb/r"]
@@ -819,5 +806,5 @@ def test_a_finish_message_marks_new_places_on_the_leaderboard(ledger: Ledger, cl
     settler.add_past_races([result("before", "ann bo", after=-9)], "import")
     follower = Follower(settler, clock, style=Style(listing=lambda _: Listing()))
     follower.stands(result("r", "bo ann", recorded=False))
-    (text,) = waiting(ledger)
+    (text,) = waiting(follower)
     assert re.findall("[▲▼] [0-9]", text) == ["▲ 1", "▼ 2"]
