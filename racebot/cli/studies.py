@@ -46,12 +46,13 @@ from racebot.study.iterated import iterate as rate, model_of
 from racebot.study.paired import Objective
 from racebot.study.predictions import EntrantForecast, PairForecast, forecast_rows
 from racebot.study.presets import PRESETS, Preset
-from racebot.study.replay import Earlier
+from racebot.study.replay import Earlier, newcomers
 from racebot.study.search import Effort
 from racebot.study.tuning import Tuned, ranked, tune as search
 from racebot.text.parse import did_you_mean
 
 ALL_PRESETS = "published"
+EVERY_MODEL = "all"
 
 
 @app.command()
@@ -59,7 +60,10 @@ def evaluate(
     file: File = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODEL", help="A rating model's key, or LABEL=KEY. Repeatable."),
+        typer.Option(
+            metavar="MODEL",
+            help="A rating model's key, LABEL=KEY, or `all`. Repeatable. Default: yours and trueskill.",
+        ),
     ] = None,
     param: ParamOption = None,
     preset: Annotated[
@@ -97,6 +101,7 @@ def evaluate(
         typer.Option(help="Write every forecast as CSV: NAME-pairs.csv and NAME-entrants.csv."),
     ] = None,
     jobs: Jobs = -1,
+    full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -111,8 +116,10 @@ def evaluate(
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    entries += entries_of(settings, keys, param or [], taken=presets)
     history = history_of(settings, file, leaderboard, goal, until=utc(until), size=field)
+    if EVERY_MODEL in keys:
+        keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
+    entries += entries_of(settings, keys, param or [], taken=presets)
     if earlier is None and (carry is not None or carry_races is not None):
         raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
     season = None
@@ -133,7 +140,7 @@ def evaluate(
     if as_json:
         print_json(studies_tables.evaluation_json(report, presets))
     else:
-        studies_tables.evaluation(console, report, presets)
+        studies_tables.evaluation(console, report, presets, full=full)
     if predictions is not None:
         for path in _write_predictions(history, report, season, predictions):
             tell(f"written: {path}", to=notices)
@@ -235,6 +242,22 @@ def _factors(file: Path | None) -> Mapping[tuple[str, str], str]:
     if file is None or file.suffix.lower() != ".csv":
         return {}
     return read_csv(file, category="", goal=file.stem).factors
+
+
+def _able(history: History) -> list[str]:
+    """Return the models that can rate the largest race, and tell the user about the others."""
+    largest = max(history.races, key=lambda race: race.outcome.size)
+    found = []
+    for key in registry.MODELS:
+        made = registry.create(key)
+        try:
+            made.rate(newcomers(made, history)[largest.players], largest.outcome)
+            found.append(key)
+        except ModelError as error:
+            tell(f"{key}: skipped: {error}", to=notices)
+    for key, reason in registry.OFFLINE.items():
+        tell(f"{key}: skipped: it {reason}", to=notices)
+    return found
 
 
 def _carrying(entries: Iterable[Entry]) -> list[Entry]:

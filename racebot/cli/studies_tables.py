@@ -27,6 +27,8 @@ Rows = Mapping[str, Mapping[str, float]]
 """Figures by name, by label of the model."""
 MOST_COMPARED = 6
 """Most pairwise comparisons to print. `--json` always has all of them."""
+TRUSTED = 2.0
+"""Mean error of the odds, in percentage points, up to which the verdict trusts them."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
 MAIN = {
     "misordered": "Misordered",
@@ -46,16 +48,62 @@ COMPLAINTS = {
 }
 
 
-def evaluation(console: Console, report: Report, presets: Mapping[str, Preset]) -> None:
-    """Print an evaluation. The best figure in each column is marked."""
+def evaluation(console: Console, report: Report, presets: Mapping[str, Preset], *, full: bool) -> None:
+    """Print the verdict of an evaluation and its main figures; if `full`, also all others."""
+    console.print(verdict(report), markup=False, highlight=False)
     since = f" since {report.since:%Y-%m-%d}" if report.since else ""
     console.print(
         f"{counted(report.races, 'race')} judged{since}, {counted(report.players, 'player')}. "
         "Each race is predicted, then rated."
     )
     rows = {each.label: asdict(each.figures) for each in report.evaluations}
+    _standings(console, report)
     if presets:
         _published(console, rows, presets)
+    if full:
+        _all_figures(console, report, rows)
+
+
+def verdict(report: Report) -> str:
+    """Say which model predicts best, which cannot be told apart from it, and how far to trust its odds."""
+    best = next(each for each in report.evaluations if each.label == report.best)
+    wrong = f"{100 * best.figures.misordered:.1f}% of pairs in the wrong order"
+    others = sorted((m[0].difference, m[0].error, name) for name, m in report.margins.items())
+    others = [other for other in others if other[2] != report.best]
+    level = [name for _, _, name in others if report.margins[name][0].level]
+    off = 100 * best.figures.calibration_error
+    trusted = f"can be trusted (off by {off:.1f} points on average)"
+    odds = f"Its odds {trusted if off <= TRUSTED else f'are off by {off:.1f} points on average'}."
+    if not others:
+        return f"{report.best}: {wrong}. {odds}"
+    difference, error, second = others[0]
+    fewer = f"{100 * difference:.1f} ± {100 * error:.1f} points fewer than {second}"
+    if level:
+        return f"{report.best} and {', '.join(level)} predict equally well: {wrong}, {fewer}. {odds}"
+    return f"{report.best} predicts best: {wrong}, {fewer}. {odds}"
+
+
+def _standings(console: Console, report: Report) -> None:
+    """Print each model's main figures, with their differences to the model with the fewest wrong pairs."""
+    headings = (">Misordered", ">to the best", ">Log loss", ">to the best", ">Calib. error")
+    table = _table("Models", "Model", *headings)
+    for each in sorted(report.evaluations, key=lambda each: each.figures.misordered):
+        wrong, loss = (
+            "–" if each.label == report.best else _with_error(*margin)
+            for margin in report.margins[each.label]
+        )
+        found = each.figures
+        numbers = (_number(found.misordered), wrong, _number(found.log_loss), loss)
+        table.add_row(escape(each.label), *numbers, _number(found.calibration_error))
+    console.print(table, end="\n\n")
+    console.print(
+        "Misordered: pairs in which the lower rated was placed better. Log loss, Calib. error: how far the "
+        "odds were off. ±: standard error over races; within two, models are equal. All figures: --full"
+    )
+
+
+def _all_figures(console: Console, report: Report, rows: Rows) -> None:
+    """Print all other figures. The best one in each column is marked."""
     _figures(console, "All players, pairs", rows, MAIN)
     _figures(console, "All players, ranks", rows, RANKS)
     console.print(

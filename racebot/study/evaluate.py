@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field as dataclass_field
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,11 +28,13 @@ from racebot.study.metrics import (
     Scores,
     betting,
     figures,
+    log_loss,
     misordered,
     observed_pairs,
     split_predictions,
     tightest,
 )
+from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
 from racebot.study.replay import Earlier, at_start, replay
 
 
@@ -118,6 +120,18 @@ class ModelComparison:
     second_challenged: float
 
 
+class Margin(NamedTuple):
+    """A figure's difference to the same figure of the best model, and its standard error over races."""
+
+    difference: float
+    error: float
+
+    @property
+    def level(self) -> bool:
+        """Return True if the two models cannot be told apart: the difference is within two errors."""
+        return not self.difference > ERRORS_REQUIRED * self.error
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result of an evaluation.
@@ -128,6 +142,8 @@ class Report:
         since: only races that ended at this time or later were judged; None for all.
         evaluations: one per entry.
         comparisons: one per pair of entries.
+        best: label of the model with the fewest misordered pairs.
+        margins: by label, the differences to that model in misordered pairs and in log loss.
     """
 
     races: int
@@ -135,6 +151,8 @@ class Report:
     since: datetime | None
     evaluations: tuple[Evaluation, ...]
     comparisons: tuple[ModelComparison, ...]
+    best: str
+    margins: Mapping[str, tuple[Margin, Margin]]
 
 
 @runtime_checkable
@@ -178,12 +196,19 @@ def evaluate(
     whole = Field.of(history)
     first = 0 if since is None else sum(race.ended_at < since for race in history.races)
     runs = _runs(history, entries, first, earlier, progress)
+    tallies = {run.entry.label: _tallies(whole, run, first) for run in runs}
+    best = min(tallies, key=lambda label: tallies[label][0].cost.sum())
     return Report(
         races=len(history) - first,
         players=len(history.players),
         since=since,
         evaluations=tuple(_judge(history, whole, run, first, rules or ViewRules()) for run in runs),
         comparisons=tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2)),
+        best=best,
+        margins={
+            label: (_margin(tallies[best][0], wrong), _margin(tallies[best][1], loss))
+            for label, (wrong, loss) in tallies.items()
+        },
     )
 
 
@@ -292,6 +317,25 @@ def _views(
     for number in range(BINS):
         counted[f"bin {number + 1}"] = judged & (bins == number)
     return {name: figures(field, predictions, scores, mask) for name, mask in counted.items()}
+
+
+def _tallies(whole: Field, run: _Run, first: int) -> tuple[Tally, Tally]:
+    """Return a model's misordered pairs and log loss per judged race."""
+    race, rating = whole.pair_race(), run.predictions.rating
+    cases = np.bincount(race, minlength=whole.races)[first:]
+    wrong, loss = (
+        Tally(np.bincount(race, cost, minlength=whole.races)[first:].astype(np.float64), cases)
+        for cost in (
+            misordered(rating[whole.better], rating[whole.worse]),
+            log_loss(run.predictions.probability),
+        )
+    )
+    return wrong, loss
+
+
+def _margin(best: Tally, other: Tally) -> Margin:
+    difference = float((other.cost - best.cost).sum() / max(best.cases.sum(), 1))
+    return Margin(difference, standard_error(best, other))
 
 
 def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:

@@ -21,10 +21,10 @@ from racebot.ratings.registry import create
 from racebot.study.calibration import fit_finishes, of_pairs
 from racebot.study.history import History
 from racebot.study.metrics import log_loss, observed_pairs
-from racebot.study.paired import Objective
+from racebot.study.paired import ERRORS_REQUIRED, Objective
 from racebot.study.replay import newcomers, replay
 from racebot.study.search import Dimension, Effort, Progress, dimensions, four_digits, search
-from racebot.study.tuning import ERRORS_REQUIRED, Judged, judged
+from racebot.study.tuning import Judged, judged
 from racebot.text.format import counted
 
 ODDS_FROM = 100

@@ -14,6 +14,9 @@ from racebot.study.history import History
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.replay import Step, replay
 
+ERRORS_REQUIRED = 2.0
+"""Standard errors by which one model must be better than another to be called better."""
+
 
 class Objective(StrEnum):
     """A figure to minimize, as a mean over all pairs of all races or over all entrants."""

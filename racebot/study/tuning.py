@@ -11,12 +11,9 @@ from racebot.ratings.model import PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import create
 from racebot.study.history import History
-from racebot.study.paired import Objective, Tally, standard_error, tallies
+from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
 from racebot.study.replay import newcomers
 from racebot.study.search import Effort, Progress, dimensions, effective, search as find
-
-ERRORS_REQUIRED = 2.0
-"""Standard errors by which tuned parameters must be better on races that the search did not see."""
 
 
 class PairFigures(NamedTuple):

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ from typer.testing import CliRunner
 from racebot.cli import app, studies_tables
 from racebot.cli.common import print_json
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
-from racebot.study.evaluate import Entry, evaluate
+from racebot.ratings.registry import MODELS
+from racebot.standings.backfill import read_races
+from racebot.study.evaluate import Entry, Margin, evaluate
 from racebot.study.history import History
 from racebot.study.presets import PRESETS
 
@@ -45,19 +48,37 @@ def refuse(*arguments: object) -> BaseException:
     return done.exception
 
 
-def test_evaluate_compares_two_models_in_one_table(season: Path) -> None:
-    text = run("evaluate", season, "--model", "plackett-luce", "--model", "trueskill")
-    for word in (
-        "plackett-luce",
-        "trueskill",
-        "Misordered",
-        "Log loss",
-        "DNF gains",
-        "Late losses",
-        "In pairs",
-        "*",
-    ):
-        assert word in text
+def test_evaluate_begins_with_the_verdict_and_prints_the_rest_on_request(season: Path) -> None:
+    models = ("--model", "plackett-luce", "--model", "trueskill")
+    text = run("evaluate", season, *models)
+    assert text.splitlines()[0].startswith(("plackett-luce", "trueskill"))
+    assert "of pairs in the wrong order" in " ".join(text.split())
+    assert "±" in text
+    assert "DNF gains" not in text
+    full = run("evaluate", season, *models, "--full")
+    for word in ("Misordered", "Log loss", "DNF gains", "Late losses", "In pairs", "*"):
+        assert word in full
+
+
+@pytest.mark.parametrize(
+    ("margin", "words"),
+    [(Margin(0.02, 0.005), "a predicts best"), (Margin(0.02, 0.015), "a and b predict equally well")],
+)
+def test_models_within_two_standard_errors_are_called_equal(season: Path, margin: Margin, words: str) -> None:
+    history = History.of(read_races(season, category="", goal=None))
+    report = evaluate(history, [Entry("a", "multielo"), Entry("b", "elo-ffa")])
+    best = Margin(0.0, 0.0)
+    report = replace(report, best="a", margins={"a": (best, best), "b": (margin, margin)})
+    assert words in studies_tables.verdict(report)
+
+
+def test_all_models_are_evaluated_and_the_others_named_with_the_reason(season: Path) -> None:
+    done = runner.invoke(app, ["evaluate", str(season), "--model=all", "--json"], catch_exceptions=False)
+    labels = {entry["label"] for entry in json.loads(done.stdout)}
+    two_only = {"elo-exponential", "elo-gaussian"}
+    assert labels == set(MODELS) - two_only
+    for key in (*two_only, "iterated-elo"):
+        assert f"{key}: skipped" in done.stderr
 
 
 def test_json_has_one_entry_per_model_with_the_named_figures(season: Path) -> None:

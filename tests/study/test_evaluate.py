@@ -51,6 +51,28 @@ def test_each_entry_is_judged_independently(season: History) -> None:
         assert evaluation.parameters == as_json(create(entry.model, entry.parameters))
 
 
+def test_margins_are_differences_to_the_best_with_their_error_over_races(season: History) -> None:
+    """The error is that of a ratio of sums: races are independent, pairs of one race are not."""
+    report = evaluate(season, ENTRIES, since=season.races[100].ended_at)
+    figures = {each.label: each.figures for each in report.evaluations}
+    assert report.best == min(figures, key=lambda label: figures[label].misordered)
+    assert report.margins[report.best] == ((0.0, 0.0), (0.0, 0.0))
+    label = next(label for label in figures if label != report.best)
+    wrong, loss = report.margins[label]
+    assert wrong.difference == pytest.approx(figures[label].misordered - figures[report.best].misordered)
+    assert loss.difference == pytest.approx(figures[label].log_loss - figures[report.best].log_loss)
+    costs = []
+    for entry in ENTRIES:
+        if entry.label in {label, report.best}:
+            per_race = [by_hand(season, entry, range(i, i + 1))[1] for i in range(100, len(season))]
+            costs.append(per_race if entry.label == label else [-value for value in per_race])
+    groups = [race.outcome.group for race in season.races[100:]]
+    pairs = np.array([int((group[:, np.newaxis] < group).sum()) for group in groups])
+    rest = pairs * (np.sum(costs, axis=0) - loss.difference)
+    error = math.sqrt(len(pairs) / (len(pairs) - 1) * float((rest**2).sum())) / float(pairs.sum())
+    assert loss.error == pytest.approx(error)
+
+
 def test_earlier_races_only_train(season: History) -> None:
     since = season.races[100].ended_at
     report = evaluate(season, ENTRIES[:1], since=since)
