@@ -104,6 +104,11 @@ class OrderError(RacebotError):
     """An operator's order cannot be carried out. The ledger is unchanged."""
 
 
+def reason(error: Exception) -> str:
+    """Return why an operation failed, without the number that Python puts before the system's words."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
 def install_hint(extra: str) -> str:
     """Return how to install an extra.
 

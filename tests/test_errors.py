@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from racebot.errors import LONGEST_LINE, MissingExtraError, PayloadError, RacebotError, SettingsError
+from racebot.errors import LONGEST_LINE, MissingExtraError, PayloadError, RacebotError, SettingsError, reason
 
 
 def every_kind(kind: type[RacebotError] = RacebotError) -> list[type[RacebotError]]:
@@ -34,3 +34,9 @@ def test_problems_of_settings_are_a_line_each() -> None:
     error = SettingsError("a\nb", "c")
     assert error.problems == (r"a\nb", "c")
     assert str(error) == "a\\nb\nc"
+
+
+def test_reason_of_a_failure_is_the_words_of_the_system_without_their_number() -> None:
+    assert reason(FileNotFoundError(2, "No such file or directory", "x")) == "No such file or directory"
+    assert reason(OSError("no number")) == "no number"
+    assert reason(ValueError("bad")) == "bad"

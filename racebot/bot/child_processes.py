@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 
 from racebot.bot.retry import retry_pauses
-from racebot.errors import CommandError, ExportError
+from racebot.errors import CommandError, ExportError, reason
 
 log = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ async def run_command(command: Sequence[str]) -> str:
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
     except OSError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(reason(error)) from None
     try:
         # Not communicate(), which closes the input.
         out, problems = await asyncio.gather(_read(process.stdout), _read(process.stderr))

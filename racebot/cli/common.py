@@ -6,7 +6,7 @@ import errno
 import json
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Protocol
@@ -88,14 +88,15 @@ def cannot_listen(port: int, error: OSError) -> SettingsError:
     return SettingsError(f"port {port}: {reason}: choose another with --port")
 
 
-def agreed(question: str, *, yes: bool) -> bool:
-    """Ask for confirmation in a terminal, unless the user gave `--yes`."""
-    if yes:
-        return True
-    if not sys.stdin.isatty():
+def confirmed(settings: Settings, ledger: Ledger, question: str, *, yes: bool) -> bool:
+    """Ask for confirmation in a terminal, unless the user gave `--yes`, and then back up the database."""
+    if not yes and not sys.stdin.isatty():
         tell("Nothing changed. Run this in a terminal, or add --yes.", to=notices)
         return False
-    return typer.confirm(question)
+    if not yes and not typer.confirm(question):
+        return False
+    tell(f"backup: {back_up(settings, ledger)}")
+    return True
 
 
 def back_up(settings: Settings, ledger: Ledger, folder: Path | None = None) -> Path:
@@ -117,9 +118,16 @@ def print_json(document: Any) -> None:
     sys.stdout.flush()  # an error is reported here, not when Python ends
 
 
-def utc(moment: datetime | None) -> datetime | None:
-    """Return a moment with UTC as its time zone, unless it has one."""
-    return None if moment is None else moment.replace(tzinfo=moment.tzinfo or UTC)
+def day(text: str) -> datetime:
+    """Return the beginning of a year, month or day in UTC, for an option.
+
+    Raises:
+        BadParameter: it is none of these.
+    """
+    for form in ("%Y", "%Y-%m", "%Y-%m-%d"):
+        with suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+    raise typer.BadParameter(f"{text!r} is no year, month or day: write it as 2026, 2026-03 or 2026-03-01")
 
 
 class Advance(Protocol):

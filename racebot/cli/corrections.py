@@ -17,7 +17,9 @@ from racebot.cli.commands import app
 from racebot.cli.common import (
     AsJson,
     Database,
+    Yes,
     carry_out_jobs,
+    confirmed,
     console,
     load_settings,
     open_ledger,
@@ -29,6 +31,7 @@ from racebot.ledger.rows import Leaderboard, Player, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
 from racebot.standings.settle import Settler
+from racebot.text.format import counted
 from racebot.text.safe import printable
 
 Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
@@ -37,14 +40,19 @@ Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
 
 @app.command()
-def forget(player: Exactly, reason: Reason = "", database: Database = None) -> None:
-    """Erase a player's name permanently, and remove the player from all lists. Ratings do not change.
+def forget(player: Exactly, reason: Reason = "", yes: Yes = False, database: Database = None) -> None:
+    """Erase a player's name, after a confirmation and a backup, and remove the player from all lists.
 
-    Results show the player as "deleted account".
+    Results show the player as "deleted account". Ratings do not change.
 
     Example: racebot forget "Ann#0007" --reason "asked by mail"
     """
-    _order_player(orders.forget, player, reason, database, "{id}: the name is erased")
+    with open_ledger(database) as (settings, ledger):
+        found = ledger.orders.subject(player)
+        tell(f"{_with_races(ledger, found)}: only a backup brings the name back")
+        if confirmed(settings, ledger, f"Erase the name {found.shown}?", yes=yes):
+            orders.forget(Settler(ledger, settings.plans()), found, reason, utc_now())
+            tell(f"{found.id}: the name is erased")
 
 
 @app.command()
@@ -101,16 +109,22 @@ def merge(
         str, typer.Argument(help="The account to keep: its id, or name#1234. It must have raced.")
     ],
     reason: Reason = "",
+    yes: Yes = False,
     database: Database = None,
 ) -> None:
-    """Merge two accounts of the same person: the new one gets the races of the old. Only a backup undoes it.
+    """Merge two accounts of the same person: the new one gets the races of the old.
+
+    Only a backup can undo this, so it makes one, after a confirmation.
 
     Example: racebot merge "Ann#0007" "Annika#0420"
     """
-    with _settler(database) as settler:
-        given_up, kept = (settler.ledger.orders.subject(account) for account in (old, new))
-        rated = orders.merge_accounts(settler, given_up, kept, reason, utc_now())
-        carry_out_jobs(settler.ledger)
+    with open_ledger(database) as (settings, ledger):
+        given_up, kept = (ledger.orders.subject(account) for account in (old, new))
+        tell(f"{_with_races(ledger, given_up)} → {_with_races(ledger, kept)}: only a backup separates them")
+        if not confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
+            return
+        rated = orders.merge_accounts(Settler(ledger, settings.plans()), given_up, kept, reason, utc_now())
+        carry_out_jobs(ledger)
         tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")
         _tell_rated(rated)
 
@@ -176,6 +190,10 @@ def _settler(database: Path | None) -> Generator[Settler]:
 def _tell_rated(boards: Iterable[Leaderboard]) -> None:
     for board in boards:
         tell(f"{board.name}: ratings updated")
+
+
+def _with_races(ledger: Ledger, player: Player) -> str:
+    return f"{_named(player)}, {counted(len(ledger.orders.races_with(player.id)), 'race')}"
 
 
 def _named(player: Player) -> str:

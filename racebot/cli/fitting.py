@@ -9,7 +9,7 @@ from dataclasses import replace
 import typer
 
 from racebot.cli import tables
-from racebot.cli.common import agreed, back_up, carry_out_jobs, console, notices, progress_bars, tell
+from racebot.cli.common import carry_out_jobs, confirmed, console, notices, progress_bars, tell
 from racebot.errors import ModelError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -69,10 +69,8 @@ def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     differing = {name: value for name, value in found.parameters.items() if value != usual[name]}
     proposal = Proposal(board, replace(board, parameters=dict(found.parameters)))
     tables.print_proposal(console, proposal, effect_of(settler.ledger, proposal))
-    if not agreed(f"Rate {board.name} in this way?", yes=yes):
+    if not confirmed(settings, ledger, f"Rate {board.name} in this way?", yes=yes):
         return
-
-    tell(f"backup: {back_up(settings, ledger)}")
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
     fitted = Settler(ledger, load(database=settings.database).plans())
     apply_plans(fitted)

@@ -19,10 +19,10 @@ from racebot.cli.commands import app
 from racebot.cli.common import (
     Database,
     Yes,
-    agreed,
     back_up,
     carry_out_jobs,
     chosen_boards,
+    confirmed,
     console,
     notices,
     open_ledger,
@@ -144,8 +144,7 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
             console.print("Every leaderboard is rated with the current defaults and settings.")
         for proposal in found:
             print_proposal(console, proposal, effect_of(settler.ledger, proposal))
-            if agreed(f"Rate {proposal.stored.name} again in this way?", yes=yes):
-                tell(f"backup: {back_up(settings, ledger)}")
+            if confirmed(settings, ledger, f"Rate {proposal.stored.name} again in this way?", yes=yes):
                 races = _rate_as_proposed(settler, proposal)
                 tell(f"{proposal.stored.name}: {counted(races, 'race')} rated again")
 

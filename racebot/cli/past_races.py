@@ -7,10 +7,16 @@ from collections.abc import Callable, Sequence
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
-from racebot.cli.common import carry_out_jobs, console, progress_bars
+from racebot.cli.common import carry_out_jobs, console, progress_bars, tell
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import MOVERS_WINDOW, biggest_movers, leaderboard_report, listed_count
+from racebot.queries.leaderboard import (
+    MOVERS_WINDOW,
+    biggest_movers,
+    leaderboard_report,
+    listed_count,
+    races_without_changes,
+)
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
@@ -89,4 +95,7 @@ def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int
     """Print the first places of a leaderboard."""
     listing = settings.listing(board)
     best = leaderboard_report(ledger, board, listing, limit=count)
-    tables.print_leaderboard(console, best, listed_count(ledger, board, listing))
+    unrated = races_without_changes(ledger, board)
+    tables.print_leaderboard(console, best, listed_count(ledger, board, listing), sum(unrated.values()))
+    for reason, races in unrated.items():
+        tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}")

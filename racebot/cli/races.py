@@ -15,10 +15,10 @@ from racebot.cli.common import (
     Database,
     chosen_boards,
     console,
+    day,
     load_settings,
     open_ledger,
     print_json,
-    utc,
 )
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
@@ -34,10 +34,12 @@ def backfill(
         typer.Option(metavar="GOAL", help="Rate this goal only. Repeat the option for several goals."),
     ] = None,
     since: Annotated[
-        datetime | None, typer.Option(help="Rate races that ended on this day (UTC) or later.")
+        datetime | None,
+        typer.Option(parser=day, metavar="DATE", help="Rate races that ended on this day (UTC) or later."),
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(help="Rate races that ended before this day (UTC).")
+        datetime | None,
+        typer.Option(parser=day, metavar="DATE", help="Rate races that ended before this day (UTC)."),
     ] = None,
     category: Annotated[
         str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
@@ -57,7 +59,7 @@ def backfill(
     if not slugs:
         raise SettingsError("RACEBOT_CATEGORY is not set: run `racebot setup`, or pass --category")
     with Ledger.open(settings.database) as ledger:
-        rate_from_site(settings, ledger, slugs, Selection(goal or (), utc(since), utc(until)))
+        rate_from_site(settings, ledger, slugs, Selection(goal or (), since, until))
         offer_fits(settings, ledger, ledger.leaderboards.all())
 
 

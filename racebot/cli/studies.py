@@ -16,12 +16,12 @@ from racebot.cli.common import (
     AsJson,
     Database,
     console,
+    day,
     load_settings,
     notices,
     print_json,
     progress_bars,
     tell,
-    utc,
 )
 from racebot.cli.studies_input import (
     BoardName,
@@ -75,10 +75,16 @@ def evaluate(
     leaderboard: BoardName = None,
     goal: Goal = None,
     since: Annotated[
-        datetime | None, typer.Option(help="Judge only races that ended on this day (UTC) or later.")
+        datetime | None,
+        typer.Option(
+            parser=day, metavar="DATE", help="Judge only races that ended on this day (UTC) or later."
+        ),
     ] = None,
     until: Annotated[
-        datetime | None, typer.Option(help="Leave out races that ended on this day (UTC) or later.")
+        datetime | None,
+        typer.Option(
+            parser=day, metavar="DATE", help="Leave out races that ended on this day (UTC) or later."
+        ),
     ] = None,
     earlier: Annotated[
         Path | None,
@@ -116,7 +122,7 @@ def evaluate(
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    history = history_of(settings, file, leaderboard, goal, until=utc(until), size=field)
+    history = history_of(settings, file, leaderboard, goal, until=until, size=field)
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
     entries += entries_of(settings, keys, param or [], taken=presets)
@@ -131,7 +137,7 @@ def evaluate(
         report = judge(
             history,
             entries,
-            since=utc(since),
+            since=since,
             earlier=season,
             progress=lambda label, races: advance(label, races, len(history)),
         )

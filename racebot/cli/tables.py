@@ -32,22 +32,26 @@ BESIDE_RACE = 47
 """Columns of the table of a player's races beside the race's name."""
 
 
-def print_leaderboard(console: Console, report: LeaderboardReport, listed: int | None = None) -> None:
+def print_leaderboard(
+    console: Console, report: LeaderboardReport, listed: int | None = None, unrated: int = 0
+) -> None:
     """Print a leaderboard.
 
     Args:
         console: where to print.
         report: the leaderboard, with all or only its first players.
         listed: number of listed players; by default, the number in the report.
+        unrated: number of the report's races that changed no rating.
     """
     title = f"{_safe(report.leaderboard)} ({report.model})"
+    races = counted(report.races - unrated, "race")
     if not report.players:
-        if not report.races:
+        if report.races == unrated:
             console.print(f"{title}: no race rated yet")
             return
         needed = f": each needs {counted(report.minimum_finishes, 'finish', 'finishes')}"
         reason = needed if report.minimum_finishes and not report.inactive_days else ""
-        console.print(f"{title}: {counted(report.races, 'race')} rated, no player listed{reason}")
+        console.print(f"{title}: {races} rated, no player listed{reason}")
         return
     made = table(title, ">", ">Points", ">Races", ">Finished", ">Won", "Player")
     for player in report.players:
@@ -56,7 +60,7 @@ def print_leaderboard(console: Console, report: LeaderboardReport, listed: int |
     console.print(made)
     shown = len(report.players)
     rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
-    console.print(f"{counted(report.races, 'race')} rated, {counted(listed or shown, 'player')}{rest}")
+    console.print(f"{races} rated, {counted(listed or shown, 'player')}{rest}")
 
 
 def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from racebot.errors import LedgerUnavailable
+from racebot.errors import LedgerUnavailable, reason
 from racebot.ledger.copying import STAMP, copy_to, folder_of
 from racebot.ledger.store import Ledger
 
@@ -34,7 +34,9 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
         for old in [*backups(folder, stem)[keep:], *_abandoned(folder, stem, now)]:
             old.unlink()
     except OSError as error:
-        raise LedgerUnavailable(f"backup {target}: {error}: let racebot delete old copies there") from None
+        raise LedgerUnavailable(
+            f"backup {target}: {reason(error)}: let racebot delete old copies there"
+        ) from None
     return target
 
 

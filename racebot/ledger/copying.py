@@ -8,7 +8,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from racebot.errors import LedgerUnavailable
+from racebot.errors import LedgerUnavailable, reason
 
 STAMP = "%Y%m%dT%H%M%SZ"
 """Format of the time in a copy's name."""
@@ -47,7 +47,9 @@ def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: dateti
             raise LedgerUnavailable(f"backup {target}: not intact ({problems[0]}): run `racebot verify`")
         partial.replace(target)
     except (OSError, sqlite3.Error) as error:
-        raise LedgerUnavailable(f"backup {target}: {error}: free space, or let racebot write there") from None
+        raise LedgerUnavailable(
+            f"backup {target}: {reason(error)}: free space, or let racebot write there"
+        ) from None
     finally:
         with suppress(OSError):
             partial.unlink()

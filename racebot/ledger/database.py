@@ -17,7 +17,7 @@ from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
 from racebot.ledger.copying import copy_to, folder_of
-from racebot.ledger.lock import running
+from racebot.ledger.lock import make_folder, running
 from racebot.ledger.schema import migrations, unknown
 
 log = logging.getLogger(__name__)
@@ -59,11 +59,12 @@ def _find(path: Path, *, create: bool) -> None:
     except FileNotFoundError:
         if not create:
             raise _missing(path) from None
+        make_folder(path)
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
         except OSError as error:
             raise LedgerError(f"cannot create the database {path}: {error.strerror}") from None
+        log.info("new database %s", path)
     except OSError as error:
         raise LedgerError(f"cannot reach the database {path}: {error.strerror}") from None
 

@@ -10,6 +10,7 @@ from filelock import FileLock, Timeout
 
 from racebot.errors import LedgerError, LedgerUnavailable
 
+DEFAULT_FOLDER = "state"
 TIMEOUT = 0.5
 """Seconds of retries before we conclude that another worker holds the lock. `running()` holds it briefly."""
 POLL_INTERVAL = 0.05
@@ -34,6 +35,22 @@ def running(database: Path) -> bool:
         raise LedgerError(f"cannot read the lock file of {database}: {error.strerror}") from None
 
 
+def make_folder(database: Path) -> None:
+    """Create the folder of a database if it is called `state`, as by default.
+
+    Raises:
+        LedgerError: there is no folder of another name, such as a misspelt one, or it cannot be created.
+    """
+    folder = database.parent
+    try:
+        if folder.name == DEFAULT_FOLDER:
+            folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(f"cannot create the folder {folder}: {error.strerror}") from None
+    if not folder.is_dir():
+        raise LedgerError(f"no folder {folder}: create it, or correct RACEBOT_DATABASE")
+
+
 @contextmanager
 def locked(database: Path) -> Generator[None]:
     """Lock a database for this worker.
@@ -43,8 +60,8 @@ def locked(database: Path) -> Generator[None]:
         LedgerError: the lock file cannot be written.
     """
     path = _lock_file(database)
+    make_folder(database)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         acquired = _lock(path).acquire(timeout=TIMEOUT, poll_interval=POLL_INTERVAL)
     except Timeout:
         raise LedgerUnavailable(f"another racebot worker uses {database}: stop it first") from None

@@ -16,6 +16,7 @@ from racebot.ledger.rows import (
     Leaderboard,
     Standing,
     as_int,
+    as_text,
     changes_of,
     moment_of,
     readable,
@@ -580,3 +581,12 @@ def _counts(
         listing.earliest(ledger.standings.latest_race(board)),
     )[0]
     return as_int(row["above"]), as_int(row["listed"])
+
+
+def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:
+    """Return how many races of a leaderboard changed no rating, by the reason."""
+    rows = ledger.connection.rows(
+        "SELECT note, count(*) AS races FROM rated WHERE leaderboard = ? AND note IS NOT NULL GROUP BY note",
+        board.key,
+    )
+    return {as_text(row["note"]): as_int(row["races"]) for row in rows}

@@ -18,6 +18,7 @@ from typing import TextIO
 
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, Entrant, EntrantStatus, RaceResult
+from racebot.text.format import counted
 from racebot.text.parse import YEARS, did_you_mean
 
 REQUIRED = ("race", "ended_at", "player")
@@ -115,8 +116,8 @@ def _races(path: Path, text: Iterable[str], category: str, goal: str) -> CsvRace
     except csv.Error as error:
         problems.append(f"{path}, line {reader.line_num}: {error}: correct the quotation marks")
     if problems:
-        more = len(problems) - 1
-        raise PayloadError(problems[0] + (f" ({more} more lines have problems)" if more else ""))
+        more = counted(len(problems) - 1, "more line has a problem", "more lines have problems")
+        raise PayloadError(problems[0] + (f" ({more})" if problems[1:] else ""))
     if not lines:
         raise PayloadError(f"{path}: no races: add a line for each entrant below the column names")
     results = (

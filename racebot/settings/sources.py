@@ -23,7 +23,7 @@ from pydantic_settings import (
 )
 
 from racebot.chat.wording import Texts
-from racebot.errors import ModelError, SettingsError
+from racebot.errors import ModelError, SettingsError, reason
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
@@ -84,7 +84,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     except UnicodeDecodeError:
         raise SettingsError(*problems, f"{path}: not UTF-8 text: save it as UTF-8") from None
     except (ValueError, OSError) as error:
-        raise SettingsError(*problems, f"{path}: {error}: correct the file") from None
+        raise SettingsError(*problems, f"{path}: {reason(error)}: correct the file") from None
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
     if not problems:
         problems += [

@@ -18,7 +18,7 @@ import tomlkit
 from dotenv import dotenv_values, set_key, unset_key
 from tomlkit.exceptions import TOMLKitError
 
-from racebot.errors import SettingsError
+from racebot.errors import SettingsError, reason
 from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.model import PREFIX
 from racebot.settings.sources import MOST_DOTS, check_bounds
@@ -181,7 +181,7 @@ def _read(toml: Path) -> tomlkit.TOMLDocument | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError, TOMLKitError) as error:
-        raise SettingsError(f"{toml}: {error}: correct the file") from None
+        raise SettingsError(f"{toml}: {reason(error)}: correct the file") from None
 
 
 def _put(table: Any, model: str, parameters: Parameters) -> None:

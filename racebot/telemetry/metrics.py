@@ -14,6 +14,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, make_wsgi_app
 
 from racebot import __version__
+from racebot.errors import reason
 
 if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
@@ -113,7 +114,7 @@ def monitor(
             "RACEBOT_MONITOR_PORT=%d: cannot listen on %s (%s): choose another port, and restart",
             port,
             host,
-            error,
+            reason(error),
         )
         yield None
         return

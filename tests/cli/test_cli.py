@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -20,7 +21,7 @@ from worker_support import PATIENCE
 from racebot import __version__
 from racebot.bot.heartbeat import utc_now, write_heartbeat
 from racebot.cli import MAY_PASS, main
-from racebot.cli.common import print_json, tell
+from racebot.cli.common import day, print_json, tell
 from racebot.errors import (
     CredentialsError,
     LedgerError,
@@ -151,7 +152,7 @@ def test_import_rates_new_races_and_shows_the_leaderboards(racebot: Racebot) -> 
     assert "3 new races, 1 not counted" in done.out
     assert "Any Orb (pairwise-elo)" in done.out
     assert "All Orbs (pairwise-elo)" in done.out
-    assert done.err == ""
+    assert done.err.rstrip().endswith("ledger.db"), "it names the database that it creates"
     assert "3 unchanged" in racebot("import", "races.json").out
 
 
@@ -248,6 +249,48 @@ def test_a_new_model_takes_effect_with_the_next_rebuild(
     assert filled("rebuild").code == 0
     assert {b["model"] for b in json.loads(filled("leaderboard", "--json").out)} == {"trueskill"}
     assert filled("verify").code == 0
+
+
+def test_team_races_that_are_ignored_are_not_called_rated(racebot: Racebot, folder: Path) -> None:
+    rows = [
+        f"{race},2026-01-0{race},{who},{team},{place}"
+        for race in (1, 2)
+        for who, team, place in (("Ann", "x", 1), ("Bo", "x", 1), ("Cy", "y", 2), ("Di", "y", 2))
+    ]
+    (folder / "teams.csv").write_text("\n".join(["race,ended_at,player,team,place", *rows]))
+    shown = racebot("import", "teams.csv").out
+    assert "races rated" not in shown
+    assert "2 races of teams changed no rating: team race" in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [("2026", (2026, 1, 1)), ("2026-03", (2026, 3, 1)), ("2026-03-09", (2026, 3, 9))],
+)
+def test_date_is_a_year_a_month_or_a_day(text: str, begin: tuple[int, int, int]) -> None:
+    assert day(text) == datetime(*begin, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["1767225600", "20260301", "yesterday", "2026-13", "2026-03-09T12:00", ""])
+@pytest.mark.parametrize("command", [("backfill", "--since"), ("evaluate", "races.json", "--until")])
+def test_other_dates_are_refused(racebot: Racebot, command: tuple[str, ...], text: str) -> None:
+    done = racebot(*command, text)
+    assert done.code == 2
+    assert "2026-03-01" in done.err
+
+
+def test_a_misspelt_folder_of_the_database_is_not_created(racebot: Racebot, folder: Path) -> None:
+    done = racebot("import", "races.json", "--database", "staet/ledger.db")
+    assert done.code == 2
+    assert "staet" in done.complaints[0]
+    assert not (folder / "staet").exists()
+
+
+def test_a_wrong_choice_is_reported_without_words_of_python(racebot: Racebot) -> None:
+    done = racebot("setup", "--team-races", "bogus")
+    assert done.code == 2
+    assert "--team-races" in done.err
+    assert "Value error" not in done.err
 
 
 # Errors: one line each, and an exit code

@@ -45,13 +45,13 @@ def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
     assert "Ann#0001" not in names(racebot)
     assert racebot("unhide", "ann1")[0] == 0
     assert "Ann#0001" in names(racebot)
-    assert racebot("forget", "id-cy")[0] == 0
+    assert racebot("forget", "id-cy", "--yes")[0] == 0
     assert "Cy" not in names(racebot)
     code, out, _ = racebot("exclude", "first", "--reason", "wrong seed")
     assert (code, "ratings updated" in out) == (0, True)
     assert not any(name.startswith("Ann") for name in names(racebot))
     assert racebot("include", "orb/first")[0] == 0
-    assert racebot("merge", "ann2", "id-bo", "--reason", "new account")[0] == 0
+    assert racebot("merge", "ann2", "id-bo", "--reason", "new account", "--yes")[0] == 0
     assert sorted(names(racebot)) == ["Ann", "Bo"]
     assert racebot("verify")[0] == 0
     code, out, _ = racebot("audit", "--json")
@@ -87,7 +87,7 @@ def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
         settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
         orders.hide(settler, Player("new7", "Newcomer", "", "Newcomer"), "", NOON, by_player=True)
     (listed,) = json.loads(racebot("audit", "--json").out)
-    steps = [racebot(word, listed["subject"]) for word in ("unhide", "hide", "forget")]
+    steps = [racebot(*words, listed["subject"]) for words in (("unhide",), ("hide",), ("forget", "--yes"))]
     assert [step.code for step in steps] == [0, 0, 0]
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         third = result("third", entrants=(entrant("newcomer", user_id="new7"), entrant("bo")), after=2)
@@ -102,10 +102,10 @@ def test_an_account_without_a_race_is_merged_but_never_kept(racebot: Racebot, tm
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
         orders.hide(settler, Player("new7", "Newcomer", "", "Newcomer"), "", NOON, by_player=True)
-    done = racebot("merge", "id-bo", "new7")
+    done = racebot("merge", "id-bo", "new7", "--yes")
     assert (done.code, len(done.complaints), "new7" in done.complaints[0]) == (2, 1, True)
     assert "Bo" in names(racebot)
-    assert racebot("merge", "new7", "id-bo").code == 0
+    assert racebot("merge", "new7", "id-bo", "--yes").code == 0
     assert "Bo" not in names(racebot), "the person asked to be hidden"
 
 
@@ -116,7 +116,6 @@ def test_an_account_without_a_race_is_merged_but_never_kept(racebot: Racebot, tm
         ("hide", "Ann#0003"),
         ("forget", "ann"),
         ("merge", "Ann", "id-bo"),
-        ("merge", "ann1", "ann2"),
         ("unhide", "ann1"),
         ("hide", "orb/first"),
         ("exclude", "third", "--reason", "x"),
@@ -131,6 +130,27 @@ def test_invalid_order_is_reported_and_changes_nothing(racebot: Racebot, words: 
     assert (done, out) == (2, "")
     assert err
     assert json.loads(racebot("audit", "--json")[1]) == []
+    assert names(racebot) == before
+
+
+@pytest.mark.parametrize("words", [("forget", "id-cy"), ("merge", "ann2", "id-bo")])
+def test_an_order_that_cannot_be_undone_needs_a_confirmation_and_backs_up(
+    racebot: Racebot, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    asked = racebot(*words)
+    assert asked.code == 0
+    assert "1 race" in asked.out
+    assert json.loads(racebot("audit", "--json").out) == []
+    assert not list(tmp_path.glob("backups/*.db"))
+    assert racebot(*words, "--yes").code == 0
+    (copy,) = tmp_path.glob("backups/*.db")
+    with Ledger.open_to_read(copy) as before:
+        assert orders.audit(before) == []
+
+
+def test_accounts_that_raced_each_other_are_not_merged(racebot: Racebot) -> None:
+    before = names(racebot)
+    assert racebot("merge", "ann1", "ann2", "--yes").code == 2
     assert names(racebot) == before
 
 

@@ -133,7 +133,6 @@ async def test_doctor_runs_the_integrity_check(inconsistent: Path) -> None:
     assert any("outbox" in text for text in wrong)
 
 
-@pytest.mark.usefixtures("inconsistent")
 def test_backup_runs_the_integrity_check(inconsistent: Path) -> None:
     folder = inconsistent.parent / "copies"
     with Ledger.open(inconsistent) as ledger, pytest.raises(LedgerUnavailable, match="not intact"):

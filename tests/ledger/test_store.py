@@ -67,7 +67,7 @@ def mode(path: Path) -> int:
 
 
 def test_only_the_owner_can_read_a_new_ledger(tmp_path: Path) -> None:
-    path = tmp_path / "a" / "b" / "ledger.db"
+    path = tmp_path / "state" / "ledger.db"
     with Ledger.open(path) as ledger:
         keep(ledger, result())
         beside = sorted(path.parent.iterdir())
