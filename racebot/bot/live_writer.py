@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import lru_cache
-from pathlib import Path
 
 from racebot.errors import RacebotError
 from racebot.ledger.rows import Leaderboard
@@ -32,7 +30,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.rater import current_states
-from racebot.standings.settle import Preview, RatedRace, Settler
+from racebot.standings.settle import Preview, Settler
 from racebot.telemetry.troubles import Troubles
 from racebot.web.site.addresses import board_addresses
 
@@ -48,8 +46,18 @@ CONFIRM_WITHIN = timedelta(minutes=1)
 """Time after the start in which the bot joins its rooms. Until then, rooms of the previous run stay."""
 KEEP_REPORT = timedelta(minutes=10)
 """Age at which the rooms of a previous run are out of date."""
-FORECASTS_KEPT = 64
 _SOURCE = "live rooms"
+
+
+@dataclass(slots=True)
+class _OpenRoom:
+    """A room as last seen and last described. `race` is None for a room that only the previous run saw."""
+
+    race: Race | None
+    seen_at: datetime
+    unlisted: bool
+    described: LiveRoom | None = None
+    changed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +90,23 @@ class LiveWriter:
         self._ledger = settler.ledger
         self._call = call
         self._clock = clock
-        self._path: Path = live_path(settler.ledger.path)
-        self._races: dict[str, tuple[Race, datetime]] = {}
-        self._rooms: dict[str, LiveRoom] = {}
-        self._unlisted: set[str] = set()
-        self._unconfirmed: set[str] = set()
-        """Rooms of the previous run that this one has not seen yet."""
+        self._troubles = troubles
+        self._path = live_path(settler.ledger.path)
+        self._open: dict[str, _OpenRoom] = {}
         self._started_at = clock()
-        self._changed: set[str] = set()
         self._woken = asyncio.Event()
         self._revision: tuple[int, ...] = ()
         self._writing: asyncio.Future[None] | None = None
-        self._troubles = troubles
 
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
-        self._unconfirmed.discard(race.name)
+        known = self._open.get(race.name)
         if race.recorded or race.over or race.custom_goal or not race.recordable:
-            known = race.name in self._races or race.name in self._rooms
-            self._forget(race.name)
-            if not known:
+            if self._open.pop(race.name, None) is None:
                 return
         else:
-            (self._unlisted.add if race.unlisted else self._unlisted.discard)(race.name)
-            self._races[race.name] = (race, self._clock())
-            self._changed.add(race.name)
+            described = known.described if known else None
+            self._open[race.name] = _OpenRoom(race, self._clock(), race.unlisted, described)
         self._woken.set()
 
     async def run(self) -> None:
@@ -136,62 +136,50 @@ class LiveWriter:
         if report is None or self._clock() - report.seen_at > KEEP_REPORT:
             return
         for room in report.rooms:
-            if room.race not in self._races:
-                self._rooms[room.race] = room
-                self._unconfirmed.add(room.race)
-                if room.race in report.unlisted:
-                    self._unlisted.add(room.race)
+            unlisted = room.race in report.unlisted
+            self._open.setdefault(room.race, _OpenRoom(None, report.seen_at, unlisted, room, changed=False))
 
     async def _write_once(self) -> None:
         self._woken.clear()
-        self._forget_old()
+        now = self._clock()
+        self._open = {name: room for name, room in self._open.items() if not self._is_old(room, now)}
         revision = await self._call(self._ledger.revision)
-        if revision != self._revision:
-            self._changed.update(self._races)  # another race changed ratings
-        changed, self._changed = self._changed, set()
-        for name in changed:
-            if name not in self._races:  # `update` may have removed it meanwhile
+        failed = False
+        for name, room in list(self._open.items()):
+            # Another race may have changed ratings.
+            if room.race is None or not (room.changed or revision != self._revision):
                 continue
+            room.changed = False
             try:
-                room = await self._room(*self._races[name])
+                room.described = await self._described(room.race, room.seen_at)
             except Exception as error:
                 self._note_problem(error)
-                self._changed.add(name)
-                continue
-            if room is None:
-                self._forget(name)
-            elif name in self._races:  # as above
-                self._rooms[name] = room
+                room.changed = failed = True
+            else:
+                if room.described is None and self._open.get(name) is room:
+                    del self._open[name]
         self._revision = revision
-        report = LiveReport(self._clock(), tuple(self._rooms.values()), frozenset(self._unlisted))
-        write = asyncio.to_thread(write_live, self._path, report)
-        self._writing = asyncio.ensure_future(write)
+        shown = [(room, room.described) for room in self._open.values() if room.described is not None]
+        unlisted = frozenset(described.race for room, described in shown if room.unlisted)
+        report = LiveReport(self._clock(), tuple(described for _, described in shown), unlisted)
+        self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
         await asyncio.shield(self._writing)
-        if not self._changed:
+        if not failed:
             self._troubles.over(_SOURCE)
 
-    def _forget(self, name: str) -> None:
-        self._races.pop(name, None)
-        self._rooms.pop(name, None)
-        self._unlisted.discard(name)
-        self._unconfirmed.discard(name)
-
-    def _forget_old(self) -> None:
-        now = self._clock()
-        if now - self._started_at > CONFIRM_WITHIN:
-            for name in list(self._unconfirmed):
-                self._forget(name)
-        for name, (race, seen_at) in list(self._races.items()):
-            ended_at = race.result.ended_at if race.result else None
-            if (ended_at or seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN):
-                self._forget(name)
+    def _is_old(self, room: _OpenRoom, now: datetime) -> bool:
+        if room.race is None:
+            return now - self._started_at > CONFIRM_WITHIN
+        ended_at = room.race.result.ended_at if room.race.result else None
+        return (ended_at or room.seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN)
 
     def _note_problem(self, error: Exception) -> None:
         expected = isinstance(error, RacebotError)
         problem = f"live rooms: {error if expected else repr(error)}"
         self._troubles.failed(_SOURCE, problem, error=None if expected else error)
 
-    async def _room(self, race: Race, seen_at: datetime) -> LiveRoom | None:
+    async def _described(self, race: Race, seen_at: datetime) -> LiveRoom | None:
+        """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""
         drafts, hidden = await self._call(self._read, race)
         if not drafts:
             return None
@@ -243,7 +231,7 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
     changes: dict[str, Change] = {}
     outcome = None
     if draft.preview is not None and draft.masked is not None:
-        rated = _rated(draft.preview)
+        rated = draft.preview.rate()
         changes = {change.player: change for change in rated.changes}
         outcome = race_on_board(draft.leaderboard, draft.masked, rated.changes, rated.note)
     shown = shown_names(draft.entrants)
@@ -280,8 +268,3 @@ def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:
     is_placed = entrant.place is not None
     last = _LAST.get(entrant.status, 0)
     return last, not is_placed, entrant.place or 0, -(entrant.win_chance or 0.0), entrant.name
-
-
-@lru_cache(FORECASTS_KEPT)
-def _rated(preview: Preview) -> RatedRace:
-    return preview.rate()
