@@ -39,8 +39,7 @@ from racebot.cli.demo import PAST_RACES, RACERS, demo, rate_past_races
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.rows import CategoryProfile
 from racebot.ledger.store import Ledger
-from racebot.racetime.client import Site
-from racebot.racetime.gate import Gate
+from racebot.racetime.client import Gate, Site
 from racebot.sandbox import scenario
 from racebot.sandbox.scenario import recruit
 from racebot.sandbox.server import serve

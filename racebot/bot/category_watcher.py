@@ -23,9 +23,8 @@ from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger.rows import CategoryProfile
 from racebot.ledger.thread import RunOnLedger
-from racebot.racetime.client import Credentials, Site
+from racebot.racetime.client import Credentials, Site, TokenSource
 from racebot.racetime.payload import Category, Race
-from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.follow_settings import follow_renames

@@ -15,8 +15,7 @@ import httpx
 
 from racebot.errors import SiteError
 from racebot.ledger.pictures import MOST, Pictures
-from racebot.racetime.client import USER_AGENT, read_body
-from racebot.racetime.gate import Gate
+from racebot.racetime.client import USER_AGENT, Gate, read_body
 
 log = logging.getLogger(__name__)
 

@@ -26,8 +26,7 @@ from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.ledger.thread import LedgerThread
-from racebot.racetime.client import Site
-from racebot.racetime.gate import Gate
+from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
 from racebot.standings.follow_settings import apply_checked_plans, apply_plans
 from racebot.standings.settle import Settler

@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from racebot.chat.line_breaks import unbroken
-from racebot.chat.names import chat_names
-from racebot.chat.numbers import ordinal, shown_points
+from racebot.chat.format import chat_names, ordinal, shown_points, unbroken
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE

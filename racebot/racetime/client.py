@@ -15,8 +15,9 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -26,7 +27,6 @@ from pydantic import SecretStr
 from racebot import __version__
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.racetime.documents import time_or_none
-from racebot.racetime.gate import Gate, SiteClock
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 from racebot.telemetry.troubles import Troubles
 from racebot.text.parse import read_json
@@ -45,6 +45,10 @@ MOST_PAGES = 2_000
 ANSWER_WITHIN = 120.0
 """Seconds for a complete response. A site that trickles bytes must not block other requests."""
 
+HANDSHAKES_AT_ONCE = 20
+RENEW_BEFORE = 600.0
+"""Seconds before its expiry when a token is renewed."""
+
 _TOKEN = re.compile(r"[!-~]{1,4096}")
 
 
@@ -62,6 +66,51 @@ class Transient(SiteError):  # noqa: N818 - a reason to retry
     def __init__(self, text: str, retry_after: float | None = None) -> None:
         super().__init__(text)
         self.retry_after = retry_after
+
+
+class SiteClock:
+    """The site's clock, as its answers and frames show it, and this machine's until the first of them.
+
+    Args:
+        clock: this machine's clock; returns the current time, with its offset.
+    """
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._shown: tuple[datetime, float] | None = None
+
+    def set(self, shown: datetime) -> None:
+        """Take in the time that the site shows now."""
+        self._shown = (shown, time.monotonic())
+
+    def __call__(self) -> datetime:
+        """Return the current time, with its offset."""
+        if self._shown is None:
+            return self._clock()
+        shown, at = self._shown
+        return shown + timedelta(seconds=time.monotonic() - at)
+
+
+class Gate:
+    """Limits how a site's rooms are joined, and holds what their sockets share.
+
+    Args:
+        handshakes: maximum number of sockets that open at the same time.
+    """
+
+    def __init__(self, handshakes: int = HANDSHAKES_AT_ONCE) -> None:
+        self.handshakes = asyncio.Semaphore(handshakes)
+        self.existence_check = asyncio.Lock()
+        """Lock for the room that is asking the site whether it still exists.
+
+        Requests are sent one at a time. If all rooms lost their connections, their checks would block other
+        requests.
+        """
+
+    @cached_property
+    def tls(self) -> ssl.SSLContext:
+        """Shared TLS context. Loading the CA store takes 20 to 65 ms and 1 MiB."""
+        return httpx.create_ssl_context()
 
 
 class Site:
@@ -266,6 +315,52 @@ class Site:
             return await asyncio.to_thread(read_json, body), sent_at
         except PayloadError as error:
             raise Transient(f"{where} answered something other than JSON") from error
+
+
+class TokenSource:
+    """A bot's access token: requested when first needed, renewed before it expires or when refused.
+
+    Args:
+        site: the site that issues tokens.
+        credentials: the bot's client id and secret.
+        clock: returns seconds on a monotonic scale.
+    """
+
+    def __init__(
+        self, site: Site, credentials: Credentials, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._site = site
+        self._credentials = credentials
+        self._clock = clock
+        self._token: str | None = None
+        self._made_at = 0.0
+        self._renew_at = 0.0
+        self._lock = asyncio.Lock()
+
+    async def get(self) -> str:
+        """Return the current token, or request a new one.
+
+        Raises:
+            CredentialsError: the site refuses the client id and secret.
+        """
+        async with self._lock:
+            if self._token is None or self._clock() >= self._renew_at:
+                token, lifetime = await self._site.token(self._credentials)
+                self._token = token
+                self._made_at = self._clock()
+                self._renew_at = self._made_at + max(lifetime - RENEW_BEFORE, lifetime / 2)
+                log.debug("new access token, good for %.0f s", lifetime)
+            return self._token
+
+    @property
+    def age(self) -> float:
+        """Return the seconds since the current token was issued, 0 if there is none."""
+        return 0.0 if self._token is None else self._clock() - self._made_at
+
+    def refuse(self, token: str) -> None:
+        """Discard a token that the site refused, so that the next `get` requests a new one."""
+        if token == self._token:
+            self._token = None
 
 
 async def read_body(answer: httpx.Response, where: str, most: int) -> bytes:

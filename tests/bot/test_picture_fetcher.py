@@ -18,7 +18,7 @@ from racebot.bot import picture_fetcher
 from racebot.bot.picture_fetcher import LONGEST_SIDE, MOST_BYTES, SIZE, PictureFetcher
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.pictures import RETRY_AFTER, Pictures, name_of
-from racebot.racetime.gate import Gate
+from racebot.racetime.client import Gate
 
 SITE = "https://site.example"
 AVATAR = "https://cdn.example.org/ann.png"

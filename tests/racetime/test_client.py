@@ -23,8 +23,7 @@ from worker_support import PATIENCE
 
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.racetime import client
-from racebot.racetime.client import LARGEST_ANSWER, Credentials, Site
-from racebot.racetime.tokens import TokenSource
+from racebot.racetime.client import LARGEST_ANSWER, Credentials, Site, TokenSource
 
 URL = "https://orbs.example"
 SECRET = "hush-hush-1234"

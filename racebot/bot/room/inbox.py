@@ -21,10 +21,9 @@ from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import LedgerError, LedgerUnavailable, PayloadError, RacebotError, SiteError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.thread import RunOnLedger
-from racebot.racetime.client import Site
+from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
-from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import Settings
 from racebot.telemetry import metrics
 from racebot.telemetry.troubles import Troubles

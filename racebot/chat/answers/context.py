@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from racebot.chat.commands import CommandNames
-from racebot.chat.numbers import ordinal, shown_points
+from racebot.chat.format import ordinal, shown_points
 from racebot.chat.people import Person
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts

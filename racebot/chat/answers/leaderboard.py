@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from racebot.chat.answers.context import Context, one_message
-from racebot.chat.line_breaks import unbroken
+from racebot.chat.format import unbroken
 from racebot.chat.people import Person
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import Standing

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from racebot.chat.answers.context import Context, one_message
-from racebot.chat.line_breaks import unbroken
-from racebot.chat.names import chat_names
-from racebot.chat.numbers import percent
+from racebot.chat.format import chat_names, percent, unbroken
 from racebot.queries.odds import odds
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race

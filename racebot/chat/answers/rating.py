@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
-from racebot.chat.numbers import shown_points
+from racebot.chat.format import shown_points
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Standing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from racebot.chat.answers.context import Context, one_message, unknown_player
 from racebot.chat.commands import Command
-from racebot.chat.numbers import percent, shown_points
+from racebot.chat.format import percent, shown_points
 from racebot.chat.people import Person, find_pair, is_hidden_from
 from racebot.chat.wording import Texts
 from racebot.queries.pair import Comparison, compared

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
-from racebot.chat.line_breaks import unbroken
-from racebot.chat.names import chat_names
-from racebot.chat.numbers import decimal, ordinal, percent, shown_points
+from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.errors import LedgerError

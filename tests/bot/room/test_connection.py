@@ -37,10 +37,8 @@ from racebot.queries import explain
 from racebot.queries.listing import Listing
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
-from racebot.racetime.client import Credentials, Site
+from racebot.racetime.client import Credentials, Site, SiteClock, TokenSource
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate, Unreadable
-from racebot.racetime.gate import SiteClock
-from racebot.racetime.tokens import TokenSource
 from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler

@@ -1,9 +1,15 @@
-"""Keeps each entry of a message on one line of chat."""
+"""Formats names, numbers and entries for chat, in the wording that the operator chose."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection, Iterable
 from itertools import pairwise
+
+from racebot.chat.wording import Texts
+from racebot.races.result import NO_NAME, Entrant, shown_names
+from racebot.text.format import integer, ordinal_ending, percentage
+from racebot.text.safe import plain
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 WORD_JOINER = "\N{WORD JOINER}"
@@ -13,6 +19,49 @@ WIDEST_ENTRY = 40
 _JOINER = "\N{ZERO WIDTH JOINER}"
 _REGIONAL = ("\U0001f1e6", "\U0001f1ff")
 _SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
+
+
+def chat_names(
+    entrants: Iterable[Entrant], texts: Texts, hidden: Collection[str | None] = ()
+) -> dict[str | None, str]:
+    """Return the names to show for a race's entrants in chat, by user id.
+
+    Args:
+        entrants: the entrants.
+        texts: the templates.
+        hidden: the user ids of players whose names chat does not show.
+    """
+    names = {}
+    for entrant, name in shown_names(entrants).items():
+        if entrant.name == NO_NAME:
+            shown = texts.deleted_name
+        else:
+            shown = texts.hidden_name if entrant.user_id in hidden else plain(name)
+        names[entrant.user_id] = shown
+    return names
+
+
+def percent(chance: float, texts: Texts) -> str:
+    """Write a probability in percent, as in 7%, <1% and >99%."""
+    return texts.percent.format(number=percentage(chance))
+
+
+def decimal(number: float, texts: Texts) -> str:
+    """Write a number of zero or more with one digit after the decimal sign."""
+    whole, _, tenths = f"{number:.1f}".partition(".")
+    return texts.decimal.format(whole=whole, tenths=tenths)
+
+
+def ordinal(place: int, texts: Texts) -> str:
+    """Write a place as an ordinal, in English 1st, 2nd, 3rd, 11th, 22nd."""
+    template = texts.ordinal_first if place == 1 else texts.ordinal
+    return template.format(place=place, ending=ordinal_ending(place))
+
+
+def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
+    """Write a rating, marked if the player has too few finishes to be ranked."""
+    shown = integer(points)
+    return shown if ranked else texts.unranked_points.format(points=shown)
 
 
 def unbroken(entry: str) -> str:
