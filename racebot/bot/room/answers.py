@@ -49,7 +49,7 @@ class Question:
     Attributes:
         asked: the command.
         message: the chat message with it.
-        may_order: whether it is an order about the room from somebody who may give it.
+        may_order: whether it is an order about the room, and its author may give it.
         expires: when it is no longer worth an answer.
         not_before: when it may be tried again.
         reads: number of times that the site was asked for the race since it came.
@@ -172,7 +172,7 @@ class CommandHandler:
         After a restart, the history also shows commands that were answered before. Their answers have the
         same guid again, so the site ignores them. Orders are left out, since an earlier one, or one of
         another room, would undo a later one. The last order for or against quiet counts all the same, if it
-        is newer than the one carried out at `ordered_at`: nobody was in the room to hear it.
+        is newer than the one carried out at `ordered_at`: the bot was not in the room yet.
         """
         orders = [
             line

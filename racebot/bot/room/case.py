@@ -157,7 +157,7 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class CompareAnnouncement:
-    """Join the room if chat was told of another result than this one."""
+    """Join the room if this result differs from the one that chat was told."""
 
     result: RaceResult
 
@@ -212,7 +212,7 @@ Effect = (
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the operator chose.
+    """The operator's choices.
 
     Attributes:
         quiet: seconds for which a result must not change before it is announced.
@@ -233,7 +233,7 @@ class Case:
 
     Attributes:
         name: the race, `category/slug`.
-        rules: what the operator chose.
+        rules: the operator's choices.
         row: what outlives the process; None for a race that is not followed.
         is_settled: whether the ledger has rated the race.
         is_watched: whether the bot is in its room.
@@ -386,7 +386,7 @@ class _Step:
             self._read_soon()
 
     def _show(self, race: Race) -> None:
-        """Take in the race as the site shows it now."""
+        """Update the case to the race as the site shows it now."""
         case, result = self.case, race.result
         if race.version is not None and race.version > case._version:
             case._version, case._version_at = race.version, self.now.seconds

@@ -74,7 +74,7 @@ class RoomWatch:
         self._reconnect.set()
 
     def put(self, *events: cases.Event) -> None:
-        """Take in what another source than the room's socket shows of its race."""
+        """Process events from sources other than the room's socket."""
         for event in events:
             self._inbox.put(event)
 

@@ -69,7 +69,7 @@ class Conversation:
         return self._confirms is not None
 
     def on_event(self, event: Event) -> None:
-        """Take in an event of the room, which may confirm or refuse an action."""
+        """Process an event of the room, which may confirm or refuse an action."""
         if isinstance(event, RaceUpdate):
             self._race = event.race
             self._shown.set()

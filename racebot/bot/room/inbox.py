@@ -36,7 +36,7 @@ READ_FOR_ANSWER = 10.0
 """Seconds that an answer waits for the site to show the race, if no edit was announced."""
 
 RoomEvent = cases.Event | ChatMessage | ChatHistory
-"""What the inbox takes in."""
+"""An event that the inbox handles."""
 
 
 async def _nothing(_: str) -> None:
@@ -45,7 +45,7 @@ async def _nothing(_: str) -> None:
 
 @dataclass(frozen=True)
 class RoomContext:
-    """What the rooms of one category share.
+    """Shared by the rooms of one category.
 
     Attributes:
         site: the site.
