@@ -210,7 +210,7 @@ class Worker:
         def work() -> Path:
             keep, now = self._settings.backups, self._clock()
             with Ledger.open_to_read(ledger.path) as source:
-                return backup.back_up(source, backup.folder_of(ledger.path), keep=keep, now=now)
+                return source.back_up(backup.folder_of(ledger.path), keep=keep, now=now)
 
         log.info("backed up to %s", await asyncio.to_thread(work))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from racebot.chat.commands import CLOSING
 from racebot.ledger.rows import Leaderboard, Player
@@ -53,7 +54,7 @@ def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker
     that is somebody's name.
     """
     found = _people(race, text, str.casefold, ledger.players.called) or _people(
-        race, text, fold_name, ledger.players.called_roughly
+        race, text, fold_name, partial(ledger.players.called, roughly=True)
     )
     bare = text.rstrip(CLOSING)
     if not found and bare.casefold() == "me":

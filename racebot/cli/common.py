@@ -102,7 +102,7 @@ def confirmed(settings: Settings, ledger: Ledger, question: str, *, yes: bool) -
 def back_up(settings: Settings, ledger: Ledger, folder: Path | None = None) -> Path:
     """Copy the database into a folder, by default beside the database, and return the copy's path."""
     folder = folder or backup.folder_of(settings.database)
-    return backup.back_up(ledger, folder, keep=max(settings.backups, 1), now=utc_now())
+    return ledger.back_up(folder, keep=max(settings.backups, 1), now=utc_now())
 
 
 def tell(text: str, *, to: Console | None = None) -> None:

@@ -1,26 +1,33 @@
-"""Backups: complete copies of the ledger, made while it is in use."""
+"""Backups: complete copies of a database, made while it is in use, and SQLite's own checks."""
 
 from __future__ import annotations
 
+import os
 import re
+import sqlite3
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable, reason
-from racebot.ledger.copying import STAMP, copy_to, folder_of
-from racebot.ledger.store import Ledger
 
-__all__ = ["back_up", "backups", "folder_of", "overdue"]
+STAMP = "%Y%m%dT%H%M%SZ"
+"""Format of the time in a copy's name."""
 
 
-def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
-    """Copy the ledger with SQLite's online backup, then delete all but the newest copies.
+def folder_of(database: Path) -> Path:
+    """Return the folder that holds the backups of a database."""
+    return database.parent / "backups"
+
+
+def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: datetime) -> Path:
+    """Copy a database to a file named after the current time.
+
+    The copy gets its final name only once it is complete and passes SQLite's integrity check.
 
     Args:
-        ledger: the ledger to copy; it may be in use.
         folder: the folder for the copy; created if missing.
-        keep: number of copies of this ledger to keep, at least 1.
-        now: the current time, part of the copy's name.
+        stem: the first part of the copy's name.
 
     Returns:
         The path of the copy.
@@ -28,8 +35,44 @@ def back_up(ledger: Ledger, folder: Path, *, keep: int, now: datetime) -> Path:
     Raises:
         LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
     """
-    stem = ledger.path.stem
-    target = copy_to(folder, ledger.connection.db.conn, stem, now)
+    target = folder / f"{stem}-{now.astimezone(UTC).strftime(STAMP)}.db"
+    partial = target.with_suffix(".part")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(partial, os.O_CREAT | os.O_WRONLY, 0o600))
+        with closing(sqlite3.connect(partial)) as copy:
+            connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+            problems = problems_of(copy)
+        if problems:
+            raise LedgerUnavailable(f"backup {target}: not intact ({problems[0]}): run `racebot verify`")
+        partial.replace(target)
+    except (OSError, sqlite3.Error) as error:
+        raise LedgerUnavailable(
+            f"backup {target}: {reason(error)}: free space, or let racebot write there"
+        ) from None
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+    return target
+
+
+def problems_of(connection: sqlite3.Connection) -> list[str]:
+    """Return one line for each problem that SQLite finds in a database; empty if it is intact.
+
+    The connection must be able to write: on a read-only one, SQLite does not check the constraints of rows.
+    """
+    found = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+    broken = connection.execute("PRAGMA foreign_key_check")
+    return found + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in broken]
+
+
+def back_up(
+    connection: sqlite3.Connection, database: Path, folder: Path, *, keep: int, now: datetime
+) -> Path:
+    """Copy the database as `copy_to` does, then delete all but the newest `keep` copies of it."""
+    stem = database.stem
+    target = copy_to(folder, connection, stem, now)
     try:
         for old in [*backups(folder, stem)[keep:], *_abandoned(folder, stem, now)]:
             old.unlink()

@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlite_utils.db import Database
 
-from racebot.ledger.copying import problems_of
+from racebot.ledger.backup import problems_of
 from racebot.ledger.database import translated
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
-from racebot.ledger.copying import copy_to, folder_of
+from racebot.ledger.backup import copy_to, folder_of
 from racebot.ledger.lock import make_folder, running
 from racebot.ledger.schema import migrations, unknown
 

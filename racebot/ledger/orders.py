@@ -13,8 +13,7 @@ from enum import StrEnum
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
-from racebot.ledger.players import Players
-from racebot.ledger.profiles import Profiles
+from racebot.ledger.players import Players, Profiles
 from racebot.ledger.rows import Player, moment_of, result_of
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
 from racebot.text.format import exact_time

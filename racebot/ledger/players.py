@@ -1,4 +1,4 @@
-"""Players by id and name.
+"""Players by id and name, with their profiles on the site: pictures, pronouns and names on Twitch.
 
 Names are not unique on the site. The full name `name#1234`, with the account's discriminator, is. The view
 `shown_players` adds the discriminator if two players in the ledger share a name.
@@ -12,9 +12,8 @@ from typing import Any
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
-from racebot.ledger.profiles import Profiles
-from racebot.ledger.rows import RESTORE, Player, as_text, readable
-from racebot.races.result import NO_NAME, RaceResult
+from racebot.ledger.rows import RESTORE, CategoryProfile, Player, as_text, readable
+from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name, split_full_name
 
@@ -43,27 +42,21 @@ class Players:
         )
         return dict.fromkeys(wanted, NO_NAME) | {row[0]: as_text(row[1]) for row in rows}
 
-    def called(self, text: str) -> list[Player]:
+    def called(self, text: str, *, roughly: bool = False) -> list[Player]:
         """Return the players named `text`, ignoring case, with or without a discriminator.
 
-        A player whose discriminator is still unknown matches any.
+        A player whose discriminator is still unknown matches any, unless another player matches exactly.
+
+        Args:
+            roughly: ignore accents, too.
         """
-        found = self._named(text)
-        full = split_full_name(text)
+        full, find = split_full_name(text), self._spelled if roughly else self._named
+        found = find(text)
         if found or full is None:
             return found
-        alike = self._named(full[0])
+        alike = find(full[0])
         exact = [player for player in alike if player.discriminator == full[1]]
         return exact or [player for player in alike if not player.discriminator]
-
-    def called_roughly(self, text: str) -> list[Player]:
-        """Return the players named `text`, ignoring case and accents, with or without a discriminator."""
-        full = split_full_name(text)
-        found = self._spelled(text)
-        if found or full is None:
-            return found
-        alike = self._spelled(full[0])
-        return [player for player in alike if player.discriminator in {full[1], ""}]
 
     def containing(self, text: str, limit: int = -1) -> list[str]:
         """Return the ids of players whose names contain `text`, ignoring case and accents.
@@ -100,7 +93,7 @@ class Players:
             NoSuchEntryError: no player has that id or name, or several share the name.
         """
         by_id = self.get(text)
-        found = [by_id] if by_id is not None else self.called(text) or self.called_roughly(text)
+        found = [by_id] if by_id is not None else self.called(text) or self.called(text, roughly=True)
         if not found:
             raise NoSuchEntryError(f"no player {text!r} in the ledger{self._hint(text)}")
         if len(found) > 1:
@@ -124,7 +117,7 @@ class Players:
             exact = [each for each in alike if each.discriminator == full[1]]
             if len(exact) == 1:
                 return exact[0]
-        called = self.called(text) or self.called_roughly(text)
+        called = self.called(text) or self.called(text, roughly=True)
         hint = f". Did you mean {_choices(called)}? Give the id shown" if called else self._hint(text)
         raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
@@ -203,6 +196,84 @@ class Players:
             *values,
         )
         return [Player(*map(as_text, row)) for row in rows]
+
+
+class Profiles:
+    """The profiles in a ledger. Older ledgers have none until the site shows them again."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def save(self, entrants: Iterable[Entrant], *, current: bool) -> None:
+        """Store the profiles of entrants, except of forgotten players.
+
+        Args:
+            entrants: the entrants of a race. Those without a profile are skipped.
+            current: True for an answer from the site, which shows today's profiles even in old races. False
+                for a file, whose profiles only fill gaps.
+        """
+        rows = [
+            (e.user_id, e.profile.avatar, e.profile.pronouns, e.profile.twitch)
+            for e in entrants
+            if e.user_id is not None and e.profile is not None
+        ]
+        if not rows:
+            return
+        update = (
+            "UPDATE SET avatar = excluded.avatar, pronouns = excluded.pronouns, twitch = excluded.twitch"
+            " WHERE (avatar, pronouns, twitch) IS NOT (excluded.avatar, excluded.pronouns, excluded.twitch)"
+        )
+        self._connection.write_many(
+            "INSERT INTO profiles (player, avatar, pronouns, twitch) SELECT ?1, ?2, ?3, ?4"  # noqa: S608
+            " WHERE NOT EXISTS (SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ?1)"
+            f" ON CONFLICT (player) DO {update if current else 'NOTHING'}",
+            rows,
+        )
+
+    def get(self, player: str) -> Profile:
+        """Return a player's profile, which is empty if the site has not shown one yet."""
+        row = self._connection.row("SELECT avatar, pronouns, twitch FROM profiles WHERE player = ?", player)
+        return Profile() if row is None else Profile(*row)
+
+    def all(self) -> dict[str, Profile]:
+        """Return every profile, by player."""
+        rows = self._connection.rows("SELECT player, avatar, pronouns, twitch FROM profiles")
+        return {row[0]: Profile(*row[1:]) for row in rows}
+
+    def avatars(self) -> dict[str, str]:
+        """Return the address of each player's picture, by player."""
+        return dict(
+            map(tuple, self._connection.rows("SELECT player, avatar FROM profiles WHERE avatar IS NOT NULL"))
+        )
+
+    def remove(self, player: str) -> None:
+        """Delete a player's profile."""
+        self._connection.write("DELETE FROM profiles WHERE player = ?", player)
+
+    def save_category(self, slug: str, profile: CategoryProfile) -> None:
+        """Store a category's name and picture."""
+        self._connection.write(
+            "INSERT INTO categories (slug, name, image) VALUES (?, ?, ?) ON CONFLICT (slug) DO UPDATE"
+            " SET name = excluded.name, image = excluded.image"
+            " WHERE (name, image) IS NOT (excluded.name, excluded.image)",
+            slug,
+            profile.name,
+            profile.image,
+        )
+
+    def category(self, slug: str) -> CategoryProfile | None:
+        """Return a category's name and picture, or None if the site has not shown them yet."""
+        row = self._connection.row("SELECT name, image FROM categories WHERE slug = ?", slug)
+        return None if row is None else CategoryProfile(*row)
+
+    def pictures(self) -> list[str]:
+        """Return the addresses of all pictures: categories first, then avatars of players with a rating."""
+        rows = self._connection.rows(
+            "SELECT image FROM categories WHERE image IS NOT NULL"
+            " UNION ALL SELECT DISTINCT avatar FROM profiles"
+            " WHERE avatar IS NOT NULL AND player IN (SELECT player FROM standings)"
+        )
+        return [row[0] for row in rows]
 
 
 def _letters(name: str) -> str:

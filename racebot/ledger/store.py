@@ -13,6 +13,7 @@ from typing import Self
 from sqlite_utils.db import Database
 
 from racebot.ledger.backfills import Backfills
+from racebot.ledger.backup import back_up
 from racebot.ledger.cases import Cases
 from racebot.ledger.connection import Connection
 from racebot.ledger.database import connect, connect_to_read
@@ -20,8 +21,7 @@ from racebot.ledger.jobs import Jobs
 from racebot.ledger.leaderboards import Leaderboards
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
-from racebot.ledger.players import Players
-from racebot.ledger.profiles import Profiles
+from racebot.ledger.players import Players, Profiles
 from racebot.ledger.races import Races
 from racebot.ledger.ratings import Ratings
 from racebot.ledger.shadows import Shadows
@@ -118,6 +118,19 @@ class Ledger:
         for name, columns in _VIEWS.items():
             ledger.connection.write(f"CREATE TEMP VIEW {name} AS SELECT {columns}")
         return ledger
+
+    def back_up(self, folder: Path, *, keep: int, now: datetime) -> Path:
+        """Copy the ledger while it is in use, delete all but its newest copies, and return the copy's path.
+
+        Args:
+            folder: the folder for the copy; created if missing.
+            keep: number of copies to keep, at least 1.
+            now: the current time, part of the copy's name.
+
+        Raises:
+            LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
+        """
+        return back_up(self.connection.db.conn, self.path, folder, keep=keep, now=now)
 
     def clear_old(self, *, keep: timedelta, now: datetime) -> Cleared:
         """Delete messages and abandoned backfills older than `keep`, in one transaction.

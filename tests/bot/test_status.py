@@ -43,7 +43,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     with ledger.transaction():
         ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
         ledger.backfills.save_page(CATEGORY, 1, [], clock())
-    backup.back_up(ledger, backup.folder_of(ledger.path), keep=2, now=clock())
+    ledger.back_up(backup.folder_of(ledger.path), keep=2, now=clock())
     heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20), {})
     with lock.locked(ledger.path):
         report = status(ledger, [CATEGORY], rooms_every=30, now=clock())

@@ -10,7 +10,7 @@ from builders import NOON, result
 
 from racebot.bot.heartbeat import write_heartbeat
 from racebot.errors import LedgerUnavailable
-from racebot.ledger.backup import back_up, backups, folder_of, overdue
+from racebot.ledger.backup import backups, folder_of, overdue
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
@@ -32,7 +32,7 @@ def test_backup_of_a_ledger_in_use_is_complete(settler: Settler, tmp_path: Path)
     with Ledger.open(ledger.path) as reader:
         reader.connection.db.conn.execute("BEGIN")
         reader.standings.all(board)
-        made = back_up(ledger, tmp_path / "copies", keep=3, now=NOON)
+        made = ledger.back_up(tmp_path / "copies", keep=3, now=NOON)
     assert made == tmp_path / "copies" / f"{ledger.path.stem}-20260301T120000Z.db"
     assert stat.S_IMODE(made.stat().st_mode) == 0o600
     with Ledger.open(made, create=False) as copy:
@@ -47,7 +47,7 @@ def test_backup_neither_waits_for_a_writer_nor_contains_its_uncommitted_rows(
     (board,) = writer.leaderboards.all()
     with writer.transaction(), Ledger.open_to_read(writer.path) as source:
         settler.add_past_races([result("second", "bo ann", after=1)], "import")
-        made = back_up(source, tmp_path / "copies", keep=1, now=NOON)
+        made = source.back_up(tmp_path / "copies", keep=1, now=NOON)
     assert writer.ratings.count(board) == 2
     with Ledger.open(made, create=False) as copy:
         assert copy.ratings.count(board) == 1
@@ -55,7 +55,7 @@ def test_backup_neither_waits_for_a_writer_nor_contains_its_uncommitted_rows(
 
 
 def test_restored_backup_continues_from_its_time(settler: Settler, tmp_path: Path) -> None:
-    made = back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
+    made = settler.ledger.back_up(tmp_path / "copies", keep=1, now=NOON)
     settler.add_past_races([result("second", "bo ann", after=1)], "import")
     (board,) = settler.ledger.leaderboards.all()
     expected = settler.ledger.standings.all(board)
@@ -76,7 +76,7 @@ def test_only_the_newest_backups_of_a_database_are_kept(settler: Settler, tmp_pa
     foreign = [folder / name for name in ("other-20260101T000000Z.db", "notes.txt", "ledger-old.db")]
     for path in foreign:
         path.touch()
-    made = [back_up(settler.ledger, folder, keep=2, now=NOON + timedelta(days=day)) for day in range(4)]
+    made = [settler.ledger.back_up(folder, keep=2, now=NOON + timedelta(days=day)) for day in range(4)]
     assert backups(folder, settler.ledger.path.stem) == [made[3], made[2]]
     assert sorted(folder.iterdir()) == sorted([*foreign, made[2], made[3]])
 
@@ -84,11 +84,11 @@ def test_only_the_newest_backups_of_a_database_are_kept(settler: Settler, tmp_pa
 def test_unwritable_backup_folder_is_named(settler: Settler, tmp_path: Path) -> None:
     (tmp_path / "copies").write_text("not a folder")
     with pytest.raises(LedgerUnavailable, match="copies"):
-        back_up(settler.ledger, tmp_path / "copies", keep=1, now=NOON)
+        settler.ledger.back_up(tmp_path / "copies", keep=1, now=NOON)
     if os.geteuid() != 0:
         (tmp_path / "locked").mkdir(mode=0o500)
         with pytest.raises(LedgerUnavailable, match="locked"):
-            back_up(settler.ledger, tmp_path / "locked", keep=1, now=NOON)
+            settler.ledger.back_up(tmp_path / "locked", keep=1, now=NOON)
 
 
 def test_backups_are_beside_the_database() -> None:
@@ -110,7 +110,7 @@ def test_partial_backup_is_deleted_after_a_day(settler: Settler, tmp_path: Path)
     ):
         path.touch()
         os.utime(path, ((NOON - age).timestamp(),) * 2)
-    made = back_up(settler.ledger, folder, keep=3, now=NOON)
+    made = settler.ledger.back_up(folder, keep=3, now=NOON)
     assert sorted(folder.iterdir()) == sorted([begun, foreign, made])
 
 
@@ -122,7 +122,7 @@ def test_only_the_owner_can_read_ledger_and_backups_under_any_umask(tmp_path: Pa
             write_heartbeat(database, NOON, {})
             with opened.transaction():
                 opened.cases.save(CaseRow("orb/r", "orb"))
-            back_up(opened, folder_of(opened.path), keep=2, now=NOON)
+            opened.back_up(folder_of(opened.path), keep=2, now=NOON)
             found = {path: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "state").rglob("*")}
     finally:
         os.umask(before)
@@ -134,7 +134,7 @@ def test_only_the_owner_can_read_ledger_and_backups_under_any_umask(tmp_path: Pa
 def test_missed_backup_is_overdue(settler: Settler) -> None:
     database = settler.ledger.path
     assert overdue(database, NOON), "there is no copy yet"
-    back_up(settler.ledger, folder_of(database), keep=3, now=NOON)
+    settler.ledger.back_up(folder_of(database), keep=3, now=NOON)
     assert not overdue(database, NOON + timedelta(hours=23))
     assert overdue(database, NOON + timedelta(hours=25))
     assert overdue(database.with_name("other.db"), NOON), "copies of another database do not count"

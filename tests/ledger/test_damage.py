@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 from racebot.bot.doctor import examine
 from racebot.cli import app
 from racebot.errors import LedgerUnavailable, RacebotError
-from racebot.ledger.backup import back_up
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Message
 from racebot.ledger.store import Ledger
@@ -136,5 +135,5 @@ async def test_doctor_runs_the_integrity_check(inconsistent: Path) -> None:
 def test_backup_runs_the_integrity_check(inconsistent: Path) -> None:
     folder = inconsistent.parent / "copies"
     with Ledger.open(inconsistent) as ledger, pytest.raises(LedgerUnavailable, match="not intact"):
-        back_up(ledger, folder, keep=1, now=NOON)
+        ledger.back_up(folder, keep=1, now=NOON)
     assert list(folder.iterdir()) == []

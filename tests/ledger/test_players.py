@@ -145,7 +145,7 @@ def test_players_are_found_by_part_of_a_name_or_full_name(ledger: Ledger) -> Non
 def test_a_renamed_player_is_found_without_the_new_accents(ledger: Ledger) -> None:
     keep(ledger, named("a", 1, "Ann"), named("b", 2, "Änne"))
     assert ledger.players.find("anne").id == "id-ann"
-    assert ledger.players.called_roughly("ann") == []
+    assert ledger.players.called("ann", roughly=True) == []
 
 
 def test_a_typo_is_answered_with_similar_names(ledger: Ledger) -> None:

@@ -285,8 +285,8 @@ def fill_m012(database: Database) -> None:
 
 
 def read_m012(ledger: Ledger) -> None:
-    assert [player.id for player in ledger.players.called_roughly("olof")] == ["id-ólöf"]
-    assert ledger.players.called_roughly("deleted account") == []
+    assert [player.id for player in ledger.players.called("olof", roughly=True)] == ["id-ólöf"]
+    assert ledger.players.called("deleted account", roughly=True) == []
 
 
 def test_older_names_are_found_without_their_accents(tmp_path: Path) -> None:
@@ -368,7 +368,7 @@ def fill_m017(database: Database) -> None:
 
 
 def read_m017(ledger: Ledger) -> None:
-    assert [player.id for player in ledger.players.called_roughly("wide name")] == ["id-wide"]
+    assert [player.id for player in ledger.players.called("wide name", roughly=True)] == ["id-wide"]
 
 
 def test_older_names_are_found_with_single_spaces(tmp_path: Path) -> None:

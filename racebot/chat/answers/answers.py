@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
 
+from racebot import __version__
 from racebot.chat.answers import leaderboard, odds, rating, versus, why
 from racebot.chat.answers.context import (
     NO_LINKS,
@@ -17,7 +18,6 @@ from racebot.chat.answers.context import (
     one_message,
     unknown_player,
 )
-from racebot.chat.answers.help import help_phrases
 from racebot.chat.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person, find_person, is_hidden_from, known_as
 from racebot.chat.wording import Texts
@@ -187,3 +187,23 @@ class Answers:
             person = named
         answer = rating.draft if command.command is Command.RATING else why.draft
         return answer(context, person, race)
+
+
+def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool) -> list[str]:
+    """List the commands, and for a moderator also the moderators' commands."""
+    player = texts.help_name
+    arguments = {
+        Command.RATING: f" [{player}]",
+        Command.WHY: f" [{player}]",
+        Command.LEADERBOARD: "",
+        Command.VERSUS: f" {player}",
+    }
+    order = (Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS)
+    line = names.line(Command.HELP)
+    listed = [names.line(c) + (arguments.get(c, "") if player else "") for c in order if names.line(c)]
+    commands = ", ".join([*listed, f"{line} hide me"])
+    phrases = [texts.help.format(version=__version__, commands=commands)]
+    if moderator:
+        own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo"))
+        phrases.append(texts.help_moderators.format(commands=own))
+    return phrases
