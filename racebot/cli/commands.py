@@ -55,6 +55,8 @@ SECTIONS = {
     },
     "Studies": {
         "evaluate": "Compare models on past races",
+        "rate": "Print the ratings that the races of a file lead to",
+        "odds": "Forecast a race between players of a file or leaderboard",
         "tune": "Search for a model's best parameters",
         "iterate": "Rate a whole history at once with iterated-elo",
     },

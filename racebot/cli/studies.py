@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from racebot.cli import studies_tables
@@ -29,22 +30,34 @@ from racebot.cli.studies_input import (
     File,
     Goal,
     Jobs,
+    OneModel,
     ParamOption,
     entries_of,
     history_of,
+    only_board,
 )
 from racebot.errors import ModelError, PayloadError, SettingsError
+from racebot.ledger.store import Ledger
 from racebot.races.csv_file import read_csv
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.parameters import Parameters, defaults
 from racebot.settings.write import write_model
+from racebot.standings.rater import current_states
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Report, evaluate as judge
 from racebot.study.history import History
 from racebot.study.iterated import iterate as rate, model_of
 from racebot.study.paired import Objective
-from racebot.study.predictions import EntrantForecast, PairForecast, forecast_rows
+from racebot.study.predictions import (
+    EntrantForecast,
+    PairForecast,
+    final_ratings,
+    final_states,
+    find_player,
+    forecast_rows,
+    odds,
+)
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.replay import Earlier, newcomers
 from racebot.study.search import Effort
@@ -150,6 +163,77 @@ def evaluate(
     if predictions is not None:
         for path in _write_predictions(history, report, season, predictions):
             tell(f"written: {path}", to=notices)
+
+
+@app.command("rate")
+def rate_file(
+    file: File = None,
+    model: OneModel = None,
+    param: ParamOption = None,
+    leaderboard: BoardName = None,
+    goal: Goal = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Rate the races of a file, and print the table. Nothing is stored.
+
+    Example: racebot rate season.csv --limit 20
+    """
+    settings = load_settings(database=database)
+    (entry,) = entries_of(settings, [model or settings.model], param or [])
+    history = history_of(settings, file, leaderboard, goal)
+    found = final_ratings(history, registry.create(entry.model, entry.parameters))[:limit]
+    if as_json:
+        print_json([each._asdict() for each in found])
+    else:
+        studies_tables.ratings(console, entry.label, len(history), found)
+
+
+@app.command("odds")
+def show_odds(
+    names: Annotated[
+        list[str], typer.Argument(metavar="[FILE] NAME NAME...", help="A file of races, and its players.")
+    ],
+    model: OneModel = None,
+    param: ParamOption = None,
+    leaderboard: BoardName = None,
+    goal: Goal = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Forecast a race between players of a file, or of a leaderboard.
+
+    Example: racebot odds season.csv Ann Bo Cy
+    """
+    settings = load_settings(database=database)
+    file = Path(names[0])
+    of_file = file.is_file() or file.suffix.lower() in {".csv", ".json"}
+    asked = names[1:] if of_file else names
+    if len(asked) < 2:
+        raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
+    if of_file:
+        (entry,) = entries_of(settings, [model or settings.model], param or [])
+        history = history_of(settings, file, leaderboard, goal)
+        rating_model = registry.create(entry.model, entry.parameters)
+        rows = [find_player(history, name) for name in asked]
+        found = odds(
+            rating_model, [history.names[row] for row in rows], final_states(history, rating_model)[rows]
+        )
+    elif model or param:
+        raise SettingsError("--model and --param are for files: a leaderboard has its own model")
+    else:
+        with Ledger.open(settings.database, create=False) as ledger:
+            board = only_board(settings, ledger, leaderboard)
+            players = [ledger.players.find(name) for name in asked]
+            current = current_states(ledger, board, [each.id for each in players])
+            rating_model = registry.create(board.model, board.parameters)
+            states = np.array([state for state, _ in current])
+            found = odds(rating_model, [each.shown for each in players], states)
+    if as_json:
+        print_json([each._asdict() for each in found])
+    else:
+        studies_tables.odds(console, found)
 
 
 @app.command()

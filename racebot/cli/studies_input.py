@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
@@ -38,6 +39,9 @@ ParamOption = Annotated[
         metavar="NAME=VALUE",
         help="name=value, for every model that has it; or LABEL:name=value for one.",
     ),
+]
+OneModel = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
 ]
 FieldSize = Annotated[
     str | None,
@@ -122,16 +126,9 @@ def history_of(
         teams = settings.team_races
     else:
         with Ledger.open(settings.database, create=False) as ledger:
-            boards = [b for b in ledger.leaderboards.all() if leaderboard in {None, b.name}]
-            if len(boards) != 1:
-                names = ", ".join(board.name for board in ledger.leaderboards.all())
-                raise NoSuchEntryError(
-                    f"choose one with --leaderboard; the ledger has: {names}"
-                    if names
-                    else f"{settings.database} has no races yet: name a file, or run `racebot backfill` first"
-                )
-            results = [stored.result for stored in ledger.races.of(boards[0])]
-            teams = TeamPolicy(boards[0].teams)
+            board = only_board(settings, ledger, leaderboard)
+            results = [stored.result for stored in ledger.races.of(board)]
+            teams = TeamPolicy(board.teams)
     history = History.of((r for r in results if until is None or r.ended_at < until), teams)
     if size is not None:
         history = history.of_sizes(*_sizes(size))
@@ -142,6 +139,23 @@ def history_of(
             "a race needs two players with different results"
         )
     return history
+
+
+def only_board(settings: Settings, ledger: Ledger, name: str | None) -> Leaderboard:
+    """Return the leaderboard with a name, or the only one for None.
+
+    Raises:
+        NoSuchEntryError: the ledger does not have exactly one matching leaderboard.
+    """
+    boards = [board for board in ledger.leaderboards.all() if name in {None, board.name}]
+    if len(boards) != 1:
+        names = ", ".join(board.name for board in ledger.leaderboards.all())
+        raise NoSuchEntryError(
+            f"choose one with --leaderboard; the ledger has: {names}"
+            if names
+            else f"{settings.database} has no races yet: name a file, or run `racebot backfill` first"
+        )
+    return boards[0]
 
 
 def _sizes(text: str) -> tuple[int, int]:

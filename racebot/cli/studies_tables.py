@@ -17,6 +17,7 @@ from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.write import parameters_as_text
 from racebot.study.evaluate import Evaluation, ModelComparison, Report
 from racebot.study.iterated import Iterated
+from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.presets import Preset
 from racebot.study.tuning import Candidate, Judged, Tuned
 from racebot.text.format import counted
@@ -144,6 +145,31 @@ def _all_figures(console: Console, report: Report, rows: Rows) -> None:
     )
     if len(report.evaluations) <= MOST_COMPARED:
         _comparisons(console, report.comparisons)
+
+
+def ratings(console: Console, label: str, races: int, rows: Sequence[RatedPlayer]) -> None:
+    """Print players with their points, best first."""
+    table = _table(f"{label}, {counted(races, 'race')}", ">Rank", "Player", ">Points", ">Races")
+    for rank, row in enumerate(rows, start=1):
+        table.add_row(str(rank), escape(printable(row.name)), str(row.points), str(row.races))
+    console.print(table)
+
+
+def odds(console: Console, rows: Sequence[Odds]) -> None:
+    """Print the forecast of a race, and of each pair."""
+    table = _table("Next race", "Player", ">Points", ">Wins", ">Expected place", ">Finishes")
+    pairs = _table("Placed before", "Player", *(f">{escape(printable(row.name))}" for row in rows))
+    for row in rows:
+        name = escape(printable(row.name))
+        finish = _percent(row.finish_chance)
+        table.add_row(name, str(row.points), _percent(row.win_chance), f"{row.expected_place:.1f}", finish)
+        pairs.add_row(name, *map(_percent, row.before))
+    console.print(table, end="\n\n")
+    console.print(pairs)
+
+
+def _percent(chance: float | None) -> str:
+    return "–" if chance is None else f"{100 * chance:.0f}%"
 
 
 def tuned(console: Console, result: Tuned, differing: Parameters) -> None:

@@ -1,4 +1,4 @@
-"""Return forecasts of every pair and every entrant of a history, as rows for CSV files."""
+"""Ratings after a history, odds of a next race, and forecasts of every past one as rows for CSV files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,45 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from racebot.errors import NoSuchEntryError
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
-from racebot.ratings.model import RatingModel
+from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.study.evaluate import DefinesMatchQuality
 from racebot.study.history import History
 from racebot.study.metrics import observed_pairs, ranks
-from racebot.study.replay import Earlier, Step, at_start, replay
+from racebot.study.replay import Earlier, Step, at_start, newcomers, replay
+from racebot.text.parse import did_you_mean, fold_name
+
+
+class RatedPlayer(NamedTuple):
+    """A player's rating after a history."""
+
+    name: str
+    points: int
+    rating: float
+    races: int
+
+
+class Odds(NamedTuple):
+    """A forecast for one entrant of a race.
+
+    Attributes:
+        name: the player's name.
+        points: points before the race.
+        win_chance: probability of winning.
+        finish_chance: probability of finishing; None if the model does not forecast finishes.
+        expected_place: mean place; those who do not finish share the rest.
+        before: probabilities of being placed before each entrant, in order; None for the entrant alone.
+    """
+
+    name: str
+    points: int
+    win_chance: float
+    finish_chance: float | None
+    expected_place: float
+    before: tuple[float | None, ...]
 
 
 class PairForecast(NamedTuple):
@@ -45,6 +78,64 @@ class EntrantForecast(NamedTuple):
     expected_place: float
     match_quality: float | None
     """Match quality of the race, for models that define it."""
+
+
+def final_states(history: History, model: RatingModel) -> FloatArray:
+    """Return the players' states after all races: shape [players, k].
+
+    Raises:
+        ModelError: the model cannot rate a race.
+    """
+    table = newcomers(model, history)
+    for _ in replay(model, history, table):
+        pass
+    return table
+
+
+def final_ratings(history: History, model: RatingModel) -> list[RatedPlayer]:
+    """Return the ratings after all races, best first."""
+    states = final_states(history, model)
+    ratings, points = model.rating(states).tolist(), model.points(states).tolist()
+    races = history.races_of_players().tolist()
+    rows = (RatedPlayer(*each) for each in zip(history.names, points, ratings, races, strict=True))
+    return sorted((row for row in rows if row.races), key=lambda row: (-row.rating, row.name))
+
+
+def odds(model: RatingModel, names: Sequence[str], states: FloatArray) -> list[Odds]:
+    """Forecast a race between players with these states: shape [n, k]."""
+    finishes: Sequence[float | None] = [None] * len(names)
+    if isinstance(model, PredictsFinish):
+        finishes = finish_chances(model, states).tolist()
+    before = model.win_probability(states[:, np.newaxis], states[np.newaxis]).tolist()
+    columns = (
+        model.points(states).tolist(),
+        win_chances(model, states).tolist(),
+        finishes,
+        expected_places(model, states).tolist(),
+        (tuple(None if i == j else p for j, p in enumerate(row)) for i, row in enumerate(before)),
+    )
+    return [Odds(*each) for each in zip(names, *columns, strict=True)]
+
+
+def find_player(history: History, name: str) -> int:
+    """Return the index of a player by name or id, ignoring case, accents and surplus spaces.
+
+    Raises:
+        NoSuchEntryError: no player has that name, or several have.
+    """
+    for key in (str, str.casefold, fold_name):
+        wanted = key(name)
+        found = [
+            i
+            for i, names in enumerate(zip(history.players, history.names, strict=True))
+            if wanted in map(key, names)
+        ]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(history.players[i] for i in found)
+            raise NoSuchEntryError(f"{len(found)} players are named {name!r}: choose one by id: {ids}")
+    raise NoSuchEntryError(f"no player {name!r}{did_you_mean(name, history.names)}")
 
 
 def forecast_rows(

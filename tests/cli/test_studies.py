@@ -331,6 +331,42 @@ def test_a_csv_file_is_evaluated_tuned_and_imported(table: Path) -> None:
         assert "games.csv, line 26, column place: " in str(refuse(*command))
 
 
+def test_a_file_is_rated_without_a_database(table: Path) -> None:
+    best, second = json.loads(run("rate", table, "--json"))
+    assert (best["name"], best["races"], second["name"]) == ("Ann", 12, "Bo")
+    assert best["points"] > second["points"]
+    text = run("rate", table, "--model=trueskill", "--limit=1")
+    assert "Ann" in text
+    assert "Bo" not in text
+    assert not list(table.parent.glob("*.db"))
+
+
+def test_odds_of_a_file_and_of_a_leaderboard_agree(table: Path) -> None:
+    """Names are found in any case and without accents. Chances of a pair add up, as do places."""
+    table.write_text(table.read_text().replace("Ann", "Ánn"))
+    ann, bo = json.loads(run("odds", table, "ann", "BO", "--json"))
+    assert (ann["name"], bo["name"]) == ("Ánn", "Bo")
+    assert ann["win_chance"] > bo["win_chance"]
+    assert ann["before"] == [None, pytest.approx(1 - bo["before"][0])]
+    assert ann["expected_place"] + bo["expected_place"] == pytest.approx(3)
+    run("import", table)
+    assert json.loads(run("odds", "Ann", "Bo", "--json")) == [ann, bo]
+    assert "Placed before" in run("odds", table, "Ann", "Bo")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["games.csv", "Ann"], "odds need two players"),
+        (["games.csv", "Anna", "Bo"], "did you mean 'Ann'"),
+        (["Ann", "Bo", "--model=trueskill"], "a leaderboard has its own model"),
+    ],
+)
+@pytest.mark.usefixtures("table")
+def test_odds_that_cannot_be_given_are_refused(arguments: list[str], words: str) -> None:
+    assert words in str(refuse("odds", *arguments))
+
+
 def test_iterated_elo_rates_players_and_factors(table: Path) -> None:
     found = json.loads(run("iterate", table, "--param=minimum_games=0", "--share=0.5", "--json"))
     assert [row["name"] for row in found["players"]] == ["Ann", "Bo"]
