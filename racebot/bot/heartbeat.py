@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
+from racebot.ledger.lock import beside
 
 SHORTEST_TIMEOUT = timedelta(minutes=5)
 
@@ -60,4 +61,4 @@ def health_timeout(rooms_every: float) -> timedelta:
 
 
 def _heartbeat(database: Path) -> Path:
-    return database.with_name(database.name + ".alive")
+    return beside(database, ".alive")

@@ -100,11 +100,21 @@ def connect_to_read(path: Path) -> Database:
     """Open the database at `path` read-only; see `Ledger.open_to_read`."""
     if not path.exists():
         raise _missing(path)
-    with _opened(path, "ro") as db:
-        if migrations.pending(db):
-            raise LedgerError(
-                f"{path} was written by an older racebot: run `racebot verify`, which brings it up to date"
-            )
+    try:
+        with _opened(path, "ro") as db:
+            pending = migrations.pending(db)
+    except LedgerUnavailable:
+        log = path.with_name(f"{path.name}-wal")
+        if log.exists() and log.stat().st_size:
+            raise
+        # The write-ahead log needs a folder that can be written. On a read-only file system, nothing changes.
+        with _opened(path, "ro&immutable=1") as db:
+            pending = migrations.pending(db)
+    if pending:
+        db.close()
+        raise LedgerError(
+            f"{path} was written by an older racebot: run `racebot verify`, which brings it up to date"
+        )
     return db
 
 
@@ -140,15 +150,20 @@ def translated(path: Path) -> Generator[None]:
             if any(sign in text for sign in signs):
                 raise kind(f"database {path}: {text}: {remedy}") from error
         raise LedgerError(f"database {path}: {text}: run `racebot verify`") from error
+    except UnicodeDecodeError as error:
+        raise LedgerError(f"database {path}: {_DAMAGED} ({error})") from None
     except (UnicodeEncodeError, OverflowError) as error:
         raise PayloadError(f"database {path}: SQLite cannot store a value ({error})") from None
 
 
+_DAMAGED = (
+    "the file is damaged or not an SQLite database; restore a backup, or move it away and backfill again"
+)
 _REMEDIES: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (
     (
         ("not a database", "malformed"),
         LedgerError,
-        "the file is damaged or not an SQLite database; restore a backup, or move it away and backfill again",
+        _DAMAGED,
     ),
     (("readonly",), LedgerUnavailable, "check the permissions of the file and of its folder"),
     (("full", "disk I/O"), LedgerUnavailable, "free space on the disk; the unfinished write was undone"),

@@ -23,7 +23,7 @@ def running(database: Path) -> bool:
     Raises:
         LedgerError: the lock file cannot be read.
     """
-    path = _lock_file(database)
+    path = beside(database, ".lock")
     try:
         if not path.exists():
             return False
@@ -59,7 +59,7 @@ def locked(database: Path) -> Generator[None]:
         LedgerUnavailable: another worker holds the lock, maybe one that is stopping.
         LedgerError: the lock file cannot be written.
     """
-    path = _lock_file(database)
+    path = beside(database, ".lock")
     make_folder(database)
     try:
         acquired = _lock(path).acquire(timeout=TIMEOUT, poll_interval=POLL_INTERVAL)
@@ -73,7 +73,7 @@ def locked(database: Path) -> Generator[None]:
 
 def rebuild_lock(database: Path) -> FileLock:
     """Return the lock that allows one rebuild per database, over all processes. It is not acquired yet."""
-    return _lock(database.with_name(database.name + ".rebuild.lock"))
+    return _lock(beside(database, ".rebuild.lock"))
 
 
 def _lock(path: Path) -> FileLock:
@@ -81,5 +81,7 @@ def _lock(path: Path) -> FileLock:
     return FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)
 
 
-def _lock_file(database: Path) -> Path:
-    return database.with_name(database.name + ".lock")
+def beside(database: Path, ending: str) -> Path:
+    """Return the path of a file beside a database, the same one for every link to the database."""
+    resolved = database.resolve()
+    return resolved.with_name(resolved.name + ending)

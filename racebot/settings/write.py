@@ -97,8 +97,10 @@ def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
     return env
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Replace a file in one step. Nobody but its owner, and the group it had, can read it.
+def replace_file(path: Path, text: str, *, hidden: int = 0o077) -> None:
+    """Replace a file in one step. Its owner, group and mode stay, except for the bits of `hidden`.
+
+    By default, only the owner can read it.
 
     Raises:
         OSError: the file or its folder cannot be written.
@@ -111,20 +113,20 @@ def replace_file(path: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):
-            _keep_access(path, draft)
+            _keep_access(path, draft, hidden)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def _keep_access(old: Path, new: Path) -> None:
-    """Give a new file the owner, group and mode of the old one, without access for others."""
+def _keep_access(old: Path, new: Path, hidden: int) -> None:
+    """Give a new file the owner, group and mode of the old one, without some bits of the mode."""
     status = old.stat()
     if hasattr(os, "chown"):  # not on Windows
         own = new.stat()
         if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
             os.chown(new, status.st_uid, status.st_gid)
-    new.chmod(stat.S_IMODE(status.st_mode) & ~0o007)
+    new.chmod(stat.S_IMODE(status.st_mode) & ~hidden)
 
 
 def write_leaderboard(
@@ -193,7 +195,7 @@ def _put(table: Any, model: str, parameters: Parameters) -> None:
 
 def _save(toml: Path, document: tomlkit.TOMLDocument) -> Path:
     try:
-        replace_file(toml.resolve(), tomlkit.dumps(document))
+        replace_file(toml.resolve(), tomlkit.dumps(document), hidden=0o007)
     except OSError as error:
         raise SettingsError(f"{toml}: {error.strerror}: make it and its folder writable") from None
     return toml

@@ -23,7 +23,7 @@ from racebot.standings.settle import Settler
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
-SEEDS = range(30)
+SEEDS = range(35)
 """Five for each of `WAYS`."""
 COMMANDS = (["status"], ["verify"], ["doctor"], ["backup"], ["leaderboard"])
 PAGE = 4096
@@ -77,6 +77,12 @@ def text_altered(content: bytearray, rng: random.Random) -> None:
             content[at] = ord(rng.choice("0123456789[]x"))
 
 
+def name_broken(content: bytearray, rng: random.Random) -> None:
+    """A table that SQLite cannot read, with a name that is no UTF-8: nor is SQLite's error message then."""
+    content[content.index(b"CREATE TABLE players")] ^= 1
+    content[content.index(b"tableplayers") + len("tablep")] = 0xFF
+
+
 WAYS: list[Callable[[bytearray, random.Random], None]] = [
     flipped,
     overwritten,
@@ -84,6 +90,7 @@ WAYS: list[Callable[[bytearray, random.Random], None]] = [
     pages_swapped,
     cut_off,
     text_altered,
+    name_broken,
 ]
 
 

@@ -265,6 +265,26 @@ def test_a_row_that_refers_to_nothing_is_found(ledger: Ledger) -> None:
     assert ledger.check() == ["a row of changes refers to a missing row of rated"]
 
 
+def test_a_read_only_file_system_can_be_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(ledger, result("r", "ann bo"))
+    ledger.close()
+    connect = sqlite3.connect
+
+    def on_read_only_files(address: str, **options: Any) -> sqlite3.Connection:
+        if "immutable" not in address:
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(address, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", on_read_only_files)
+    with Ledger.open_to_read(ledger.path) as reader:
+        assert reader.races.has("orb/r")
+        with pytest.raises(LedgerError):
+            reader.connection.write("DELETE FROM races")
+    ledger.path.with_name(f"{ledger.path.name}-wal").write_bytes(b"recent changes")
+    with pytest.raises(LedgerError):
+        Ledger.open_to_read(ledger.path)
+
+
 # Transactions
 
 

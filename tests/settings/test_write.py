@@ -109,7 +109,7 @@ def test_rewritten_env_keeps_comments_group_access_and_link(tmp_path: Path) -> N
     write_env(tmp_path / ".env", {"RACEBOT_CATEGORY": "smr"})
     assert real.read_text(encoding="utf-8") == "# ours\nRACEBOT_CATEGORY=smr\nOTHER='a b' # theirs\n"
     assert (tmp_path / ".env").is_symlink()
-    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600, "its group could read the secret"
 
 
 def test_removed_variable_is_gone_from_env(tmp_path: Path) -> None:
