@@ -106,6 +106,8 @@ class OrderError(RacebotError):
 
 def reason(error: Exception) -> str:
     """Return why an operation failed, without the number that Python puts before the system's words."""
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8 text"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import json
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -55,11 +55,7 @@ def open_ledger(database: Path | None) -> Generator[tuple[Settings, Ledger]]:
 
 
 def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
-    """Return the leaderboards with a name, ignoring case, or all of them for None.
-
-    Raises:
-        NoSuchEntryError: no leaderboard has that name.
-    """
+    """Return the leaderboards with a name, ignoring case, or all of them for None."""
     boards = ledger.leaderboards.all()
     if name is None:
         return boards
@@ -71,13 +67,8 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
 
 
 def need_web() -> None:
-    """Check that the extra `web` is installed.
-
-    Raises:
-        SettingsError: it is not; says how to install it.
-    """
-    problem = missing()
-    if problem is not None:
+    """Check that the extra `web` is installed."""
+    if problem := missing():
         raise SettingsError(problem)
 
 
@@ -119,29 +110,18 @@ def print_json(document: Any) -> None:
 
 
 def day(text: str) -> datetime:
-    """Return the beginning of a year, month or day in UTC, for an option.
-
-    Raises:
-        BadParameter: it is none of these.
-    """
+    """Return the beginning of a year, month or day in UTC, for an option."""
     for form in ("%Y", "%Y-%m", "%Y-%m-%d"):
         with suppress(ValueError):
             return datetime.strptime(text, form).replace(tzinfo=UTC)
     raise typer.BadParameter(f"{text!r} is no year, month or day: write it as 2026, 2026-03 or 2026-03-01")
 
 
-class Advance(Protocol):
-    """Updates a task's progress bar; the first call adds it. `detail` is a text to the right of the bar."""
-
-    def __call__(self, what: str, done: float, total: float | None, detail: str = "") -> None: ...
-
-
 @contextmanager
-def progress_bars(*, transient: bool = False) -> Generator[Advance]:
-    """Show progress bars while the block runs.
+def progress_bars(*, transient: bool = False) -> Generator[Callable[..., None]]:
+    """Show progress bars while the block runs, and yield a function that updates a task's bar.
 
-    Args:
-        transient: whether the bars disappear at the end; they are then shown in a terminal only.
+    The first update of a task adds its bar. Transient bars disappear at the end, and need a terminal.
     """
     columns = (
         TextColumn("{task.description}", markup=False),

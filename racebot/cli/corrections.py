@@ -61,7 +61,10 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
 
     Example: racebot hide "Ann#0007"
     """
-    _order_player(orders.hide, player, reason, database, "{player} is hidden")
+    with _settler(database) as settler:
+        found = settler.ledger.orders.subject(player)
+        orders.hide(settler, found, reason, utc_now())
+    tell(f"{_named(found)} is hidden")
 
 
 @app.command()
@@ -151,19 +154,6 @@ def audit(database: Database = None, as_json: AsJson = False) -> None:
         cells = (f"{each.given_at:%Y-%m-%d %H:%M}", each.order, subject + target, each.reason)
         made.add_row(*(escape(printable(cell)) for cell in cells))
     console.print(made)
-
-
-def _order_player(
-    order: Callable[[Settler, Player, str, datetime], None],
-    player: str,
-    reason: str,
-    database: Path | None,
-    done: str,
-) -> None:
-    with _settler(database) as settler:
-        found = settler.ledger.orders.subject(player)
-        order(settler, found, reason, utc_now())
-    tell(done.format(id=found.id, player=_named(found)))
 
 
 def _order_race(

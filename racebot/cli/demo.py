@@ -46,12 +46,7 @@ async def demo(
 ) -> None:
     """Rate a season of past races, then show the chat of two live races as the worker follows them.
 
-    Args:
-        database: path of the worker's ledger, which should not exist yet.
-        seed: the same seed gives the same races.
-        speed: divides every wait of the racers and the moderator; 1 is the usual pace.
-        console: where the chat goes.
-        model: the rating model's key.
+    The database should not exist yet. The same seed gives the same races; `speed` divides every wait.
     """
     # The order of the site's draws depends on timing, so the races need a generator that nothing else uses.
     site = FakeSite(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
@@ -183,12 +178,6 @@ class Recorder(io.StringIO):
     """Records terminal output as an asciicast, version 2, and passes it on to the terminal.
 
     Format: https://docs.asciinema.org/manual/asciicast/v2/.
-
-    Args:
-        terminal: where the text also goes.
-        width: columns of the recording.
-        height: rows of the recording.
-        clock: seconds on a monotonic scale.
     """
 
     def __init__(
@@ -210,11 +199,6 @@ class Recorder(io.StringIO):
         self._terminal.flush()
 
     def save(self, path: Path, *, title: str) -> None:
-        """Write the recording.
-
-        Raises:
-            OSError: the file cannot be written.
-        """
         header = {"version": 2, **self._size, "title": title}
         lines = [header, *([at, "o", text] for at, text in self._events)]
         content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)

@@ -28,15 +28,7 @@ from racebot.study.history import History
 
 
 def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
-    """Offer to fit each leaderboard that has enough races.
-
-    Ask in a terminal; otherwise print the command to run.
-
-    Args:
-        settings: the operator's settings.
-        ledger: the ledger with the leaderboards' races.
-        boards: leaderboards that just got new races.
-    """
+    """Offer to fit each leaderboard that has enough races; without a terminal, print the command to run."""
     for board in boards:
         if ledger.ratings.count(board) < ODDS_FROM:
             continue
@@ -48,14 +40,7 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
 
 
 def fit_board(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
-    """Fit a leaderboard's model, and use the fit if it is better and the operator agrees.
-
-    Args:
-        settings: the operator's settings.
-        ledger: the ledger with the leaderboard's races.
-        board: the leaderboard.
-        yes: use a better fit without asking.
-    """
+    """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
     settler = Settler(ledger, settings.plans())
     try:
         found = _search(settler, board)

@@ -20,12 +20,7 @@ SYSTEM_ONLY = (
 
 
 def unit(settings: Settings, account: str | None) -> str:
-    """Return the unit's text.
-
-    Args:
-        settings: they say which folders the bot writes into.
-        account: the account of a system service, or None for a service of the user's own systemd.
-    """
+    """Return the unit of a system service for an account, or of the user's own systemd for None."""
     folder, words = Path.cwd(), program()
     secrets = secret_files(folder)
     writable = [settings.database.parent, *([settings.pages_dir] if settings.pages_dir else [])]

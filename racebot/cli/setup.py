@@ -34,7 +34,7 @@ from racebot.cli.setup_questions import (
     say,
 )
 from racebot.cli.tables import table
-from racebot.errors import RacebotError, SettingsError
+from racebot.errors import RacebotError, SettingsError, reason
 from racebot.ledger.lock import running
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -137,11 +137,7 @@ def _checked(
     secret: str | None,
     goals: list[str] | None,
 ) -> dict[str, Any]:
-    """Return the answers of options and settings, which the site accepts, by setting.
-
-    Raises:
-        RacebotError: an answer is missing, or the site refuses it.
-    """
+    """Return the answers of options and settings by setting. Fail if the site refuses one."""
     answers = {
         "--category": category or before.category,
         "--client-id": client_id or before.client_id,
@@ -246,27 +242,16 @@ def _ask_goals(category: Category, stored: list[str]) -> list[str]:
 
 
 def _read_secret(path: Path | None) -> str | None:
-    """Read the secret from a file or from standard input.
-
-    Raises:
-        SettingsError: the file cannot be read.
-    """
     if path is None:
         return None
     try:
         return (sys.stdin.readline() if str(path) == "-" else path.read_text(encoding="utf-8")).strip()
-    except OSError as error:
-        raise SettingsError(f"--secret-file {path}: {error.strerror}: correct the path") from None
-    except UnicodeDecodeError:
-        raise SettingsError(f"--secret-file {path}: not UTF-8 text: correct the path") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"--secret-file {path}: {reason(error)}: correct the path") from None
 
 
 def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
-    """Write the answers that the settings do not have yet to `.env`, and return the settings that hold now.
-
-    Raises:
-        SettingsError: a file cannot be written, or the environment overrides an answer.
-    """
+    """Write the answers that are new to `.env`, and return the settings that hold now."""
     env = Path(".env")
     values: dict[str, str | None] = {}
     for name, answer in answers.items():
@@ -301,13 +286,7 @@ def _text(value: Any) -> str:
 
 
 def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> None:
-    """Fetch and rate the past races, and choose model and parameters.
-
-    Args:
-        settings: the settings that setup saved.
-        interactive: whether to ask; otherwise the model in the settings stays.
-        fit: without questions, whether to fit the model.
-    """
+    """Fetch and rate the past races, and choose model and parameters by questions, or only fit if told so."""
     from racebot.cli.fitting import fit_board, offer_fits
     from racebot.cli.past_races import rate_from_site
 

@@ -53,11 +53,9 @@ def ask(
     """Ask until `check` accepts the answer, and return the value that it makes of the answer.
 
     Args:
-        question: the question, without a question mark or colon at its end.
         check: turns the answer into a value, or raises a RacebotError that says what is wrong.
         given: an answer from the command line, which is used in place of the first question.
-        default: the answer of a user who just presses Enter.
-        shown: how to show the default; by default, as it is.
+        default: the answer of a user who just presses Enter, shown as it is or as `shown`.
         hidden: whether to hide what the user types.
     """
     note = default if shown is None else shown
@@ -84,22 +82,13 @@ def agree(question: str, *, default: bool) -> bool:
 
 
 def not_empty(answer: str) -> str:
-    """Return the answer.
-
-    Raises:
-        RacebotError: it is empty.
-    """
     if not answer:
         raise RacebotError("This cannot be empty.")
     return answer
 
 
 def numbers(answer: str, count: int) -> list[int]:
-    """Read numbers such as `1, 3-5`. An empty answer means all of them, and returns an empty list.
-
-    Raises:
-        RacebotError: it is not a list of numbers between 1 and `count`.
-    """
+    """Read numbers from 1 to `count`, such as `1, 3-5`. An empty answer, for all, is an empty list."""
     found: list[int] = []
     for word in re.split(r"[\s,;]+", answer.strip()):
         if not word or word == "all":
@@ -113,11 +102,7 @@ def numbers(answer: str, count: int) -> list[int]:
 
 
 def find_category(site_url: str, answer: str) -> Category:
-    """Return the category with this slug or address.
-
-    Raises:
-        RacebotError: there is no such category, or the site does not answer.
-    """
+    """Return the category with this slug or address."""
     slug = urlsplit(answer).path.strip("/").partition("/")[0] if "://" in answer else answer.strip("/")
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug := slug.lower()):
         raise RacebotError(f"Type the end of the category's address, such as smr for {site_url}/smr.")
@@ -135,11 +120,7 @@ def find_category(site_url: str, answer: str) -> Category:
 
 
 def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> None:
-    """Check that these are the credentials of a bot of this category.
-
-    Raises:
-        RacebotError: they are not, or the site does not answer.
-    """
+    """Check that these are the credentials of a bot of this category."""
 
     async def fetch() -> None:
         async with Site(site_url, attempts=ATTEMPTS) as site:

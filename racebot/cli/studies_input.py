@@ -59,17 +59,7 @@ def entries_of(
 ) -> list[Entry]:
     """Parse --model and --param options into models with parameters.
 
-    The configured model starts from its configured parameters.
-
-    Args:
-        settings: the operator's settings, with the configured model's parameters.
-        models: model keys, or LABEL=KEY.
-        assignments: name=value for every model that has the parameter, or LABEL:name=value for one.
-        taken: labels that are already in use.
-
-    Raises:
-        ModelError: a model is unknown, a label is used twice, an assignment is malformed, or no model has the
-            parameter.
+    The configured model starts from its configured parameters. Labels in `taken` cannot be used again.
     """
     keys: dict[str, str] = {}
     for model in models:
@@ -113,12 +103,7 @@ def history_of(
     until: datetime | None = None,
     size: str | None = None,
 ) -> History:
-    """Return the recorded races to study, from a file or from the ledger.
-
-    Raises:
-        NoSuchEntryError: the ledger does not have exactly one matching leaderboard.
-        PayloadError: the file cannot be read, or no race matches.
-    """
+    """Return the recorded races to study, from a file or from the ledger."""
     if file is not None:
         if leaderboard is not None:
             raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -15,7 +16,7 @@ from rich.table import Table
 from racebot.cli.tables import with_columns
 from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.write import parameters_as_text
-from racebot.study.evaluate import Evaluation, ModelComparison, Report
+from racebot.study.evaluate import ModelComparison, Report
 from racebot.study.iterated import Iterated
 from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.presets import Preset
@@ -23,7 +24,6 @@ from racebot.study.tuning import Candidate, Judged, Tuned
 from racebot.text.format import counted
 from racebot.text.safe import printable
 
-Document = dict[str, object]
 Rows = Mapping[str, Mapping[str, float]]
 """Figures by name, by label of the model."""
 MOST_COMPARED = 6
@@ -343,62 +343,50 @@ def _toml(value: ParameterValue) -> str:
     return '"none"' if value is None else json.dumps(value)
 
 
-def evaluation_json(report: Report, presets: Mapping[str, Preset]) -> list[Document]:
+def evaluation_json(report: Report, presets: Mapping[str, Preset]) -> Any:
     """Return one document for each evaluation of a report. Figures without any case are null."""
-    return [_evaluation_json(each, report, presets.get(each.label)) for each in report.evaluations]
+    found = []
+    for each in report.evaluations:
+        views = {name: asdict(view) for name, view in each.views.items()}
+        preset = presets.get(each.label)
+        document = {
+            "label": each.label,
+            "model": each.model,
+            "parameters": each.parameters,
+            **views.pop("all"),
+            **asdict(each.complaints),
+            **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
+            "views": views,
+            "known": {name: asdict(view) for name, view in each.known.items()},
+            "reliability": each.reliability._asdict(),
+            "comparisons": [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}],
+        }
+        found.append(_plain(document))
+    return found
 
 
-def tuned_json(found: Tuned) -> Document:
+def tuned_json(found: Tuned) -> Any:
     """Return the result of a search. Standard errors over a single race are null."""
-    return {
+    document = {
         "model": found.model,
         "objective": found.objective.value,
-        "parameters": dict(found.parameters),
-        "earlier": _judged_json(found.earlier),
-        "later": {**_judged_json(found.later), "recommended": found.recommended},
+        "parameters": found.parameters,
+        "earlier": _judged(found.earlier),
+        "later": {**_judged(found.later), "recommended": found.recommended},
         "evaluations": found.evaluations,
     }
+    return _plain(document)
 
 
-def ranking_json(order: Sequence[Candidate]) -> list[Document]:
+def ranking_json(order: Sequence[Candidate]) -> Any:
     """Return tuned models, best first, with their distances to the best one."""
-    return [
-        {
-            "model": each.tuned.model,
-            "behind": each.behind,
-            "standard_error": _finite(each.standard_error),
-            "clearly_behind": each.clearly_behind,
-        }
-        for each in order
-    ]
+    names = ("behind", "standard_error", "clearly_behind")
+    return _plain([{"model": each.tuned.model} | {n: getattr(each, n) for n in names} for each in order])
 
 
-def _evaluation_json(evaluation: Evaluation, report: Report, preset: Preset | None) -> Document:
-    views = {name: _without_nan(asdict(view)) for name, view in evaluation.views.items()}
-    label = evaluation.label
-    return {
-        "label": label,
-        "model": evaluation.model,
-        "parameters": evaluation.parameters,
-        **views.pop("all"),
-        **asdict(evaluation.complaints),
-        **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
-        "views": views,
-        "known": {name: _without_nan(asdict(view)) for name, view in evaluation.known.items()},
-        "reliability": _without_nan(evaluation.reliability._asdict()),
-        "comparisons": [
-            _without_nan(asdict(each)) for each in report.comparisons if label in {each.first, each.second}
-        ],
-    }
-
-
-def _judged_json(judged: Judged) -> Document:
-    return {
-        "races": judged.races,
-        "start": judged.start,
-        "tuned": judged.tuned,
-        "difference": judged.difference,
-        "standard_error": _finite(judged.standard_error),
+def _judged(judged: Judged) -> dict[str, Any]:
+    names = ("races", "start", "tuned", "difference", "standard_error")
+    return {name: getattr(judged, name) for name in names} | {
         "start_misordered": judged.start_pairs.misordered,
         "start_log_loss": judged.start_pairs.log_loss,
         "tuned_misordered": judged.tuned_pairs.misordered,
@@ -406,16 +394,12 @@ def _judged_json(judged: Judged) -> Document:
     }
 
 
-def _without_nan(fields: Mapping[str, object]) -> Document:
-    """Return fields with arrays as lists, and null in place of numbers that JSON does not have."""
-    plain = {
-        name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()
-    }
-    return {
-        name: [_finite(each) for each in value] if isinstance(value, list) else _finite(value)
-        for name, value in plain.items()
-    }
-
-
-def _finite(value: object) -> object:
+def _plain(value: Any) -> Any:
+    """Return a value with arrays as lists, and null in place of numbers that JSON does not have."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

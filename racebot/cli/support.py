@@ -29,13 +29,7 @@ LONGEST_LOG_LINE = 2_000
 
 
 def document(settings: Settings | None, findings: Sequence[Finding], log: Path | None) -> dict[str, Any]:
-    """Return versions, settings, findings and the end of the log, without secrets.
-
-    Args:
-        settings: None if they cannot be loaded.
-        findings: what the checks found.
-        log: a file with the bot's log, `-` for standard input, or None to leave it out.
-    """
+    """Return versions, settings, findings and the end of a log, `-` being standard input, without secrets."""
     redact = Redactor(_secrets(Path()))
     hidden: Any = dict.fromkeys(("client_id", "client_secret"), True)
     found: dict[str, Any] = {

@@ -35,14 +35,7 @@ BESIDE_RACE = 47
 def print_leaderboard(
     console: Console, report: LeaderboardReport, listed: int | None = None, unrated: int = 0
 ) -> None:
-    """Print a leaderboard.
-
-    Args:
-        console: where to print.
-        report: the leaderboard, with all or only its first players.
-        listed: number of listed players; by default, the number in the report.
-        unrated: number of the report's races that changed no rating.
-    """
+    """Print a leaderboard, or its first players if more are listed; `unrated` races changed no rating."""
     title = f"{_safe(report.leaderboard)} ({report.model})"
     races = counted(report.races - unrated, "race")
     if not report.players:
