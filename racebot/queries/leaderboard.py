@@ -26,6 +26,7 @@ from racebot.ledger.rows import (
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.change import Change
+from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
 from racebot.text.format import exact_time
@@ -298,50 +299,56 @@ def top_players(
     ledger: Ledger, board: Leaderboard, listing: Listing, limit: int
 ) -> list[tuple[int, Standing]]:
     """Return the best listed players with their places; equal ratings share one."""
-    rows = ledger.connection.rows(
-        "SELECT standings.*, players.name AS name, 0 AS hidden"
-        " FROM standings INDEXED BY standings_by_rating"
-        " CROSS JOIN shown_players AS players ON players.id = player"
-        " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-        " AND player NOT IN (SELECT player FROM hidden_players)"
-        " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
-        board.key,
-        listing.minimum_finishes,
-        listing.earliest(ledger.standings.latest_race(board)),
-        limit,
-    )
-    best = list(map(standing_of, rows))
+    best = _best(ledger, board, listing, ledger.standings.latest_race(board), limit)
     return [(1 + sum(other.rating > standing.rating for other in best), standing) for standing in best]
 
 
 def new_places(
-    ledger: Ledger, board: Leaderboard, listing: Listing, changes: Sequence[Change], *, within: int
+    ledger: Ledger,
+    board: Leaderboard,
+    listing: Listing,
+    result: RaceResult,
+    changes: Sequence[Change],
+    within: int,
 ) -> dict[str, int]:
     """Return the new places of the players whom a race that is not settled yet will move on a leaderboard.
 
+    Players whom the race brings onto the leaderboard count for the places of others. They have no move.
+
     Args:
-        listing: which players it lists. Players who are not listed before the race are left out.
+        listing: which players it lists.
         changes: the changes of the race.
         within: the last new place to return.
 
     Returns:
         The places by user id, below zero for a player who falls.
     """
-    if board.id is None or not changes:
+    latest = ledger.standings.latest_race(board) if board.id is not None else None
+    if latest is None or not changes:
         return {}
     # Read enough players that `within` remain without the changed ones.
-    best = [standing for _, standing in top_players(ledger, board, listing, within + len(changes))]
-    latest = ledger.standings.latest_race(board)
-    before = {standing.player: standing.rating for standing in best}
-    for change in changes:
-        standing = ledger.standings.get(board, change.player)
-        if standing is not None and listing.includes(standing, latest):
-            before[change.player] = standing.rating
+    limit, now = within + len(changes), max(latest, result.ended_at)
+    before, after = (
+        {standing.player: standing.rating for standing in _best(ledger, board, listing, at, limit)}
+        for at in (latest, now)
+    )
     model = registry.create(board.model, board.parameters)
     ratings = model.rating(np.array([change.after for change in changes])).tolist()
-    after = before | {c.player: r for c, r in zip(changes, ratings, strict=True) if c.player in before}
+    for change, rating in zip(changes, ratings, strict=True):
+        player = change.player
+        after.pop(player, None)
+        standing = ledger.standings.get(board, player)
+        if standing is None:
+            hidden = ledger.orders.is_hidden(player)
+            standing = Standing(player, (), 0.0, 0, 0, 0, 0, result.ended_at, hidden=hidden)
+        elif listing.includes(standing, latest):
+            before[player] = standing.rating
+        finishes = standing.finishes + (change.place is not None)
+        last = max(standing.last_race_at, result.ended_at)
+        if listing.includes(standing._replace(finishes=finishes, last_race_at=last), now):
+            after[player] = rating
     moves = {}
-    for player in (change.player for change in changes if change.player in before):
+    for player in before.keys() & after.keys() & {change.player for change in changes}:
         old = 1 + sum(rating > before[player] for rating in before.values())
         new = 1 + sum(rating > after[player] for rating in after.values())
         if new != old and new <= within:
@@ -590,3 +597,22 @@ def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:
         board.key,
     )
     return {as_text(row["note"]): as_int(row["races"]) for row in rows}
+
+
+def _best(
+    ledger: Ledger, board: Leaderboard, listing: Listing, latest: datetime | None, limit: int
+) -> list[Standing]:
+    """Return the best players whom a leaderboard lists if its last race ended at `latest`."""
+    rows = ledger.connection.rows(
+        "SELECT standings.*, players.name AS name, 0 AS hidden"
+        " FROM standings INDEXED BY standings_by_rating"
+        " CROSS JOIN shown_players AS players ON players.id = player"
+        " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
+        " AND player NOT IN (SELECT player FROM hidden_players)"
+        " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
+        board.key,
+        listing.minimum_finishes,
+        listing.earliest(latest),
+        limit,
+    )
+    return list(map(standing_of, rows))

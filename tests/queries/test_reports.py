@@ -136,7 +136,7 @@ def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Led
         result("b", "cy di", after=60),
         result("c", "ann bo", after=300),
     ):
-        assert settler.settle(race, lambda _: (), NOON)
+        assert settler.settle(race, lambda _: (), NOON + timedelta(hours=301))
     (board,) = ledger.leaderboards.all()
     active = Listing(inactive_days=1)
     then = leaderboard_report(ledger, board, active, at=NOON + timedelta(hours=100))
@@ -174,7 +174,7 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
     (rated,) = Settler(ledger, Plans(SIMPLE)).preview(race)
 
     def moves(within: int = 20, finishes: int = 0) -> dict[str, int]:
-        return new_places(ledger, board, Listing(finishes), rated.changes, within=within)
+        return new_places(ledger, board, Listing(finishes), race, rated.changes, within)
 
     predicted, alone, ranked = moves(), moves(within=1), moves(finishes=2)
     places = {p.id: p.place for p in leaderboard_report(ledger, board, Listing()).players}
@@ -188,6 +188,33 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
     assert predicted["id-cy"] < 0
     assert alone == {"id-ann": 1}
     assert "id-cy" not in ranked, "one finish is too few to be listed"
+
+
+@pytest.mark.parametrize(
+    ("listing", "race"),
+    [
+        (Listing(2), result("next", "cy ann ed di", after=96)),  # Cy, Di and Ed become ranked
+        (Listing(1), result("next", "zoe ann", dnf="yan", after=96)),
+        (Listing(0, inactive_days=2), result("next", "ann di", after=96)),  # Cy becomes inactive
+        (Listing(0, inactive_days=1), result("next", "bo ann cy", after=73)),  # they return
+    ],
+)
+def test_new_places_allow_for_who_enters_and_leaves_the_leaderboard(
+    ledger: Ledger, board: Leaderboard, listing: Listing, race: RaceResult
+) -> None:
+    def places() -> dict[str, int]:
+        return {player.id: player.place for player in leaderboard_report(ledger, board, listing).players}
+
+    (rated,) = Settler(ledger, Plans(SIMPLE)).preview(race)
+    predicted, before = new_places(ledger, board, listing, race, rated.changes, 20), places()
+    merge(ledger, [race])
+    after = places()
+    assert before.keys() != after.keys()
+    assert predicted == {
+        change.player: after[change.player] * (1 if after[change.player] < before[change.player] else -1)
+        for change in rated.changes
+        if change.player in before.keys() & after.keys() and before[change.player] != after[change.player]
+    }
 
 
 def test_an_empty_leaderboard_lists_nobody(ledger: Ledger) -> None:

@@ -297,5 +297,5 @@ def _rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled
             before.add(change.player)
         if known + (not settled and finished) < listing.minimum_finishes:
             after.add(change.player)
-    moves = {} if settled else new_places(ledger, board, listing, rated.changes, within=MARKED_PLACES)
+    moves = {} if settled else new_places(ledger, board, listing, rated.result, rated.changes, MARKED_PLACES)
     return RankChanges(moves, unranked=frozenset(after), unranked_before=frozenset(before))
