@@ -579,7 +579,7 @@ def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
         cells = [cell.bounding_box() for cell in row.locator("> *:not(:empty)").all()]
         tops = sorted(box["y"] for box in cells if box is not None)
         assert len(cells) >= 7, "all cells are shown"
-        assert max(b["y"] + b["height"] for b in cells if b is not None) - tops[0] < 4 * line
+        assert max(b["y"] + b["height"] for b in cells if b is not None) - tops[0] < 5 * line
     opponent = rows.first.get_by_text("beat ").first
     expect(opponent).to_be_hidden()
     rows.first.click(position={"x": 120, "y": 55})
