@@ -7,8 +7,7 @@ each one atomically. It removes its own files that are no longer needed and neve
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -19,36 +18,20 @@ from filelock import FileLock
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
-from racebot.web.api import csv_files
-from racebot.web.manifest import Group, groups
+from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document
 
 MANIFEST = ".racebot-pages"
-"""Manifest of the last export: one line per group of files, with their paths and token."""
+"""Manifest of the last export: a line for each file, with its path and token."""
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
 FEW = 800
 """Up to this many files, one process is faster than the time it takes to start several."""
 
 
-class Listed(NamedTuple):
-    """A line of the manifest: the paths of a group of files, separated by spaces, and its token.
-
-    A file that has to be rendered again has a line of its own, without a token.
-    """
-
-    paths: str
-    token: str
-
-
-Manifest = dict[str, Listed]
-"""The lines of a manifest by their first path."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(NamedTuple):
     """How many files an export wrote, left unchanged and removed."""
 
     written: int
@@ -65,13 +48,7 @@ class _Done:
     exists: bool
 
 
-def export(
-    ledger: Ledger,
-    publication: Publication,
-    folder: Path,
-    *,
-    everything: bool = False,
-) -> Exported:
+def export(ledger: Ledger, publication: Publication, folder: Path, *, everything: bool = False) -> Exported:
     """Write all pages to a folder.
 
     Args:
@@ -102,68 +79,25 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, everything: 
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
         view = LedgerView(published, publication)
-        wanted = list(groups(view))
-        same = (
-            {} if everything else {each.first: before[each.first] for each in wanted if _is_in(before, each)}
-        )
-        kept = sum(1 + line.paths.count(" ") for line in same.values())
-        if len(same) == len(wanted) == len(before):
-            return Exported(0, kept, 0)
-        changed = [(each, each.paths) for each in wanted if each.first not in same]
-        old = {path for first, line in before.items() if first not in same for path in line.paths.split(" ")}
-        new = {path for _, paths in changed for path in paths}
-        # List old and new names, but no tokens for files about to change. If this export is interrupted, the
+        wanted = export_tokens(view)
+        changed = [path for path, token in wanted.items() if everything or before.get(path) != token]
+        if not changed and len(wanted) == len(before):
+            return Exported(0, len(wanted), 0)
+        # List old and new files, but no tokens of files about to change. If this export is interrupted, the
         # next one still knows every file and renders these again.
-        _write_manifest(folder, same | _to_render(old | new))
-        if len(new) > FEW:
-            done = _render_in_processes(view, folder, [path for _, paths in changed for path in paths])
+        _write_manifest(folder, before | wanted | dict.fromkeys(changed, ""))
+        if len(changed) > FEW:
+            done = _render_in_processes(view, folder, changed)
         else:
-            done = _render(view, folder, changed, before)
-    missing = {each.path for each in done if not each.exists}
-    removed = sum(_remove(folder, path) for path in old - (new - missing) if _is_inside(path))
-    after = same
-    for group, paths in changed:
-        if missing.isdisjoint(paths):
-            after[group.first] = Listed(" ".join(paths), group.token)
-        else:
-            after |= _to_render(path for path in paths if path not in missing)
-    _write_manifest(folder, after)
+            pages = Pages(view, served=False)
+            done = [_render(pages, folder, path) for path in changed]
+    for each in done:
+        if not each.exists:
+            del wanted[each.path]
+    removed = sum(_remove(folder, path) for path in before.keys() - wanted.keys() if _is_inside(path))
+    _write_manifest(folder, wanted)
     written = sum(each.written for each in done)
-    return Exported(written, kept + len(new - missing) - written, removed)
-
-
-def _is_in(manifest: Manifest, group: Group) -> bool:
-    line = manifest.get(group.first)
-    return line is not None and line.token == group.token
-
-
-def _to_render(paths: Iterable[str]) -> Manifest:
-    return {path: Listed(path, "") for path in paths}
-
-
-def _render(
-    view: LedgerView, folder: Path, changed: Iterable[tuple[Group, Sequence[str]]], before: Manifest
-) -> list[_Done]:
-    pages = Pages(view, served=False)
-    done = []
-    for group, paths in changed:
-        longer = None
-        if group.log is not None and group.first in before:
-            longer = group.log.listed_by(before[group.first].token)
-        if longer is not None and group.log is not None and (folder / group.first).exists():
-            _extend(folder / group.first, csv_files.changes_sheet(view, group.log.board, longer))
-            done.append(_Done(group.first, written=True, exists=True))
-        else:
-            done += [_render_one(pages, folder, path) for path in paths]
-    return done
-
-
-def _render_one(pages: Pages, folder: Path, path: str) -> _Done:
-    content = pages.document(path, {})
-    if content is None:
-        return _Done(path, written=False, exists=False)
-    body = content.body if isinstance(content, Document) else b"".join(content.pieces())
-    return _Done(path, written=_write(folder / path, body), exists=True)
+    return Exported(written, len(wanted) - written, removed)
 
 
 def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -> list[_Done]:
@@ -199,16 +133,19 @@ def render_files(
 ) -> list[_Done]:
     """Render files from one snapshot of a ledger.
 
-    Args:
-        database: path of the ledger.
-        publication: the operator's settings for pages.
-        folder: the folder of the export.
-        paths: the files to render.
-        picture_names: the pictures that the export writes. The bot may fetch more while it runs.
+    `picture_names` are the pictures that the export writes. The bot may fetch more while it runs.
     """
     with Ledger.open_to_publish(database) as ledger, ledger.snapshot():
         pages = Pages(LedgerView(ledger, publication, picture_names=picture_names), served=False)
-        return [_render_one(pages, folder, path) for path in paths]
+        return [_render(pages, folder, path) for path in paths]
+
+
+def _render(pages: Pages, folder: Path, path: str) -> _Done:
+    content = pages.document(path, {})
+    if content is None:
+        return _Done(path, written=False, exists=False)
+    body = content.body if isinstance(content, Document) else b"".join(content.pieces())
+    return _Done(path, written=_write(folder / path, body), exists=True)
 
 
 def _write(path: Path, body: bytes) -> bool:
@@ -219,27 +156,11 @@ def _write(path: Path, body: bytes) -> bool:
     except FileNotFoundError:
         if not path.parent.exists():
             _make(path.parent)
-    part = _part(path)
+    part = path.with_name(f".{path.name}.part")
     part.write_bytes(body)
-    _replace(part, path)
-    return True
-
-
-def _extend(path: Path, pieces: Iterable[bytes]) -> None:
-    part = _part(path)
-    shutil.copyfile(path, part)
-    with part.open("ab") as file:
-        file.writelines(pieces)
-    _replace(part, path)
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
-
-
-def _replace(part: Path, path: Path) -> None:
     part.chmod(0o644)  # for a web server that runs as another user
     part.replace(path)
+    return True
 
 
 def _make(folder: Path) -> None:
@@ -250,8 +171,8 @@ def _make(folder: Path) -> None:
         each.chmod(0o755)
 
 
-def _manifest(folder: Path) -> Manifest:
-    """Read the manifest of the last export. In older manifests, each file has its own line."""
+def _manifest(folder: Path) -> dict[str, str]:
+    """Read the manifest of the last export. Earlier versions wrote several paths or no token in a line."""
     try:
         lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -259,7 +180,8 @@ def _manifest(folder: Path) -> Manifest:
     found = {}
     for line in lines:
         paths, _, token = line.rpartition(" ")
-        found[line.partition(" ")[0]] = Listed(paths, token) if paths else Listed(line, "")
+        for path in paths.split(" ") if paths else [line]:
+            found[path] = token if " " not in paths and paths else ""
     return found
 
 
@@ -268,8 +190,8 @@ def _is_inside(path: str) -> bool:
     return path != "" and not path.startswith("/") and ".." not in PurePosixPath(path).parts
 
 
-def _write_manifest(folder: Path, manifest: Manifest) -> None:
-    lines = [f"{paths} {token}".rstrip() for _, (paths, token) in sorted(manifest.items())]
+def _write_manifest(folder: Path, tokens: Mapping[str, str]) -> None:
+    lines = [f"{path} {token}".rstrip() for path, token in sorted(tokens.items())]
     _write(folder / MANIFEST, "\n".join([*lines, ""]).encode())
 
 

@@ -13,7 +13,6 @@ from racebot.web.html import leaderboard, player, search, templating
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
 from racebot.web.html.race import race_page
-from racebot.web.pictures.badges import BADGES
 from racebot.web.pictures.cards import CARDS, icon
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
@@ -162,6 +161,5 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     **LIVE,
     **CARDS,
     **FEEDS,
-    **BADGES,
 }
 """Every address with its function, called with an `PageRequest` and the fields. The first match wins."""

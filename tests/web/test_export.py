@@ -298,19 +298,6 @@ def test_changed_program_renders_everything_again(
     assert set(paths) == set(contents(folder))
 
 
-def test_changes_are_appended_to_their_file(
-    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = "api/leaderboards/orb/any-orb/changes.csv"
-    run(filled, folder)
-    Settler(filled, Plans(SIMPLE)).add_past_races([result("d", "ann hal", after=250)], "import")
-    paths = rendered(monkeypatch)
-    run(filled, folder)
-    assert path not in paths
-    run(filled, tmp_path / "new")
-    assert (folder / path).read_bytes() == (tmp_path / "new" / path).read_bytes()
-
-
 def test_interrupted_export_is_finished_by_the_next(
     filled: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

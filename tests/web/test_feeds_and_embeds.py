@@ -14,7 +14,7 @@ from racebot.ledger.store import Ledger
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.http.server import application
-from racebot.web.pictures.badges import badge_svg
+from racebot.web.pictures.cards import badge_svg
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document

@@ -17,7 +17,7 @@ from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.html.templating import ICON, THEME, asset
-from racebot.web.manifest import groups
+from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Look, theme_beside
 from racebot.web.site.request import Document
@@ -44,7 +44,7 @@ def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: P
         assert "Ask &lt;us&gt; on Discord" in page
         assert THEME in page
     assert body(view, THEME).encode() == theme
-    assert THEME in {each for group in groups(view) for each in group.paths}
+    assert THEME in export_tokens(view)
 
 
 def test_addresses_in_the_footer_are_links(merge: Merge) -> None:
@@ -87,7 +87,7 @@ def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: in
     assert len(white) == 8
     content = Pages(view, served=False).document(path, {})
     assert isinstance(content, Document)
-    assert path in {each for group in groups(view) for each in group.paths}
+    assert path in export_tokens(view)
     with Image.open(BytesIO(content.body)) as image:
         assert image.size == (side, side)
         shown = image.convert("RGB")

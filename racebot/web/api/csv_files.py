@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
 
@@ -28,28 +27,21 @@ def leaderboard_sheet(view: LedgerView, board: Board) -> Iterator[bytes]:
     return _sheet(columns, rows)
 
 
-def changes_sheet(view: LedgerView, board: Board, after: int | None = None) -> Iterator[bytes]:
-    """Yield the rating changes of a leaderboard as CSV, in race order.
-
-    Args:
-        view: the state of the ledger.
-        board: the leaderboard.
-        after: skip the heading row and all races up to this sequence number.
-    """
+def changes_sheet(view: LedgerView, board: Board) -> Iterator[bytes]:
+    """Yield the rating changes of a leaderboard as CSV, in race order."""
     columns = (
         "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
         "change", "finish_time",
     )  # fmt: skip
-    values = attrgetter(*columns)
 
     def rows() -> Iterator[tuple[Any, ...]]:
-        last = after or 0
+        last = 0
         while found := list(rating_changes(view.ledger, board.key, last, RACES_IN_A_PIECE)):
             shown = (replace(each, player="") if each.player in view.hidden else each for each in found)
-            yield from map(values, shown)
+            yield from map(attrgetter(*columns), shown)
             last = found[-1].sequence
 
-    return _sheet(columns if after is None else (), rows())
+    return _sheet(columns, rows())
 
 
 def changes_tag(view: LedgerView, board: Board) -> str:
@@ -71,20 +63,21 @@ def cell(value: Any) -> Any:
     `false`, as in JSON.
     """
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else value
+        return f"'{value}" if value.lstrip().startswith(("=", "+", "-", "@")) else value
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _sheet(columns: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> Iterator[bytes]:
-    file = io.StringIO()
-    writer = csv.writer(file)
-    if columns:
-        writer.writerow(columns)
-    yield file.getvalue().encode()
-    while piece := list(islice(rows, ROWS_IN_A_PIECE)):
-        file.seek(0)
-        file.truncate()
-        writer.writerows([cell(value) for value in row] for row in piece)
-        yield file.getvalue().encode(errors="replace")
+class _Lines:
+    """A file whose writer returns each line."""
+
+    def write(self, line: str) -> str:
+        return line
+
+
+def _sheet(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
+    writer: Any = csv.writer(_Lines())
+    lines = (writer.writerow([cell(value) for value in row]) for row in chain([columns], rows))
+    while piece := "".join(islice(lines, ROWS_IN_A_PIECE)):
+        yield piece.encode(errors="replace")

@@ -19,42 +19,8 @@ from racebot.queries.pair import Meeting, compared
 from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
 from racebot.queries.races import RaceRow, latest_races, rating_changes
 from racebot.text.format import field_names, with_fields
-from racebot.web.api import csv_files
-from racebot.web.api.openapi import (
-    MOST_IN_A_RACE,
-    MOST_PER_PAGE,
-    PER_PAGE,
-    ApiAddress,
-    ApiIndex,
-    Schema,
-    api_index,
-    description,
-)
-from racebot.web.api.types import (
-    Addressed,
-    BoardSummary,
-    Changes,
-    FacingPlayer,
-    FoundPlayer,
-    FoundPlayers,
-    FoundStanding,
-    HeadToHead,
-    LeaderboardPart,
-    LeaderboardsAnswer,
-    ListedRace,
-    ListPage,
-    LiveAnswer,
-    OddsAnswer,
-    OpenRoom,
-    PlayerAnswer,
-    PlayerOnBoard,
-    PlayerRace,
-    RaceAnswer,
-    RacesPart,
-    RatedOnBoard,
-    SharedRace,
-    StandingOnBoard,
-)
+from racebot.web.api import csv_files, openapi, types
+from racebot.web.api.openapi import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
 from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
@@ -68,12 +34,12 @@ _REQUIRED = {"a", "b", "name", "players"}
 """Query parameters without which an address has no answer."""
 
 
-def all_leaderboards(request: PageRequest) -> LeaderboardsAnswer:
+def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
     view = request.view
     totals = [(board, view.totals(board)) for board in view.boards]
-    return LeaderboardsAnswer(
+    return types.LeaderboardsAnswer(
         [
-            BoardSummary(
+            types.BoardSummary(
                 id=board.address.stem,
                 leaderboard=board.name,
                 category=board.category,
@@ -89,36 +55,36 @@ def all_leaderboards(request: PageRequest) -> LeaderboardsAnswer:
     )
 
 
-def leaderboard(request: PageRequest, board: Board) -> LeaderboardPart:
+def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:
     """Return a leaderboard with one page of its players."""
     view = request.view
     report = view.report(board)
     part = _part(request, len(report.players))
     players = report.players[part.offset : part.offset + part.per_page]
     address = page_of(view, board.address.page())
-    found = with_fields(LeaderboardPart, report, id=board.address.stem, address=address, **asdict(part))
+    found = with_fields(types.LeaderboardPart, report, id=board.address.stem, address=address, **asdict(part))
     return replace(found, players=players)
 
 
-def races_of(request: PageRequest, board: Board) -> RacesPart:
+def races_of(request: PageRequest, board: Board) -> types.RacesPart:
     """Return one page of a leaderboard's races, newest first."""
     view = request.view
     part = _part(request, view.race_count(board))
     rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
     return with_fields(
-        RacesPart, part, board=board.address.stem, races=_with_addresses(view, ListedRace, rows)
+        types.RacesPart, part, board=board.address.stem, races=_with_addresses(view, types.ListedRace, rows)
     )
 
 
-def changes(request: PageRequest, board: Board) -> Changes:
+def changes(request: PageRequest, board: Board) -> types.Changes:
     """Return rating changes in race order, starting after the sequence number `after` of the query."""
     after = whole_number(request.query, "after", 0, least=0)
     limit = whole_number(request.query, "limit", PER_PAGE, most=MOST_PER_PAGE)
     rows = list(rating_changes(request.view.ledger, board.key, after, limit))
-    return Changes(board.address.stem, after, rows[-1].sequence if rows else after, rows)
+    return types.Changes(board.address.stem, after, rows[-1].sequence if rows else after, rows)
 
 
-def player_on_board(request: PageRequest, board: Board, player: str) -> PlayerOnBoard | None:
+def player_on_board(request: PageRequest, board: Board, player: str) -> types.PlayerOnBoard | None:
     """Return a player's standing on one leaderboard, with races and opponents.
 
     These are all races and opponents, or the last and most frequent if the query has a `limit`. `before`
@@ -135,14 +101,14 @@ def player_on_board(request: PageRequest, board: Board, player: str) -> PlayerOn
         return None
     history = [race for race in view.history(board, player) if race.sequence < before]
     return with_fields(
-        PlayerOnBoard,
+        types.PlayerOnBoard,
         _on_board(view, board, standing),
-        history=_with_addresses(view, PlayerRace, history[-limit:]),  # [-0:] is all of it
+        history=_with_addresses(view, types.PlayerRace, history[-limit:]),  # [-0:] is all of it
         opponents=view.rivals(board, player, 0, limit or None),
     )
 
 
-def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
+def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | None:
     view = request.view
     standings = view.standings(player)
     if not standings:
@@ -150,7 +116,7 @@ def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
     on_boards = [_on_board(view, board, standing) for board, standing in standings]
     name = on_boards[0].name
     profile, picture = view.profile(player), view.face(player, name).picture
-    return PlayerAnswer(
+    return types.PlayerAnswer(
         id=player,
         name=name,
         pronouns=profile.pronouns,
@@ -162,9 +128,9 @@ def player_on_boards(request: PageRequest, player: str) -> PlayerAnswer | None:
     )
 
 
-def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> StandingOnBoard:
+def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
     return with_fields(
-        StandingOnBoard,
+        types.StandingOnBoard,
         standing,
         board=board.address.stem,
         page=page_of(view, board.address.player(standing.id)),
@@ -172,7 +138,7 @@ def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> Stand
     )
 
 
-def odds_of(request: PageRequest, board: Board) -> OddsAnswer:
+def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
     """Return the odds of a race between the query's `players`.
 
     Raises:
@@ -184,12 +150,12 @@ def odds_of(request: PageRequest, board: Board) -> OddsAnswer:
         raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
     # The answer must not tell a hidden player from an unknown one.
     found = odds(view.ledger, board.stored, ["" if each in view.hidden else each for each in players])
-    return OddsAnswer(
+    return types.OddsAnswer(
         board.address.stem, [replace(each, id=player) for each, player in zip(found, players, strict=True)]
     )
 
 
-def head_to_head(request: PageRequest, board: Board) -> HeadToHead | None:
+def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
     """Return the query's players `a` and `b` against each other.
 
     Return None if one of them has not raced here, or is hidden.
@@ -205,23 +171,23 @@ def head_to_head(request: PageRequest, board: Board) -> HeadToHead | None:
     if one is None or other is None:
         return None
     found = compared(view.ledger, board.stored, a, b)
-    return HeadToHead(
+    return types.HeadToHead(
         chance=found.chance,
         ahead=found.ahead,
         behind=found.behind,
-        meetings=_with_addresses(view, SharedRace, found.meetings),
+        meetings=_with_addresses(view, types.SharedRace, found.meetings),
         board=board.address.stem,
         a=_facing(view, board, one),
         b=_facing(view, board, other),
     )
 
 
-def _facing(view: LedgerView, board: Board, standing: PlayerStanding) -> FacingPlayer:
+def _facing(view: LedgerView, board: Board, standing: PlayerStanding) -> types.FacingPlayer:
     page = page_of(view, board.address.player(standing.id))
-    return FacingPlayer(standing.id, standing.name, standing.points, standing.place, page)
+    return types.FacingPlayer(standing.id, standing.name, standing.points, standing.place, page)
 
 
-def find_players(request: PageRequest) -> FoundPlayers:
+def find_players(request: PageRequest) -> types.FoundPlayers:
     """Return players whose name contains the query's `name`, ignoring case and accents.
 
     Raises:
@@ -232,43 +198,43 @@ def find_players(request: PageRequest) -> FoundPlayers:
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
     found = view.players_named(wanted)
-    return FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))
+    return types.FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))
 
 
-def _found(view: LedgerView, player: NamedPlayer) -> FoundPlayer:
-    return FoundPlayer(
+def _found(view: LedgerView, player: NamedPlayer) -> types.FoundPlayer:
+    return types.FoundPlayer(
         id=player.id,
         name=player.name,
         page=page_of(view, addresses.PLAYER.path(player=player.id)),
         leaderboards=[
-            FoundStanding(board.address.stem, standing.points, standing.place)
+            types.FoundStanding(board.address.stem, standing.points, standing.place)
             for board, standing in view.standings(player.id)
         ],
     )
 
 
-def rated_race(request: PageRequest, race: str) -> RaceAnswer | None:
+def rated_race(request: PageRequest, race: str) -> types.RaceAnswer | None:
     """Return a race with its result and its rating changes on each leaderboard."""
     view = request.view
     report = view.race(race)
     if report is None:
         return None
     on_boards = [
-        with_fields(RatedOnBoard, part, board=board.address.stem)
+        with_fields(types.RatedOnBoard, part, board=board.address.stem)
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
-    return replace(with_fields(RaceAnswer, report, **_addresses_of(view, race)), leaderboards=on_boards)
+    return replace(with_fields(types.RaceAnswer, report, **_addresses_of(view, race)), leaderboards=on_boards)
 
 
-def live_rooms(request: PageRequest) -> LiveAnswer:
+def live_rooms(request: PageRequest) -> types.LiveAnswer:
     view = request.view
     live = view.live_rooms()
-    return LiveAnswer(live.seen_at, live.late, _with_addresses(view, OpenRoom, live.rooms))
+    return types.LiveAnswer(live.seen_at, live.late, _with_addresses(view, types.OpenRoom, live.rooms))
 
 
 def _with_addresses(
-    view: LedgerView, kind: type[Addressed], races: Iterable[RaceRow | PlayedRace | Meeting | LiveRoom]
-) -> list[Addressed]:
+    view: LedgerView, kind: type[types.Addressed], races: Iterable[RaceRow | PlayedRace | Meeting | LiveRoom]
+) -> list[types.Addressed]:
     return [with_fields(kind, race, **_addresses_of(view, race.race)) for race in races]
 
 
@@ -282,17 +248,22 @@ def page_of(view: LedgerView, path: str) -> str:
     return "/".join(filter(None, [view.publication.url, quote(path)]))
 
 
-def _part(request: PageRequest, total: int) -> ListPage:
+def _part(request: PageRequest, total: int) -> types.ListPage:
     if not request.served:
-        return ListPage(page=1, per_page=max(total, 1), pages=1, total=total)
+        return types.ListPage(page=1, per_page=max(total, 1), pages=1, total=total)
     per_page = whole_number(request.query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
-    return ListPage(whole_number(request.query, "page", 1), per_page, max(1, -(-total // per_page)), total)
+    return types.ListPage(
+        whole_number(request.query, "page", 1), per_page, max(1, -(-total // per_page)), total
+    )
 
 
 def _api(request: PageRequest) -> Content:
     examples = _examples(request.view) if request.served else {}
     return templating.page(
-        request, "api.html", index=api_index(served=request.served), example=partial(_with_examples, examples)
+        request,
+        "api.html",
+        index=openapi.api_index(served=request.served),
+        example=partial(_with_examples, examples),
     )
 
 
@@ -318,7 +289,7 @@ def _examples(view: LedgerView) -> dict[str, str]:
     }
 
 
-def _with_examples(examples: Mapping[str, str], each: ApiAddress) -> str | None:
+def _with_examples(examples: Mapping[str, str], each: openapi.ApiAddress) -> str | None:
     """Return an address of the API that a reader can open, None if there are no examples for it."""
     try:
         query = {name: examples[name] for name in each.query if name in _REQUIRED}
@@ -327,12 +298,12 @@ def _with_examples(examples: Mapping[str, str], each: ApiAddress) -> str | None:
         return None
 
 
-def _index(request: PageRequest) -> ApiIndex:
-    return api_index(served=request.served)
+def _index(request: PageRequest) -> openapi.ApiIndex:
+    return openapi.api_index(served=request.served)
 
 
-def _description(request: PageRequest) -> Schema:
-    return description(request.view.publication.url, served=request.served)
+def _description(request: PageRequest) -> openapi.Schema:
+    return openapi.description(request.view.publication.url, served=request.served)
 
 
 def _sheet(request: PageRequest, board: Board) -> Content:

@@ -62,7 +62,7 @@ _SHEETS = {
     addresses.SHEET: "Listed players by place, as CSV",
     addresses.CHANGES_SHEET: "All changes in order, as CSV",
 }
-_SERVED_ONLY = {
+SERVED_ONLY = {
     addresses.CHANGES_DATA,
     addresses.FIND_PLAYERS,
     addresses.ODDS_DATA,
@@ -110,61 +110,35 @@ _FIELD_TEXTS = {
     "player": "The player's id on racetime.gg",
 }
 _TEXT = {"type": "string", "pattern": r"\S", "maxLength": addresses.LONGEST_VALUE}
+
+
+def _number(text: str, least: int = 1, most: int = MOST, **facts: int) -> Schema:
+    return {"schema": {"type": "integer", "minimum": least, "maximum": most, **facts}, "description": text}
+
+
+def _required(text: str, schema: Schema = _TEXT, **facts: Any) -> Schema:
+    return {"schema": schema, **facts, "description": text, "required": True}
+
+
+_IDS = {
+    "type": "array",
+    "items": {"type": "string", "pattern": r"^[^,\s]+$"},
+    "minItems": 2,
+    "maxItems": MOST_IN_A_RACE,
+    "uniqueItems": True,
+}
 _QUERY: dict[str, Schema] = {
-    "page": {
-        "schema": {"type": "integer", "minimum": 1, "maximum": MOST, "default": 1},
-        "description": "Page number",
-    },
-    "per_page": {
-        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
-        "description": "Items per page",
-    },
-    "after": {
-        "schema": {"type": "integer", "minimum": 0, "maximum": MOST, "default": 0},
-        "description": "Return races after this sequence number",
-    },
-    "before": {
-        "schema": {"type": "integer", "minimum": 1, "maximum": MOST},
-        "description": "Return races before this sequence number",
-    },
-    "limit": {
-        "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE, "default": PER_PAGE},
-        "description": "Number of races to return",
-    },
-    "players": {
-        "schema": {
-            "type": "array",
-            "items": {"type": "string", "pattern": r"^[^,\s]+$"},
-            "minItems": 2,
-            "maxItems": MOST_IN_A_RACE,
-            "uniqueItems": True,
-        },
-        "style": "form",
-        "explode": False,
-        "description": "Players' ids, separated by commas",
-        "required": True,
-    },
-    "a": {"schema": _TEXT, "description": "A player's id", "required": True},
-    "b": {
-        "schema": _TEXT,
-        "description": "Another player's id",
-        "required": True,
-    },
-    "name": {
-        "schema": _TEXT,
-        "description": "Part of the name, in any case, with or without accents",
-        "required": True,
-    },
+    "page": _number("Page number", default=1),
+    "per_page": _number("Items per page", most=MOST_PER_PAGE, default=PER_PAGE),
+    "after": _number("Return races after this sequence number", least=0, default=0),
+    "before": _number("Return races before this sequence number"),
+    "limit": _number("Number of races to return", most=MOST_PER_PAGE, default=PER_PAGE),
+    "players": _required("Players' ids, separated by commas", _IDS, style="form", explode=False),
+    "a": _required("A player's id"),
+    "b": _required("Another player's id"),
+    "name": _required("Part of the name, in any case, with or without accents"),
 }
-_QUERY_OF: dict[Route, dict[str, Schema]] = {
-    addresses.PLAYER_ON_BOARD_DATA: {
-        "limit": {
-            "schema": {"type": "integer", "minimum": 1, "maximum": MOST_PER_PAGE},
-            "description": "Most races, and most opponents, to return; without it, all",
-        },
-    },
-}
-"""Parameters that mean something else at one address, by route."""
+_LIMIT_OF_PLAYER = _number("Most races, and most opponents, to return; without it, all", most=MOST_PER_PAGE)
 
 
 def description(url: str = "", *, served: bool) -> Schema:
@@ -201,7 +175,7 @@ def _paths_and_schemas(*, served: bool) -> Schema:
     problem = schemas[ProblemDetails, "serialization"]
     paths: dict[str, Any] = {}
     for route, kind in _ANSWERS.items():
-        if served or route not in _SERVED_ONLY:
+        if served or route not in SERVED_ONLY:
             answer = _answer(_summary(kind), "application/json", schemas[kind, "serialization"])
             paths[_path(route, served)] = _operation(route, _summary(kind), answer, problem, served)
     for route, summary in _SHEETS.items():
@@ -236,7 +210,9 @@ def _operation(route: Route, summary: str, answer: Schema, problem: Schema, serv
         if f"{{{field}}}" in route.pattern
         for name in names
     ]
-    known = _QUERY | _QUERY_OF.get(route, {})
+    known = _QUERY
+    if route is addresses.PLAYER_ON_BOARD_DATA:
+        known = known | {"limit": _LIMIT_OF_PLAYER}
     query = [{"name": name, "in": "query"} | known[name] for name in sorted(route.query)] if served else []
     responses = {"200": answer}
     if fields:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from racebot.chat.commands import Command
 from racebot.queries.leaderboard import listed_points
-from racebot.queries.races import last_entries
-from racebot.races.outcome import BoolArray, IntArray
+from racebot.queries.races import EntryRow, last_entries
+from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.text.format import integer
@@ -54,13 +54,8 @@ class ChangeSizes:
 class Calibration:
     """Predicted and actual shares of the cases in one group.
 
-    Attributes:
-        cases: number of pairs or entries.
-        predicted: share that the model predicted.
-        happened: share that happened.
-        low: least lead of the pairs, in points.
-        high: lead from which on the next group begins; None for the last group.
-        points: median rating of the entries.
+    Pairs are grouped by their lead in points, from `low` to below `high`; None for no upper bound. Entries
+    are grouped by their chance to finish, and `points` is the median rating.
     """
 
     cases: int
@@ -84,21 +79,10 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class RaceFigures:
-    """Statistics of the last `races` races.
+    """Statistics of the last races.
 
-    Attributes:
-        races: number of rated races covered.
-        entries: number of entrants in these races.
-        changes: size of rating changes, by experience.
-        finished: share of entries that finished.
-        finishing: predicted and actual finishes, if the model predicts them.
-        unfinished: number of entries that did not finish.
-        gained_unfinished: how many of those gained points.
-        winners: number of winning entries.
-        lost_winning: how many of those lost points.
-        pairs: number of pairs in which one entrant finished ahead.
-        higher_ahead: share of pairs in which the higher-rated entrant finished ahead; None without pairs.
-        gaps: the same share by lead, for pairs without a provisional rating.
+    `finishing` is empty if the model does not predict finishes. `higher_ahead` is the share of pairs in which
+    the higher-rated entrant finished ahead, None without pairs; `gaps` are those without provisional ratings.
     """
 
     races: int
@@ -122,42 +106,6 @@ class BoardFigures:
     newcomer: int
     distribution: Distribution | None
     races: RaceFigures | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Entries:
-    """The entrants of the races, in order: arrays of shape [entries], except `states` of [entries, k].
-
-    `place` is infinite for unfinished entries.
-    """
-
-    sequence: IntArray
-    place: FloatArray
-    states: FloatArray
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
-    races_before: NDArray[np.int64]
-
-    @property
-    def unfinished(self) -> BoolArray:
-        return np.isinf(self.place)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pairs:
-    """Pairs in which one entrant finished ahead of the other: arrays of shape [pairs].
-
-    Attributes:
-        gap: lead of the higher-rated entrant, in points.
-        right: 1 if the higher-rated entrant finished ahead, 0 if not, ½ for equal points.
-        chance: the model's probability that the higher-rated entrant finishes ahead.
-        settled: True if neither rating was provisional.
-    """
-
-    gap: FloatArray
-    right: FloatArray
-    chance: FloatArray
-    settled: BoolArray
 
 
 def explained(request: PageRequest, board: Board) -> Content:
@@ -196,30 +144,23 @@ def _race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFig
     rows = last_entries(view.ledger, board.key, RACES)
     if not rows:
         return None
-    entries = _Entries(
-        np.array([row.sequence for row in rows]),
-        np.array([np.inf if row.place is None else row.place for row in rows]),
-        np.array([row.state for row in rows]),
-        np.array([row.before for row in rows]),
-        np.array([row.after for row in rows]),
-        np.array([row.races_before for row in rows]),
-    )
-    change = entries.after - entries.before
-    out = entries.unfinished
-    pairs = _pairs(entries, model, view.publication.provisional_races)
+    place = np.array([np.inf if row.place is None else row.place for row in rows])
+    change = np.array([row.after - row.before for row in rows])
+    out, won = np.isinf(place), place == 1
+    right, gaps = _pairs(rows, place, model, view.publication.provisional_races)
     return RaceFigures(
-        races=int(np.unique(entries.sequence).size),
+        races=len({row.sequence for row in rows}),
         entries=len(rows),
-        changes=list(_change_sizes(entries.races_before, np.abs(change))),
+        changes=list(_change_sizes(np.array([row.races_before for row in rows]), np.abs(change))),
         finished=float(1.0 - out.mean()),
-        finishing=list(_finishing(entries, model)),
+        finishing=list(_finishing(rows, out, model)),
         unfinished=int(out.sum()),
         gained_unfinished=int((change[out] > 0).sum()),
-        winners=int((entries.place == 1).sum()),
-        lost_winning=int((change[entries.place == 1] < 0).sum()),
-        pairs=int(pairs.gap.size),
-        higher_ahead=float(pairs.right.mean()) if pairs.gap.size else None,
-        gaps=list(_gaps(pairs)),
+        winners=int(won.sum()),
+        lost_winning=int((change[won] < 0).sum()),
+        pairs=right.size,
+        higher_ahead=float(right.mean()) if right.size else None,
+        gaps=gaps,
     )
 
 
@@ -237,55 +178,54 @@ def _change_sizes(races_before: NDArray[np.int64], size: NDArray[np.int64]) -> I
             )
 
 
-def _finishing(entries: _Entries, model: RatingModel) -> Iterator[Calibration]:
+def _finishing(rows: Sequence[EntryRow], out: BoolArray, model: RatingModel) -> Iterator[Calibration]:
     """Yield predicted and actual finishes for each quartile of finish probability, lowest first."""
     if not isinstance(model, PredictsFinish):
         return
-    chance = model.finish_probability(entries.states)
-    edges = np.percentile(chance, [25, 50, 75])
-    quarter = np.searchsorted(edges, chance, side="right")
+    chance = model.finish_probability(np.array([row.state for row in rows]))
+    before = np.array([row.before for row in rows])
+    quarter = np.searchsorted(np.percentile(chance, [25, 50, 75]), chance, side="right")
     for number in range(4):
         chosen = quarter == number
         if chosen.sum() >= LEAST:
             yield Calibration(
                 cases=int(chosen.sum()),
-                points=int(np.median(entries.before[chosen])),
+                points=int(np.median(before[chosen])),
                 predicted=float(chance[chosen].mean()),
-                happened=float(1.0 - entries.unfinished[chosen].mean()),
+                happened=float(1.0 - out[chosen].mean()),
             )
 
 
-def _pairs(entries: _Entries, model: RatingModel, provisional: int) -> _Pairs:
-    starts = np.flatnonzero(np.diff(entries.sequence, prepend=-1))
-    ends = np.append(starts[1:], entries.sequence.size)
+def _pairs(
+    rows: Sequence[EntryRow], place: FloatArray, model: RatingModel, provisional: int
+) -> tuple[FloatArray, list[Calibration]]:
+    """Return 1 for each pair whose higher-rated entrant finished ahead, else 0, ½ for equal points.
+
+    Also return the shares by lead, of pairs without a provisional rating.
+    """
+    sequence, before, races_before, state = (
+        np.array([getattr(row, name) for row in rows])
+        for name in ("sequence", "before", "races_before", "state")
+    )
+    starts = np.flatnonzero(np.diff(sequence, prepend=-1))
     ahead, behind = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
-    for start, end in zip(starts, ends, strict=True):
-        place = entries.place[start:end]
-        better, worse = np.nonzero(place[:, np.newaxis] < place)
+    for start, end in zip(starts, np.append(starts[1:], sequence.size), strict=True):
+        better, worse = np.nonzero(place[start:end, np.newaxis] < place[start:end])
         ahead.append(better + start)
         behind.append(worse + start)
     first, second = np.concatenate(ahead), np.concatenate(behind)
-    lead = entries.before[first] - entries.before[second]
-    chance = model.win_probability(entries.states[first], entries.states[second])
-    return _Pairs(
-        gap=np.abs(lead).astype(np.float64),
-        right=(lead > 0) + 0.5 * (lead == 0),
-        chance=np.where(lead == 0, 0.5, np.where(lead > 0, chance, 1.0 - chance)),
-        settled=np.minimum(entries.races_before[first], entries.races_before[second]) >= provisional,
-    )
-
-
-def _gaps(pairs: _Pairs) -> Iterator[Calibration]:
+    lead = before[first] - before[second]
+    right = (lead > 0) + 0.5 * (lead == 0)
+    chance = model.win_probability(state[first], state[second])
+    chance = np.where(lead == 0, 0.5, np.where(lead > 0, chance, 1.0 - chance))
+    settled = np.minimum(races_before[first], races_before[second]) >= provisional
+    gaps = []
     for low, high in GAPS:
-        chosen = pairs.settled & (pairs.gap >= low) & (pairs.gap < (np.inf if high is None else high))
+        chosen = settled & (abs(lead) >= low) & (abs(lead) < (np.inf if high is None else high))
         if chosen.sum() >= LEAST:
-            yield Calibration(
-                low=low,
-                high=high,
-                cases=int(chosen.sum()),
-                predicted=float(pairs.chance[chosen].mean()),
-                happened=float(pairs.right[chosen].mean()),
-            )
+            shares = float(chance[chosen].mean()), float(right[chosen].mean())
+            gaps.append(Calibration(int(chosen.sum()), *shares, low, high))
+    return right, gaps
 
 
 def _distribution(view: LedgerView, board: Board) -> Distribution | None:

@@ -1,4 +1,4 @@
-"""Draw cards: pictures that chat programs and social sites show with a link to a page.
+"""Draw badges, and cards: pictures that chat programs and social sites show with a link to a page.
 
 https://ogp.me describes how pages name them. The colors are those of the pages in light mode.
 """
@@ -6,21 +6,23 @@ https://ogp.me describes how pages name them. The colors are those of the pages 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 
+from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.text.format import counted, integer, signed
-from racebot.text.safe import printable
+from racebot.text.safe import isolated, printable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.formats import day, ordinal, percent, timer
+from racebot.web.site.formats import day, ordinal, percent, shown_name, timer
 from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import PNG, Content, Document, PageRequest
+from racebot.web.site.request import PNG, SVG, Content, Document, PageRequest
 
 WIDTH, HEIGHT = 1200, 630
 MARGIN = 64
@@ -45,6 +47,23 @@ _ROW = Style(34, 600)
 _SMALL = Style(28, 500)
 _FACING = Style(54, 800)
 _SCORE = Style(128, 800)
+LONGEST_NAME = 30
+"""Most characters of a name on a badge."""
+_BADGE_TEXT = Style(11, 500)
+_EQUALLY_WIDE = re.compile(r"\d(?=.)")
+"""Digits before the last character of a number, whose width depends only on their count."""
+_BADGE = Markup(
+    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{spoken}">'
+    "<title>{spoken}</title>"
+    '<clipPath id="r"><rect width="{width}" height="20" rx="4" fill="#fff"/></clipPath>'
+    '<g clip-path="url(#r)"><rect width="{left}" height="20" fill="#3b4252"/>'
+    '<rect x="{left}" width="{right}" height="20" fill="{color}"/></g>'
+    '<g fill="#fff" font-family="Inter,Verdana,Geneva,DejaVu Sans,sans-serif" font-size="11"'
+    ' font-weight="500">'
+    '<text x="7" y="14" textLength="{label_width}" lengthAdjust="spacingAndGlyphs">{label}</text>'
+    '<text x="{value_at}" y="14" textLength="{value_width}" lengthAdjust="spacingAndGlyphs">{value}</text>'
+    "</g></svg>"
+)
 
 
 def player_card(request: PageRequest, board: Board, player: str) -> Content:
@@ -212,6 +231,39 @@ def tone(change: int) -> str:
     return GAIN if change > 0 else LOSS if change < 0 else SOFT
 
 
+def badge(request: PageRequest, board: Board, player: str) -> Content:
+    standing = request.view.standing(board, player)
+    if standing is None:
+        return None
+    name = shown_name(standing.name, LONGEST_NAME)
+    points = f"{integer(standing.points)}{'?' if standing.provisional else ''}"
+    return Document(badge_svg(name, points), SVG)
+
+
+def latest_badge(request: PageRequest, player: str) -> Content:
+    """Draw the badge of the leaderboard on which a player raced last."""
+    standings = request.view.standings(player) if request.served else ()
+    return badge(request, standings[0][0], player) if standings else None
+
+
+def badge_svg(label: str, value: str) -> bytes:
+    """Draw a badge with two texts side by side.
+
+    A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may
+    also have a font for what ours lack, so that gets room, too.
+    """
+    widths = [_badge_width(text) for text in (label, _EQUALLY_WIDE.sub("0", value))]
+    left, right = (width + 14 for width in widths)
+    return _BADGE.format(
+        spoken=f"{isolated(label)}: {value}", width=left + right, left=left, right=right, label=label,
+        value=value, color=ACCENT, label_width=widths[0], value_at=left + 7, value_width=widths[1],
+    ).encode()  # fmt: skip
+
+
+def _badge_width(text: str) -> int:
+    return round(fonts.width(text, _BADGE_TEXT) + 1.25 * _BADGE_TEXT.size * fonts.missing(text)) or 8
+
+
 class Canvas:
     """A card to draw on."""
 
@@ -367,5 +419,7 @@ CARDS: Mapping[Route, Callable[..., Content]] = {
     addresses.PLAYER_CARD: player_card,
     addresses.PAIR_CARD: pair_card,
     addresses.BOARD_CARD: board_card,
+    addresses.BADGE: badge,
+    addresses.LATEST_BADGE: latest_badge,
 }
-"""Every card with its function."""
+"""Every card and badge with its function."""
