@@ -597,7 +597,7 @@ async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
     async def find(match: Match, query: Mapping[str, str]) -> Rendered:
         shown = states[0]
         states[:] = states[-1:]  # changes as soon as it is read
-        return Rendered(Document(shown.encode()), None, shown)
+        return Rendered(Document(shown.encode()), shown)
 
     async def stamp() -> str:
         return states[0]
@@ -620,7 +620,7 @@ async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.Monkey
 
     async def find(match: Match, query: Mapping[str, str]) -> Rendered:
         await asyncio.sleep(0)
-        return Rendered(Document(b""), None, "")
+        return Rendered(Document(b""), "")
 
     async def stamp() -> str:
         await asyncio.sleep(0)
@@ -634,7 +634,7 @@ async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.Monkey
 
 async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:
     async def find(match: Match, query: Mapping[str, str]) -> Rendered:
-        return Rendered(Document(b""), None, "")
+        return Rendered(Document(b""), "")
 
     async def stamp() -> str:
         return ""
@@ -677,7 +677,7 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
     looks = 0
 
     async def find(match: Match, query: Mapping[str, str]) -> Rendered:
-        return Rendered(Document(b""), None, "")
+        return Rendered(Document(b""), "")
 
     async def stamp() -> str:
         nonlocal looks

@@ -305,7 +305,7 @@ def test_cache_keeps_nothing_rendered_before_the_last_change() -> None:
 
 
 def rendered(body: bytes) -> Rendered:
-    return Rendered(Document(body), None, "tag")
+    return Rendered(Document(body), "tag")
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import threading
-import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +23,6 @@ LARGEST_SHARE = 8
 """A document larger than the cache size divided by this is not cached."""
 ENTRY_BYTES = 1000
 """Memory of a cached document besides its content and its query."""
-COMPRESSED_FROM = 1000
-"""Smaller documents are sent uncompressed."""
-LARGE = 2**18
-"""Larger documents are compressed in half the time, and become 6 % larger."""
-_LEVEL, _LEVEL_OF_LARGE = 6, 4
-_GZIP = 31
-"""`wbits` of zlib for a gzip header: https://docs.python.org/3/library/zlib.html#zlib.compressobj."""
 
 _ON_LIVE_FILE = frozenset({addresses.FRONT, addresses.LIVE_DATA, *LIVE})
 
@@ -40,10 +31,9 @@ Key = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A document ready to send. `compressed` is its gzip form, or None for a small document."""
+    """A document ready to send, with its entity tag."""
 
     document: Document
-    compressed: bytes | None
     tag: str
 
 
@@ -88,8 +78,7 @@ class Cache:
 
 def _size(key: Key, rendered: Rendered) -> int:
     texts = sum(len(name) + len(value) for name, value in key[1])
-    content = len(rendered.document.body) + len(rendered.compressed or b"")
-    return ENTRY_BYTES + len(key[0]) + texts + content
+    return ENTRY_BYTES + len(key[0]) + texts + len(rendered.document.body)
 
 
 class CachedPages:
@@ -127,7 +116,7 @@ class CachedPages:
             self._give_back(reader)
         if content is None or isinstance(content, Streamed):
             return content
-        rendered = _rendered(content)
+        rendered = Rendered(content, f'W/"{hashlib.sha256(content.body).hexdigest()[:20]}"')
         self.cache.put(key, rendered, generation)
         return rendered
 
@@ -222,17 +211,3 @@ def cache_key(match: Match, query: Mapping[str, str]) -> Key:
         BadQueryError: one of the parameters is too long.
     """
     return match.path, tuple(match.route.known(query).items())
-
-
-def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    stream = zlib.compressobj(_LEVEL, wbits=_GZIP)
-    for piece in pieces:
-        yield stream.compress(piece)
-    yield stream.flush()
-
-
-def _rendered(document: Document) -> Rendered:
-    body = document.body
-    level = _LEVEL if len(body) <= LARGE else _LEVEL_OF_LARGE
-    smaller = gzip.compress(body, level, mtime=0) if len(body) >= COMPRESSED_FROM else None
-    return Rendered(document, smaller, f'W/"{hashlib.sha256(body).hexdigest()[:20]}"')

@@ -10,7 +10,6 @@ import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -19,6 +18,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -26,13 +26,13 @@ from starlette.routing import Route
 from racebot.errors import LedgerError
 from racebot.web.api.types import ProblemDetails
 from racebot.web.html import templating
-from racebot.web.http.cache import CachedPages, Rendered, compressed
+from racebot.web.http.cache import CachedPages, Rendered
 from racebot.web.http.events import Events
 from racebot.web.http.protocol import ImpatientProtocol
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
-from racebot.web.site.ledger_view import Look, Publication
+from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import HTML, Streamed
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,6 @@ def application(
         stopping: returns True when the server is about to stop, which ends open streams.
     """
     library = CachedPages(database, publication)
-    problem = partial(_error, look=publication.look)
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
     # Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
     card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
@@ -101,14 +100,8 @@ def application(
     events = Events(document, stamp, HEADERS, stopping)
 
     async def follow(request: Request) -> Response:
-        path = f"events/{request.path_params['path']}"
-        try:
-            return await events.response(request) or problem(path, 404, NOT_FOUND, _missing(path))
-        except LedgerError as error:
-            log.error("%s", error)
-            return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
-        except BadQueryError as error:
-            return problem(path, 400, "Invalid query.", str(error))
+        missing = _missing(f"events/{request.path_params['path']}")
+        return await events.response(request) or _problem(request, 404, NOT_FOUND, missing)
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
@@ -122,20 +115,22 @@ def application(
             if path.endswith("/") and match_of(path[:-1]) is not None:
                 rest = f"?{request.url.query}" if request.url.query else ""
                 return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}{rest}", 308, headers=HEADERS)
-            return problem(path, 404, NOT_FOUND, _missing(path))
-        try:
-            found = await document(match, query)
-        except LedgerError as error:
-            log.error("%s", error)
-            return problem(path, 503, UNAVAILABLE, TRY_AGAIN)
-        except BadQueryError as error:
-            return problem(path, 400, "Invalid query.", str(error))
+            return _problem(request, 404, NOT_FOUND, _missing(path))
+        found = await document(match, query)
         if found is None:
-            return problem(path, 404, NOT_FOUND, _missing(path, match))
+            return _problem(request, 404, NOT_FOUND, _missing(path, match))
+        headers = {
+            **(framed if match.route is addresses.EMBED else HEADERS),
+            "Cache-Control": _cache_control(match, query),
+            "ETag": found.tag,
+            "Vary": "Accept",
+        }
+        if _known(request.headers.get("if-none-match", ""), found.tag):
+            return Response(status_code=304, headers=headers)
         if isinstance(found, Streamed):
-            return _streaming_response(request, library, match, found)
-        headers = framed if match.route is addresses.EMBED else HEADERS
-        return _response(request, found, headers | {"Cache-Control": _cache_control(match, query)})
+            pieces = library.pieces(match) if request.method != "HEAD" else iter(())
+            return StreamingResponse(pieces, media_type=found.media_type, headers=headers)
+        return Response(found.document.body, media_type=found.document.media_type, headers=headers)
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncGenerator[None]:
@@ -147,13 +142,19 @@ def application(
 
     app = Starlette(
         lifespan=closing,
-        exception_handlers={HTTPException: _refused, Exception: _failed},
+        exception_handlers={
+            HTTPException: _refused,
+            LedgerError: _unavailable,
+            BadQueryError: _invalid,
+            Exception: _failed,
+        },
         routes=[
             Route("/events/{path:path}", follow, methods=["GET", "HEAD"]),
             Route("/{path:path}", answer, methods=["GET", "HEAD"]),
         ],
     )
     app.state.look = publication.look
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(
         CORSMiddleware,
         allow_origins=["*"],
@@ -204,31 +205,6 @@ def serve(
         server.run(sockets=[bound])
 
 
-def _response(request: Request, found: Rendered, always: Mapping[str, str]) -> Response:
-    headers = {**always, "ETag": found.tag, "Vary": "Accept, Accept-Encoding"}
-    if _known(request.headers.get("if-none-match", ""), found.tag):
-        return Response(status_code=304, headers=headers)
-    body = found.document.body
-    if found.compressed is not None and _takes_gzip(request):
-        body, headers["Content-Encoding"] = found.compressed, "gzip"
-    return Response(body, media_type=found.document.media_type, headers=headers)
-
-
-def _streaming_response(request: Request, library: CachedPages, match: Match, found: Streamed) -> Response:
-    headers = {
-        **HEADERS,
-        "ETag": found.tag,
-        "Vary": "Accept-Encoding",
-        "Cache-Control": _cache_control(match, {}),
-    }
-    if _known(request.headers.get("if-none-match", ""), found.tag):
-        return Response(status_code=304, headers=headers)
-    pieces = library.pieces(match) if request.method != "HEAD" else iter(())
-    if _takes_gzip(request):
-        pieces, headers["Content-Encoding"] = compressed(pieces), "gzip"
-    return StreamingResponse(pieces, media_type=found.media_type, headers=headers)
-
-
 def prefers_html(accept: str) -> bool:
     """Return True if an `Accept` header ranks `text/html` above `application/json`.
 
@@ -275,10 +251,6 @@ def _is_api(path: str) -> bool:
     return re.match(r"(events/)?api(/|$)", path) is not None
 
 
-def _takes_gzip(request: Request) -> bool:
-    return "gzip" in request.headers.get("accept-encoding", "")
-
-
 def _known(tags: str, tag: str) -> bool:
     """Return True if `If-None-Match` lists a tag, weak or strong.
 
@@ -292,28 +264,37 @@ def _refused(request: Request, error: Exception) -> Response:
     headers = error.headers or {}
     path = request.url.path.lstrip("/")
     detail = f"Use {headers['Allow']}." if "Allow" in headers else _missing(path)
-    answer = _error(path, error.status_code, f"{error.detail}.", detail, look=request.app.state.look)
+    answer = _problem(request, error.status_code, f"{error.detail}.", detail)
     answer.headers.update(headers)
     return answer
+
+
+def _unavailable(request: Request, error: Exception) -> Response:
+    log.error("%s", error)
+    return _problem(request, 503, UNAVAILABLE, TRY_AGAIN)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    return _problem(request, 400, "Invalid query.", str(error))
 
 
 def _failed(request: Request, error: Exception) -> Response:
     """Return the response for an unexpected error. Only the log has its details."""
     del error
-    path = request.url.path.lstrip("/")
-    answer = _error(path, 500, "Internal error.", "The server's log says more.", look=request.app.state.look)
+    answer = _problem(request, 500, "Internal error.", "The server's log says more.")
     answer.headers["Access-Control-Allow-Origin"] = "*"  # no middleware sees this response
     return answer
 
 
-def _error(path: str, status: int, text: str, detail: str = "", *, look: Look) -> Response:
+def _problem(request: Request, status: int, text: str, detail: str) -> Response:
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
+    path = request.url.path.lstrip("/")
     if _is_api(path):
         body, media_type = (
             orjson.dumps(ProblemDetails(HTTPStatus(status).phrase, status, detail)),
             "application/problem+json",
         )
     else:
-        at = path if len(path) <= addresses.LONGEST_PATH else ""
+        at, look = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.look
         body, media_type = templating.render("error.html", at, look=look, text=text, detail=detail), HTML
     return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})
