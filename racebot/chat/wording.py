@@ -31,8 +31,10 @@ OWN_LINE = 5
 """Characters that `info` must begin with, so that the bot recognizes its own line in the info box."""
 
 
-def _text(default: str, about: str, fields: str = "") -> Any:
-    """Declare a template: its default, when it is used, and the names of its fields, separated by spaces."""
+def _text(default: str, about: str, more: str = "") -> Any:
+    """Declare a template: its default, when it is used, and the fields that the default leaves out."""
+    own = [field for _, field, _, _ in Formatter().parse(default) if field]
+    fields = " ".join(dict.fromkeys([*own, *more.split()]))
     return Field(default, max_length=LONGEST, description=about, json_schema_extra={"fields": fields})
 
 
@@ -42,48 +44,40 @@ class Texts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     # The rating message
-    provisional: str = _text(
-        "Ratings if recorded ({goal}): ", "opens the rating message after a finish", "goal"
-    )
+    provisional: str = _text("Ratings if recorded ({goal}): ", "opens the rating message after a finish")
     correction: str = _text(
         "Correction ({edits}): ",
         "opens a correction of the rating message; only changed entries follow",
-        "goal edits",
+        "goal",
     )
-    edit_time: str = _text("{name}'s time edited", "one edit in `correction`", "name")
-    edit_dq: str = _text("{name} disqualified", "one edit in `correction`", "name")
-    edit_dnf: str = _text("{name} set to DNF", "one edit in `correction`", "name")
-    edit_done: str = _text("{name} set to finished", "one edit in `correction`", "name")
+    edit_time: str = _text("{name}'s time edited", "one edit in `correction`")
+    edit_dq: str = _text("{name} disqualified", "one edit in `correction`")
+    edit_dnf: str = _text("{name} set to DNF", "one edit in `correction`")
+    edit_done: str = _text("{name} set to finished", "one edit in `correction`")
     edit_deleted: str = _text("an account was deleted", "one edit in `correction`")
     edit_other: str = _text("result changed", "an edit of no single entrant, or more than two edits")
     player: str = _text(
         "{place} {name} {after} ({change}{new}{move})",
         "one entrant in the rating message and the info box",
-        "place name before after change new move",
+        "before",
     )
     team_player: str = _text(
         "{place} {team}: {name} {after} ({change}{new})",
         "the first entrant of a team, on a leaderboard that rates teams",
-        "place team name before after change new",
+        "before",
     )
-    teammate: str = _text(
-        "{name} {after} ({change}{new})",
-        "the team's other entrants, after it",
-        "name before after change new",
-    )
+    teammate: str = _text("{name} {after} ({change}{new})", "the team's other entrants, after it", "before")
     team_dnf: str = _text("team DNF", "in place of the place of a team with a member who did not finish")
     new: str = _text(", new", "marks a player's first race")
     move: str = _text(
-        ", {arrow} {ordinal}",
-        "marks a new place among the first 20 of the leaderboard",
-        "arrow place ordinal",
+        ", {arrow} {ordinal}", "marks a new place among the first 20 of the leaderboard", "place"
     )
     dnf: str = _text("DNF", "in place of the place of a player who did not finish")
     dq: str = _text("DQ", "in place of the place of a disqualified player")
     separator: str = _text(
         "\N{NO-BREAK SPACE}· ", "separates entrants, and the pieces of an answer; the first space is no-break"
     )
-    board: str = _text("{leaderboard}: ", "names each of several leaderboards", "leaderboard")
+    board: str = _text("{leaderboard}: ", "names each of several leaderboards")
     no_changes: str = _text("no rating changes", "in place of the entrants, if a correction leaves none")
     continued: str = _text("Ratings, continued: ", "opens the second and further messages of a large race")
     withdrawn: str = _text(
@@ -94,100 +88,80 @@ class Texts(BaseModel):
         "This race does not count: it changes no ratings.",
         "opens the first answer in a room whose race is custom, unranked, cancelled or not recorded",
     )
-    team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race", "goal")
-    info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box", "goal")
-    more: str = _text("and {count} more", "stands in that line after 8 entrants", "count")
+    team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race")
+    info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
+    more: str = _text("and {count} more", "stands in that line after 8 entrants")
 
     # Answers
-    rating: str = _text(
-        "{name}: {points}, {standing}", "opens the answer to !rating", "name points standing leaderboard"
-    )
-    rating_place: str = _text(
-        "{ordinal} of {listed}", "the standing of a listed player", "place ordinal listed"
-    )
+    rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
+    rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")
     rating_too_few: str = _text(
         "{missing} more finishes to be ranked",
         "the standing of a player with too few finishes",
-        "missing finishes needed",
+        "finishes needed",
     )
     rating_one_missing: str = _text(
         "1 more finish to be ranked", "the standing of a player who lacks one finish", "finishes needed"
     )
     unranked_points: str = _text(
-        "{points}?", "the points of a player who is not ranked yet, in all messages and answers", "points"
+        "{points}?", "the points of a player who is not ranked yet, in all messages and answers"
     )
     rating_inactive: str = _text(
-        "not listed after {days} days without a race", "the standing of an inactive player", "days"
+        "not listed after {days} days without a race", "the standing of an inactive player"
     )
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
-    rating_pending: str = _text(
-        "{points} ({change}) if recorded", "the rating after this room's race", "points change"
-    )
-    rating_record: str = _text(
-        "{races} races, {wins} wins, {finishes} finished", "a player's record", "races finishes wins"
-    )
+    rating_pending: str = _text("{points} ({change}) if recorded", "the rating after this room's race")
+    rating_record: str = _text("{races} races, {wins} wins, {finishes} finished", "a player's record")
     rating_one_win: str = _text(
-        "{races} races, 1 win, {finishes} finished", "the same for a player with one win", "races finishes"
+        "{races} races, 1 win, {finishes} finished", "the same for a player with one win"
     )
     rating_one_race: str = _text("1 race", "the same for a player with one race", "finishes wins")
-    rating_last: str = _text("last race {change}", "the change by the last race", "change")
+    rating_last: str = _text("last race {change}", "the change by the last race")
     rating_newcomer: str = _text(
-        "{name} is new and starts at {points}",
-        "answers !rating for a player without a rating",
-        "name leaderboard points",
+        "{name} is new and starts at {points}", "answers !rating for a player without a rating", "leaderboard"
     )
     hidden_name: str = _text("hidden player", "in place of a hidden player's name")
     deleted_name: str = _text("deleted account", "in place of the name of a deleted or forgotten account")
     player_hidden: str = _text("That player is hidden.", "answers questions about a hidden player")
     unknown_player: str = _text("No player has that name.", "answers an unknown name", "leaderboard")
-    did_you_mean: str = _text("Did you mean {names}?", "follows it if some names are similar", "names")
+    did_you_mean: str = _text("Did you mean {names}?", "follows it if some names are similar")
 
-    leaderboard: str = _text(
-        "{leaderboard}, top {count} of {listed}: ",
-        "opens the answer to !leaderboard",
-        "leaderboard count listed",
-    )
-    leaderboard_player: str = _text(
-        "{place} {name} {points}", "one player of the leaderboard", "place name points"
-    )
+    leaderboard: str = _text("{leaderboard}, top {count} of {listed}: ", "opens the answer to !leaderboard")
+    leaderboard_player: str = _text("{place} {name} {points}", "one player of the leaderboard")
     leaderboard_empty: str = _text(
         "No player is ranked yet. Finishes needed: {needed}",
         "answers !leaderboard on an empty one",
-        "leaderboard needed",
+        "leaderboard",
     )
     unknown_leaderboard: str = _text(
         "No leaderboard has that name.", "answers !leaderboard with an unknown name"
     )
-    link: str = _text("{url}", "ends it where pages are published", "url")
+    link: str = _text("{url}", "ends it where pages are published")
 
     why: str = _text(
         "{name} {after} ({change}), last race: ",
         "opens the answer to !why about an earlier race",
-        "name before after change leaderboard race",
+        "before leaderboard race",
     )
     why_pending: str = _text(
         "{name} {after} ({change}) if recorded: ",
         "opens the answer to !why about this room's race",
-        "name before after change leaderboard race",
+        "before leaderboard race",
     )
     why_place: str = _text(
         "{ordinal} of {compared} (expected {expected})",
         "the place and the expected one, among the entrants that the model compares",
-        "place ordinal compared expected",
+        "place",
     )
     why_only_finisher: str = _text("the only finisher", "in place of that, for the only finisher")
     why_unfinished: str = _text(
-        "{status}; finishing was {chance} likely",
-        "the same, for a player who did not finish",
-        "status chance",
+        "{status}; finishing was {chance} likely", "the same, for a player who did not finish"
     )
     why_unfinished_place: str = _text(
-        "{status} (expected {expected})",
-        "the same, where the model does not tell the chance to finish",
-        "status expected",
+        "{status} (expected {expected})", "the same, where the model does not tell the chance to finish"
     )
-    why_finishing: str = _text(FINISHING, "the part of the change for finishing", "points")
-    why_placing: str = _text(PLACE, "the part of the change for the place", "points")
+    why_finishing: str = _text(FINISHING, "the part of the change for finishing")
+    why_placing: str = _text(PLACE, "the part of the change for the place")
     why_small: str = _text(RULES["small"], "explains a change of ±0")
     why_forfeit: str = _text(RULES["forfeit"], "a limit: finishing never costs more than a forfeit")
     why_floor: str = _text(RULES["floor"], "a limit: the lowest rating")
@@ -200,16 +174,14 @@ class Texts(BaseModel):
     why_opponent: str = _text(OPPONENT, "each further opponent", "name chance")
     why_as_expected: str = _text(AS_EXPECTED, "in place of opponents, if no result stood out")
     why_nothing: str = _text(
-        "{name} has no rated race yet.", "answers !why if there is nothing to explain", "name leaderboard"
+        "{name} has no rated race yet.", "answers !why if there is nothing to explain", "leaderboard"
     )
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
-    odds_player: str = _text("{name} {chance}", "one entrant's chance", "name chance")
-    odds_unranked: str = _text(
-        "{name} {chance}?", "the same for a player who is not ranked yet", "name chance"
-    )
-    odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer", "name chance")
-    odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named", "count chance")
+    odds_player: str = _text("{name} {chance}", "one entrant's chance")
+    odds_unranked: str = _text("{name} {chance}?", "the same for a player who is not ranked yet")
+    odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer")
+    odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named")
     odds_started: str = _text("Odds are only available before the start.", "answers !odds after the start")
     odds_teams: str = _text("There are no odds for team races.", "answers !odds before a team race")
     odds_not_counted: str = _text(
@@ -218,46 +190,39 @@ class Texts(BaseModel):
     odds_none: str = _text(
         "Odds need two known entrants.", "answers !odds before that; deleted and hidden names are unknown"
     )
-    greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal odds")
+    greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal")
 
-    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "name other leaderboard")
+    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
     versus_record: str = _text(
-        "{won}–{lost} in {met} races", "their races together, and how often each was ahead", "won lost met"
+        "{won}–{lost} in {met} races", "their races together, and how often each was ahead"
     )
-    versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together", "won lost")
-    versus_tied: str = _text("tied in {tied}", "follows it if they tied", "tied")
+    versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together")
+    versus_tied: str = _text("tied in {tied}", "follows it if they tied")
     versus_unfinished: str = _text(
-        "neither finished {unfinished}", "follows it if both failed to finish a race", "unfinished"
+        "neither finished {unfinished}", "follows it if both failed to finish a race"
     )
     versus_never: str = _text("no rated race together", "in place of that, if they never met")
-    versus_points: str = _text("{points} and {other_points}", "their ratings", "points other_points")
-    versus_chance: str = _text(
-        "{chance} to beat {other} next time", "the first player's chance", "chance other"
-    )
+    versus_points: str = _text("{points} and {other_points}", "their ratings")
+    versus_chance: str = _text("{chance} to beat {other} next time", "the first player's chance")
     versus_whom: str = _text(
         "Write {command} name, or {command} name name.",
         "answers !vs without a name, or with one player twice",
-        "command",
     )
 
     help: str = _text(
-        "racebot {version}: {commands}. Ratings count once a race is recorded.",
-        "answers !ratings",
-        "version commands",
+        "racebot {version}: {commands}. Ratings count once a race is recorded.", "answers !ratings"
     )
-    help_moderators: str = _text("Moderators: {commands}", "follows for moderators", "commands")
+    help_moderators: str = _text("Moderators: {commands}", "follows for moderators")
     help_name: str = _text("name", "stands for a player's name in it")
     off: str = _text(
         "I'll stay quiet here; the race still counts. Type {command} on to bring me back.",
         "answers a moderator's !ratings off",
-        "command",
     )
     on: str = _text("I'm back in this room.", "answers a moderator's !ratings on")
     nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
     hidden: str = _text(
         "Your name is hidden. Your races still count. Write {command} show me to undo.",
         "answers !ratings hide me",
-        "command",
     )
     unhidden: str = _text("Your name is shown again.", "answers !ratings show me", "command")
     hidden_by_operator: str = _text(
@@ -272,13 +237,11 @@ class Texts(BaseModel):
 
     # Numbers
     ordinal: str = _text(
-        "{place}{ending}",
-        "a place, where a text has `{ordinal}`; the ending is st, nd, rd or th",
-        "place ending",
+        "{place}{ending}", "a place, where a text has `{ordinal}`; the ending is st, nd, rd or th"
     )
     ordinal_first: str = _text("1st", "the same for the first place")
-    percent: str = _text("{number}%", "a chance, where a text has `{chance}`", "number")
-    decimal: str = _text("{whole}.{tenths}", "an expected place", "whole tenths")
+    percent: str = _text("{number}%", "a chance, where a text has `{chance}`")
+    decimal: str = _text("{whole}.{tenths}", "an expected place")
 
     button_rating: str = _text("My rating", "a button below the rating message")
     button_why: str = _text("Why?", "a button below the rating message")
