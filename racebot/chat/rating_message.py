@@ -47,7 +47,7 @@ class RankChanges:
 
 NO_RANK_CHANGES = RankChanges()
 RankChangesByBoard = Mapping[str, RankChanges]
-"""RankChanges by the name of the leaderboard."""
+"""By the name of the leaderboard."""
 
 
 def announcement(
