@@ -49,12 +49,8 @@ Outgoing = str | bytes | Break
 class SandboxServer:
     """The HTTP and WebSocket endpoints of a site.
 
-    Args:
-        site: the state to serve.
-        misbehaviour: the planned faults.
-        list_cache: seconds to cache a category's data, by default as on the site; with 0 a new room shows
-            up at once. The list of past races is never cached.
-        race_cache: seconds to cache a race's data, by default as on the site.
+    A category's data are cached for `list_cache` seconds and a race's for `race_cache`, by default as on the
+    site. The list of past races is never cached.
     """
 
     def __init__(
@@ -168,7 +164,6 @@ class SandboxServer:
     def _cached_answer(
         self, request: Request, make: Callable[[], dict[str, Any]], max_age: int, seconds: float
     ) -> Response:
-        """Answer from a cache that keeps responses for `seconds`."""
         now = monotonic()
         path = request.url.path
         until, answer = self._cached.get(path, (now, {}))

@@ -17,17 +17,14 @@ body { font: 15px/1.4 system-ui, sans-serif; margin: 1rem auto; max-width: 72rem
 main { display: flex; flex-wrap: wrap; gap: 2rem; align-items: flex-start; }
 section { flex: 1 1 20rem; }
 section.chat { flex: 0 1 auto; width: 45ch; max-width: 100%; font-size: 14px; }
-h1 { font-size: 1.3rem; } h2 { font-size: 1rem; border-bottom: 1px solid var(--line); }
-table { border-collapse: collapse; width: 100%; } td { padding: .15rem .4rem; }
+table { width: 100%; }
 .info { white-space: pre-line; overflow-wrap: anywhere; background: var(--soft); padding: .5rem; }
 .log { max-height: 70vh; overflow-y: auto; }
-.pinned { border-bottom: 2px solid var(--line); } .pinned:empty { display: none; }
+.pinned { border-bottom: 2px solid var(--line); }
 .log p, .pinned p { margin: .3rem 0; overflow-wrap: anywhere; }
 .system { font-style: italic; opacity: .75; } .bot { background: var(--soft); padding: .2rem .4rem; }
 .buttons { display: flex; flex-wrap: wrap; gap: .3rem; margin-top: .2rem; }
-.buttons a { font-size: .9em; padding: 0 .4rem; border: 1px solid var(--line); text-decoration: none; }
 .note { border-left: 3px solid var(--line); padding-left: .4rem; }
-time { opacity: .6; font-size: .85em; } button { font: inherit; font-size: .9em; }
 form { display: flex; gap: .3rem; } input { flex: 1; min-width: 0; }
 """
 

@@ -176,12 +176,7 @@ class Stage:
 
 
 async def upset(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
-    """Play a race that an outsider wins, and disqualify the second after the finish.
-
-    Args:
-        stage: where to play it.
-        racers: the entrants, the favorite first; at least `FIELD`.
-    """
+    """Play a race that an outsider wins, and disqualify the second later. The favorite is first."""
     favorite, second, third, fourth, outsider, last = racers[:FIELD]
     room = await stage.gather(racers[:FIELD])
     await stage.say(room, fourth, "!odds")
@@ -195,12 +190,7 @@ async def upset(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
 
 
 async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
-    """Play a race in which the moderator corrects a time, which the site saves without telling the room.
-
-    Args:
-        stage: where to play it.
-        racers: as for `upset`.
-    """
+    """Play a race in which the moderator corrects a time, which the site saves without telling the room."""
     favorite, second, third, fourth, outsider, last = racers[:FIELD]
     room = await stage.gather(racers[:FIELD])
     await stage.say(room, outsider, f"!vs {favorite.user.name}")
@@ -224,5 +214,4 @@ async def _record(stage: Stage, room: FakeRoom) -> FakeRoom:
 
 
 def _spoken(room: FakeRoom) -> int:
-    """Return the number of messages that bots have written in a room."""
     return sum(line.bot is not None for line in room.chat)

@@ -56,14 +56,12 @@ async def serve(
     """Serve a site inside a running program, and yield its address, such as `http://127.0.0.1:41234`.
 
     Port 0 takes any free port. `certificate` is a PEM file with certificate and key, and turns on TLS.
-    `list_cache` and `race_cache` are those of `SandboxServer`.
 
     Raises:
         OSError: the address is not available.
     """
-    app = SandboxServer(
-        site, misbehaviour or Misbehaviour(), list_cache=list_cache, race_cache=race_cache
-    ).app()
+    faults = misbehaviour or Misbehaviour()
+    app = SandboxServer(site, faults, list_cache=list_cache, race_cache=race_cache).app()
     # Bind here, because uvicorn exits the program when it cannot bind.
     listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     config = uvicorn.Config(
