@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from racebot.ledger.rows import Leaderboard, StoredRace, changes_of, damaged_race, moment_of, race_of
+from racebot.ledger.rows import Leaderboard, damaged_race, moment_of
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import RatedPlayer, placing_of
 from racebot.queries.listing import Listing
 from racebot.queries.races import entrants_of, finish_time
-from racebot.races.change import Change
 from racebot.races.result import EntrantStatus, result_label
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
+from racebot.standings.settle import RatedRace
 from racebot.text.format import with_fields
 
 
@@ -194,16 +194,16 @@ def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1)
     return found
 
 
-def last_race(ledger: Ledger, board: Leaderboard, player: str) -> tuple[StoredRace, Change] | None:
-    """Return the last race that changed a player's rating, with the change; None if there is none."""
-    rows = ledger.connection.rows(
-        "SELECT changes.*, races.* FROM changes INDEXED BY changes_by_player"
-        " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = rated.race"
+def last_race(ledger: Ledger, board: Leaderboard, player: str) -> RatedRace | None:
+    """Return the last race that changed a player's rating; None if there is none."""
+    name = ledger.connection.value(
+        "SELECT race FROM changes INDEXED BY changes_by_player JOIN rated USING (leaderboard, sequence)"
         " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT 1",
         board.id,
         player,
     )
-    return next(zip(map(race_of, rows), changes_of(rows), strict=True), None)
+    row = None if name is None else ledger.ratings.get(board, name)
+    return None if row is None else RatedRace(board, ledger.races.find(name).result, row.changes)
 
 
 def last_results(

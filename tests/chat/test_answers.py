@@ -80,7 +80,7 @@ def last_change(ledger: Ledger, player: Person) -> int:
     assert board is not None
     last = last_race(ledger, board, player.id)
     assert last is not None
-    return last[1].points_change
+    return next(change.points_change for change in last.changes if change.player == player.id)
 
 
 # !rating
@@ -261,6 +261,21 @@ def test_points_of_unranked_players_carry_a_question_mark_in_every_answer(ledger
     ranked = asking(ledger, listing=Listing(minimum_finishes=3))
     for command in (Command.RATING, Command.WHY, Command.VERSUS):
         assert "?" not in ranked(command, "bo")
+
+
+@pytest.mark.parametrize(("needed", "shown"), [(3, "?→"), (4, "?→?"), (2, "→")])
+def test_why_marks_points_before_and_after_the_race_by_the_finishes_then(
+    ledger: Ledger, needed: int, shown: str
+) -> None:
+    """Ann has finished three races, the last one included."""
+    texts = Texts(why="{before}→{after} ", why_pending="{before}→{after} ")
+    listing = Listing(minimum_finishes=needed)
+    answer = asking(ledger, texts=texts, listing=listing)(Command.WHY)
+    assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
+    coming = seen(result("now", "ann", dnf="bo", after=3, recorded=False))
+    listing = Listing(minimum_finishes=needed + 1)
+    answer = asking(ledger, texts=texts, listing=listing)(Command.WHY, race=coming)
+    assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
 
 
 def test_an_unranked_player_learns_the_missing_finishes_below_the_leaderboard(ledger: Ledger) -> None:

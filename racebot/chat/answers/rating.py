@@ -27,8 +27,9 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
     else:
         opening = context.standing_phrase(person, standing)
         phrases = [_record(standing, texts)]
-        if (last := last_race(context.ledger, board, person.id)) is not None:
-            phrases.append(texts.rating_last.format(change=signed(last[1].points_change)))
+        last = last_race(context.ledger, board, person.id)
+        if (before := None if last is None else change_of(last, person)) is not None:
+            phrases.append(texts.rating_last.format(change=signed(before.points_change)))
     pending = context.pending(race, person)
 
     def compose() -> str:

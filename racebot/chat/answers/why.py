@@ -8,7 +8,6 @@ from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
-from racebot.errors import LedgerError
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.player import last_race
 from racebot.queries.reasons import Limit, Opponent, Unchanged
@@ -16,16 +15,15 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
-from racebot.standings.settle import RatedRace
 from racebot.text.format import signed
 from racebot.text.safe import plain
 
 
 def draft(context: Context, person: Person, race: Race) -> Draft:
     """Draft the answer about one player. Ledger work."""
-    texts, board = context.texts, context.board
+    texts, board, needed = context.texts, context.board, context.listing.minimum_finishes
     pending = context.pending(race, person)
-    last = _last_race(context, person)
+    last = last_race(context.ledger, board, person.id)
     standing = context.standing(person)
     hidden = context.ledger.orders.hidden() - {person.id}
     model = registry.create(board.model, board.parameters)
@@ -40,11 +38,12 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
         _, explanation = explained[person.id]
         names = chat_names(rated.result.entrants, texts, hidden)
-        ranked = context.is_ranked(standing, change if is_coming else None)
+        finishes, finished = standing.finishes if standing else 0, change.place is not None
+        after = finishes + (is_coming and finished)
         opening = (texts.why_pending if is_coming else texts.why).format(
             name=plain(person.name),
-            before=shown_points(change.points_before, texts, ranked=ranked),
-            after=shown_points(change.points_after, texts, ranked=ranked),
+            before=shown_points(change.points_before, texts, ranked=after - finished >= needed),
+            after=shown_points(change.points_after, texts, ranked=after >= needed),
             change=signed(change.points_change),
             leaderboard=context.name,
             race=rated.result.name,
@@ -52,19 +51,6 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         return one_message(why_phrases(explanation, names, texts), texts, opening)
 
     return compose
-
-
-def _last_race(context: Context, person: Person) -> RatedRace | None:
-    """Return the last race that changed a player's rating."""
-    ledger, board = context.ledger, context.board
-    last = last_race(ledger, board, person.id)
-    if last is None:
-        return None
-    result = last[0].result
-    row = ledger.ratings.get(board, result.name)
-    if row is None:
-        raise LedgerError(f"race {result.name}: has changes but is not rated: run `racebot rebuild`")
-    return RatedRace(board, result, row.changes)
 
 
 def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:
