@@ -51,18 +51,18 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
     ledger = settler.ledger
     with ledger.transaction():
         boards = [board for board in ledger.leaderboards.all() if board.category == category]
+        named = {plan.name for plan in settler.plans.named}
         since = _joined_since(ledger, boards, {earlier, goal})
         own, renamed = (settler.plans.default_name(category, each) for each in (earlier, goal))
         ledger.races.rename_goal(category, earlier, goal)
         for board in boards:
             if earlier in board.goals:
-                name = renamed if board.name == own else board.name
+                name = renamed if board.name == own and own not in named else board.name
                 other = ledger.leaderboards.get(category, name)
                 if other is not None and other.key != board.key:
                     ledger.leaderboards.remove(other)
                 goals = dict.fromkeys(goal if each == earlier else each for each in board.goals)
                 ledger.leaderboards.rename(board, name, list(goals))
-        named = {plan.name for plan in settler.plans.named}
         for board in ledger.leaderboards.all():
             carry = board.carry if board.category == category else None
             if carry and carry.source == earlier and earlier not in named:

@@ -160,15 +160,16 @@ def merge_accounts(
 
     Raises:
         OrderError: both are the same account, one is forgotten, both entered the same race, or the account
-            to keep has no race in the ledger or is itself merged into another.
+            to keep has no race in the ledger, or one is itself merged into another.
     """
     ledger = settler.ledger
     orders = ledger.orders
     with ledger.transaction():
         if old.id == kept.id:
             raise OrderError(f"{old.shown} and {kept.shown} are the same account")
-        if (account := orders.account(kept.id)) != kept.id:
-            raise OrderError(f"{kept.id} is already merged into {account}: give that account")
+        for player in (old, kept):
+            if (account := orders.account(player.id)) != player.id:
+                raise OrderError(f"{player.id} is already merged into {account}: give that account")
         for player in (old, kept):
             if orders.is_forgotten(player.id):
                 raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be merged")

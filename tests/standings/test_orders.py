@@ -17,7 +17,7 @@ from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.errors import DamagedRaceError, OrderError
-from racebot.ledger.orders import EXCLUDED
+from racebot.ledger.orders import EXCLUDED, Order, OrderKind
 from racebot.ledger.rows import Carry, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import (
@@ -295,7 +295,11 @@ def test_accounts_that_met_in_a_race_cannot_be_merged(settler: Settler) -> None:
 
 def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settler: Settler) -> None:
     merged(settler)
-    settle(settler, result("e", "old cy ann", after=9))
+    race = result("e", "old cy ann", after=9)
+    settle(settler, race)
+    stored = settler.ledger.races.get(race.name)
+    assert stored is not None
+    assert stored.result.entrants == race.entrants, "two people raced, with their names"
     assert {s.player for s in settler.ledger.standings.all(board_of(settler))} >= {
         "id-old",
         "id-cy",
@@ -319,9 +323,17 @@ def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Set
     race = result("e", "old cy ann", after=9)
     settle(settler, race)  # both accounts race, so the ledger knows the merged one again
     settler.withdraw(race.name)
-    with pytest.raises(OrderError, match="already merged"):
-        orders.merge_accounts(settler, player(settler, "cy"), player(settler, "old"), "", LATER)
+    for kept, given_up in (("old", "cy"), ("ann", "old")):
+        with pytest.raises(OrderError, match="already merged"):
+            orders.merge_accounts(settler, player(settler, given_up), player(settler, kept), "", LATER)
     assert settler.ledger.orders.account("id-old") == "id-cy"
+
+
+def test_a_merge_into_an_account_without_a_row_moves_races(settler: Settler) -> None:
+    order = Order(LATER, OrderKind.MERGE, "id-old", "", "id-nobody")
+    settler.ledger.orders.add(order)
+    amended = settler.ledger.orders.amended(result("e", "old ann", after=9))
+    assert [(e.user_id, e.name) for e in amended.entrants] == [("id-nobody", "Old"), ("id-ann", "Ann")]
 
 
 @pytest.mark.parametrize("order", ["merge", "forget"])

@@ -1055,6 +1055,21 @@ def test_a_goal_renamed_like_a_leaderboard_of_the_settings_replaces_nothing(ledg
     assert_sound(both)
 
 
+def test_parameters_set_for_a_goal_beside_a_leaderboard_of_its_name_outlive_a_rename(ledger: Ledger) -> None:
+    other = replace(SIMPLE, name=GOAL, goals=("Another",))
+    usual = Settler(ledger, Plans(SIMPLE, (other,)))
+    usual.add_past_races(SEASON, "import")
+    own = ledger.leaderboards.get(CATEGORY, f"{GOAL} (goal)")
+    assert own is not None
+    fitted = replace(SIMPLE, name=own.name, goals=(GOAL,))
+    both = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (other, fitted)))
+    apply_plans(both)
+    follow_renames(both, map(renamed, SEASON), ["New Orb", "Another"])
+    (kept,) = ledger.leaderboards.all()
+    assert (kept.key, kept.goals, kept.parameters) == (own.key, ("New Orb",), own.parameters)
+    assert_sound(both)
+
+
 def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) -> None:
     carry = Carry(GOAL, 0.5)
     season = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Next",), carry=carry)

@@ -141,6 +141,22 @@ def seasons() -> Iterator[Settler]:
         yield settler
 
 
+def test_seasons_of_two_categories_with_equal_names_keep_apart() -> None:
+    """Listed category by category and the other way round, since any mix-up depends on the order."""
+    with fresh(chained("thurstone-hurdle")) as alone, fresh(chained("thurstone-hurdle")) as both:
+        alone.add_past_races([FIRST, SECOND], "import")
+        moved: dict[str, Any] = {"category": "aaa", "entrants": result("x", "cy bo ann").entrants}
+        others = [replace(race, name=race.name.replace("orb/", "aaa/"), **moved) for race in (SECOND, FIRST)]
+        both.add_past_races([*others, FIRST, SECOND], "import")
+        for name in ("S1", "S2"):
+            assert contents(both)[f"orb/{name}"] == contents(alone)[f"orb/{name}"]
+        before = contents(both)["aaa/S2"]
+        settle(both, replace(FIRST, entrants=result("x", "bo ann").entrants))
+        assert contents(both)["aaa/S2"] == before
+        for board in both.ledger.leaderboards.all():
+            assert verify(both.ledger, board) == []
+
+
 def test_later_races_of_the_old_season_change_nothing_in_the_new_one(
     seasons: Settler, caplog: pytest.LogCaptureFixture
 ) -> None:

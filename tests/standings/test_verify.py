@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+from builders import CATEGORY, GOAL, result
+
+from racebot import __version__
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.rater import this_platform
+from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
+
+NAMES = ["ann bo cy", "bo ann", "di cy ann", "ed bo", "cy ed di bo"]
+DAMAGE = {
+    "a state before": "UPDATE changes SET state_before = '[1.0, 2.0]' WHERE sequence = 6",
+    "a state after": "UPDATE changes SET state_after = '[1.0, 2.0]' WHERE sequence = 5 AND player = 'id-cy'",
+    "a short state before": "UPDATE changes SET state_before = '[1.0]' WHERE player = 'id-bo'",
+    "only short states before": "UPDATE changes SET state_before = '[1.0]' WHERE sequence = 6",
+    "an impossible state": "UPDATE changes SET state_before = '[Infinity, -1.0]' WHERE sequence = 6",
+    "points": "UPDATE changes SET points_after = points_after + 1 WHERE sequence = 7",
+    "a number of races": "UPDATE changes SET races_before = races_before + 1 WHERE sequence = 9",
+    "parts": "UPDATE changes SET parts = '[]' WHERE sequence = 4",
+    "a place": "UPDATE changes SET place = 3 WHERE sequence = 8",
+    "a missing change": "DELETE FROM changes WHERE sequence = 3 AND player = 'id-di'",
+    "a note": "UPDATE rated SET note = 'x' WHERE sequence = 2",
+    "a missing race": "DELETE FROM rated WHERE sequence = 10",
+    "a standing's rating": "UPDATE standings SET rating = rating + 1e-9 WHERE player = 'id-bo'",
+    "a standing's short state": "UPDATE standings SET state = '[1.0]' WHERE player = 'id-bo'",
+    "a standing's wins": "UPDATE standings SET wins = wins + 1 WHERE player = 'id-bo'",
+    "a standing's last race": "UPDATE standings SET last_race_at = '2026-03-01T00:00:00.000000+00:00'",
+    "a missing standing": "DELETE FROM standings WHERE player = 'id-ed'",
+    "an altered result": "UPDATE races SET result = replace(result, 'id-bo', 'id-zed') WHERE name = 'orb/r3'",
+    "an unreadable result": "UPDATE races SET result = '{' WHERE name = 'orb/r3'",
+    "another order": "UPDATE races SET counted_at = '2026-03-01T12:30:00.000000+00:00' WHERE name = 'orb/r7'",
+    "an exclusion that was not carried out": (
+        "INSERT INTO orders (given_at, kind, subject, reason) VALUES ('', 'exclude', 'orb/r4', '')"
+    ),
+}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    ledger = Ledger.open(tmp_path / "ledger.db")
+    races = [result(f"r{n}", NAMES[n % len(NAMES)], after=n) for n in range(11)]
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+    return ledger
+
+
+def board_of(ledger: Ledger) -> Leaderboard:
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
+    assert board is not None
+    return board
+
+
+def test_an_intact_ledger_agrees(ledger: Ledger) -> None:
+    assert verify(ledger, board_of(ledger)) == []
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_every_difference_is_reported(ledger: Ledger, damage: str) -> None:
+    assert ledger.connection.write(damage)
+    assert verify(ledger, board_of(ledger))
+
+
+@pytest.mark.parametrize("damage", [text for kind, text in DAMAGE.items() if "short state" in kind])
+def test_no_platform_explains_states_of_another_length(ledger: Ledger, damage: str) -> None:
+    ledger.connection.write(damage)
+    ledger.connection.write("UPDATE rated_on SET platform = 'another computer'")
+    assert any(problem.remedy for problem in verify(ledger, board_of(ledger)))
+
+
+def test_the_platform_names_the_version_without_an_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(package: str) -> str:
+        if package == "racebot":
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr("racebot.standings.rater.version", version)
+    this_platform.cache_clear()
+    try:
+        assert this_platform().startswith(f"racebot {__version__}, ")
+    finally:
+        this_platform.cache_clear()
