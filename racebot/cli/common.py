@@ -20,6 +20,7 @@ from racebot.errors import NoSuchEntryError, SettingsError
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.races.csv_file import COLUMNS
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rating_jobs
@@ -37,6 +38,12 @@ Database = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="OURS=YOURS,...", help="Your names of a file's columns, such as race=Game,place=Pos."
+    ),
+]
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -156,3 +163,11 @@ def carry_out_jobs(ledger: Ledger) -> None:
         )
     for error in errors.values():
         raise error
+
+
+def columns_of(text: str | None) -> dict[str, str]:
+    """Parse --columns: our name and the file's name of each column."""
+    pairs = [part.partition("=") for part in (text or "").split(",") if part]
+    if not all(ours.strip() in COLUMNS and theirs.strip() for ours, _, theirs in pairs):
+        raise SettingsError(f"--columns {text}: write OURS=YOURS, where OURS is one of {', '.join(COLUMNS)}")
+    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}

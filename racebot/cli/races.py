@@ -12,13 +12,17 @@ from racebot.cli import tables
 from racebot.cli.commands import app
 from racebot.cli.common import (
     AsJson,
+    Columns,
     Database,
     chosen_boards,
+    columns_of,
     console,
     day,
     load_settings,
+    notices,
     open_ledger,
     print_json,
+    tell,
 )
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
@@ -76,6 +80,7 @@ def import_file(
     category: Annotated[
         str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
     ] = None,
+    columns: Columns = None,
     database: Database = None,
 ) -> None:
     """Rate the races of a file. Safe to repeat.
@@ -92,7 +97,13 @@ def import_file(
             f"the settings have several categories: pass one of them with --category: "
             f"{', '.join(settings.slugs())}"
         )
-    results = read_races(file, category=category or "".join(settings.slugs()), goal=goal)
+    results = read_races(
+        file,
+        category=category or "".join(settings.slugs()),
+        goal=goal,
+        columns=columns_of(columns),
+        note=lambda text: tell(text, to=notices),
+    )
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))
 

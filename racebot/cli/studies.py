@@ -15,7 +15,9 @@ from racebot.cli import studies_tables
 from racebot.cli.commands import app
 from racebot.cli.common import (
     AsJson,
+    Columns,
     Database,
+    columns_of,
     console,
     day,
     load_settings,
@@ -38,7 +40,7 @@ from racebot.cli.studies_input import (
 )
 from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.store import Ledger
-from racebot.races.csv_file import read_csv
+from racebot.races.csv_file import CSV_SUFFIXES, read_csv
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.parameters import Parameters, defaults
@@ -87,6 +89,7 @@ def evaluate(
     ] = None,
     leaderboard: BoardName = None,
     goal: Goal = None,
+    columns: Columns = None,
     since: Annotated[
         datetime | None,
         typer.Option(
@@ -135,7 +138,7 @@ def evaluate(
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    history = history_of(settings, file, leaderboard, goal, until=until, size=field)
+    history = history_of(settings, file, leaderboard, goal, columns, until=until, size=field)
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
     entries += entries_of(settings, keys, param or [], taken=presets)
@@ -143,7 +146,7 @@ def evaluate(
         raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
     season = None
     if earlier is not None:
-        before = history_of(settings, earlier, None, goal)
+        before = history_of(settings, earlier, None, goal, columns)
         season = Earlier(before, 0.9 if carry is None else carry, carry_races)
         entries = _carrying(entries)
     with progress_bars() as advance, cores(jobs or 1):
@@ -172,6 +175,7 @@ def rate_file(
     param: ParamOption = None,
     leaderboard: BoardName = None,
     goal: Goal = None,
+    columns: Columns = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -182,7 +186,7 @@ def rate_file(
     """
     settings = load_settings(database=database)
     (entry,) = entries_of(settings, [model or settings.model], param or [])
-    history = history_of(settings, file, leaderboard, goal)
+    history = history_of(settings, file, leaderboard, goal, columns)
     found = final_ratings(history, registry.create(entry.model, entry.parameters))[:limit]
     if as_json:
         print_json([each._asdict() for each in found])
@@ -199,6 +203,7 @@ def show_odds(
     param: ParamOption = None,
     leaderboard: BoardName = None,
     goal: Goal = None,
+    columns: Columns = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -208,13 +213,13 @@ def show_odds(
     """
     settings = load_settings(database=database)
     file = Path(names[0])
-    of_file = file.is_file() or file.suffix.lower() in {".csv", ".json"}
+    of_file = file.is_file() or file.suffix.lower() in {".json", *CSV_SUFFIXES}
     asked = names[1:] if of_file else names
     if len(asked) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
     if of_file:
         (entry,) = entries_of(settings, [model or settings.model], param or [])
-        history = history_of(settings, file, leaderboard, goal)
+        history = history_of(settings, file, leaderboard, goal, columns)
         rating_model = registry.create(entry.model, entry.parameters)
         rows = [find_player(history, name) for name in asked]
         found = odds(
@@ -262,6 +267,7 @@ def tune(
     ] = False,
     leaderboard: BoardName = None,
     goal: Goal = None,
+    columns: Columns = None,
     field: FieldSize = None,
     jobs: Jobs = -1,
     database: Database = None,
@@ -277,7 +283,7 @@ def tune(
             "--only cannot be combined with --compare, since models have different parameters"
         )
     entries = entries_of(settings, [model, *(compare or [])], param or [])
-    history = history_of(settings, file, leaderboard, goal, size=field)
+    history = history_of(settings, file, leaderboard, goal, columns, size=field)
     effort = Effort(candidates, generations, seed)
     with cores(jobs or 1):
         found = [_search(history, entry, only, objective, share, effort) for entry in entries]
@@ -309,6 +315,7 @@ def iterate(
     ] = 1.0,
     leaderboard: BoardName = None,
     goal: Goal = None,
+    columns: Columns = None,
     field: FieldSize = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -320,18 +327,18 @@ def iterate(
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = model_of(given)
-    history = history_of(settings, file, leaderboard, goal, size=field)
-    found = rate(history, model, _factors(file), share)
+    history = history_of(settings, file, leaderboard, goal, columns, size=field)
+    found = rate(history, model, _factors(file, columns), share)
     if as_json:
         print_json(found)
     else:
         studies_tables.iterated(console, found)
 
 
-def _factors(file: Path | None) -> Mapping[tuple[str, str], str]:
-    if file is None or file.suffix.lower() != ".csv":
+def _factors(file: Path | None, columns: str | None) -> Mapping[tuple[str, str], str]:
+    if file is None or file.suffix.lower() not in CSV_SUFFIXES:
         return {}
-    return read_csv(file, category="", goal=file.stem).factors
+    return read_csv(file, category="", goal=file.stem, columns=columns_of(columns)).factors
 
 
 def _able(history: History) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from racebot.cli.common import columns_of, notices, tell
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -99,6 +100,7 @@ def history_of(
     file: Path | None,
     leaderboard: str | None,
     goal: str | None,
+    columns: str | None = None,
     *,
     until: datetime | None = None,
     size: str | None = None,
@@ -107,7 +109,13 @@ def history_of(
     if file is not None:
         if leaderboard is not None:
             raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
-        results = past.read_races(file, category="", goal=goal)
+        results = past.read_races(
+            file,
+            category="",
+            goal=goal,
+            columns=columns_of(columns),
+            note=lambda text: tell(text, to=notices),
+        )
         teams = settings.team_races
     else:
         with Ledger.open(settings.database, create=False) as ledger:

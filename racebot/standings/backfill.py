@@ -5,7 +5,7 @@ Nothing is announced in any room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from racebot.errors import PayloadError
 from racebot.races.archive import is_archive, read_archive
-from racebot.races.csv_file import read_csv
+from racebot.races.csv_file import CSV_SUFFIXES, read_csv
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race
 from racebot.standings.settle import PastRacesReport, Settler
@@ -91,20 +91,33 @@ async def backfill(
     return report
 
 
-def read_races(path: Path, *, category: str, goal: str | None) -> list[RaceResult]:
+def read_races(
+    path: Path,
+    *,
+    category: str,
+    goal: str | None,
+    columns: Mapping[str, str] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> list[RaceResult]:
     """Read the races of a file: an archive, JSON saved from the site, or CSV.
 
     Args:
-        path: a JSON file, or one whose name ends in `.csv` (`racebot.races.csv_file`).
+        path: a JSON file, or one whose name ends in `.csv`, `.tsv` or `.txt` (`racebot.races.csv_file`).
         category: slug to file an archive's or CSV's races under.
         goal: the goal of an archive's or CSV's races, by default the file's name without its ending; for
             the site's own JSON, the one goal to keep, by default all.
+        columns: a CSV's own names of columns, by ours.
+        note: called with each note on how a CSV was read.
 
     Raises:
         PayloadError: the file cannot be read; the message says what is wrong and where.
     """
-    if path.suffix.lower() == ".csv":
-        return list(read_csv(path, category=category, goal=goal or path.stem).results)
+    if path.suffix.lower() in CSV_SUFFIXES:
+        found = read_csv(path, category=category, goal=goal or path.stem, columns=columns)
+        if note is not None:
+            for each in found.notes:
+                note(f"{path.name}: {each}")
+        return list(found.results)
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
