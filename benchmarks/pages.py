@@ -123,7 +123,9 @@ def exported(name: str, database: Path, folder: Path) -> None:
 def served(database: Path) -> Iterator[str]:
     """Serve a ledger in a process of its own, and return its address."""
     command = [sys.executable, "-m", "racebot", "web", "--port", "0", "--database", str(database)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=database.parent) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=database.parent
+    ) as process:
         assert process.stdout is not None
         found = re.search(r"http://\S+", process.stdout.readline())
         assert found is not None

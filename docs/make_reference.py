@@ -11,7 +11,8 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -144,10 +145,19 @@ def texts() -> str:
     return "\n".join(lines) + "\n"
 
 
-FILES = {
+def with_address(name: str) -> str:
+    """Return a page with the repository's address from pyproject.toml in its command to clone."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / name).read_text(encoding="utf-8")
+    return re.sub(r"git clone https://\S+", f"git clone {project['urls']['Repository']}", page)
+
+
+FILES: dict[str, Callable[[], str]] = {
     "docs/commands.md": commands_page,
     "docs/settings.md": settings_page,
     "examples/texts.en.toml": texts,
+    "README.md": partial(with_address, "README.md"),
+    "docs/operating.md": partial(with_address, "docs/operating.md"),
 }
 
 

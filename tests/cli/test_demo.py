@@ -19,7 +19,7 @@ from racebot.ledger.outbox import ChatBody
 from racebot.ledger.store import Ledger
 
 PAST, LIVE = 200, 2
-README = Path(__file__).parents[2] / "README.md"
+CHAT = Path(__file__).parents[2] / "docs" / "chat.md"
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ def test_every_chat_command_in_the_demo_is_answered(shown: Shown) -> None:
     assert all(lines[number + 1].startswith("  Racebot: ") for number in asked)
 
 
-def test_readme_shows_what_the_demo_says(shown: Shown) -> None:
+def test_the_page_about_chat_shows_what_the_demo_says(shown: Shown) -> None:
     """If this fails, run `python docs/make_pictures.py` and look at the pictures."""
-    (block,) = re.findall(r"```text\n(Race finished.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(r"```text\n(Race finished.*?)```", CHAT.read_text(encoding="utf-8"), re.DOTALL)
     said = {" ".join(line.split()) for line in re.sub(r"\n {4}", " ", shown.out).splitlines()}
     first, *others = re.sub(r"\n +", " ", block).splitlines()
     # The demo's own time of the race depends on the machine.

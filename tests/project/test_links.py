@@ -42,7 +42,7 @@ def test_links_work(page: Path) -> None:
 
 
 def test_broken_links_are_found() -> None:
-    text = "[a](docs/none.md) [b](docs/chat.md#nothing) [c](#try-it) [d](docs/chat.md#for-moderators) [e](https://f.g)"
+    text = "[a](docs/none.md) [b](docs/chat.md#nothing) [c](#development) [d](docs/chat.md#for-moderators) [e](https://f.g)"
     assert broken(ROOT / "README.md", text) == ["docs/none.md", "docs/chat.md#nothing"]
 
 
