@@ -91,10 +91,7 @@ def _database(settings: Settings) -> Finding:
         found = f"{counted(late, 'race')} with a date in the future"
         return Finding(False, f"database {path}: {found}: run `racebot rebuild`")
     for each in unknown_sources(settings.plans(), boards):
-        return Finding(
-            False,
-            f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}",
-        )
+        return Finding(False, f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}")
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
     proposed = proposals(settings.plans(), boards)
     for found, chosen in (
@@ -113,8 +110,7 @@ def _pages(folder: Path) -> Finding:
     place = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
     if not place.is_dir() or not os.access(place, os.W_OK):
         return Finding(
-            False,
-            f"pages: {folder} is not writable: give it to the bot's user, or correct RACEBOT_PAGES_DIR",
+            False, f"pages: {folder} is not writable: give it to the bot's user, or correct RACEBOT_PAGES_DIR"
         )
     return Finding(True, f"pages: written into {folder} after each race")
 

@@ -51,10 +51,7 @@ RankChangesByBoard = Mapping[str, RankChanges]
 
 
 def announcement(
-    rated: Sequence[RatedRace],
-    texts: Texts = DEFAULT_TEXTS,
-    *,
-    ranks: RankChangesByBoard | None = None,
+    rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS, *, ranks: RankChangesByBoard | None = None
 ) -> list[str]:
     """Return the messages that announce the changes of a finished race.
 
@@ -105,9 +102,7 @@ def correction(
 
 
 def entries(
-    rated: Sequence[RatedRace],
-    texts: Texts = DEFAULT_TEXTS,
-    ranks: RankChangesByBoard | None = None,
+    rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS, ranks: RankChangesByBoard | None = None
 ) -> dict[str, dict[str, str]]:
     """Return the entries by user id, in order of places, for each leaderboard."""
     return {

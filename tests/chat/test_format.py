@@ -8,10 +8,7 @@ from racebot.chat.wording import Texts
 from racebot.web.site import formats
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["雪の介", "박하늘", "ひらがな", "Ann雪", "😀😀", "🇩🇪🇫🇷"],
-)
+@pytest.mark.parametrize("name", ["雪の介", "박하늘", "ひらがな", "Ann雪", "😀😀", "🇩🇪🇫🇷"])
 def test_wide_characters_are_held_together(name: str) -> None:
     entry = unbroken(f"1 {name} 2049 (+14)")
     inside = entry.removeprefix(f"1{NO_BREAK}").removesuffix(f"{NO_BREAK}2049{NO_BREAK}(+14)")

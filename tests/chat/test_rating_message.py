@@ -266,14 +266,7 @@ def test_teams_are_named_before_their_members() -> None:
     changes = [change(name, place, 1000, 1000) for name, place in places.items()]
     assert [
         spaced(text).partition(" 1000 (")[0] for text in players(race, changes, by_team=True).values()
-    ] == [
-        "1 Fay",
-        "1 The ＠everyone: Ann",
-        "Cy",
-        "team DNF Blues: Bo",
-        "Di",
-        "team DNF Greys: Ed",
-    ]
+    ] == ["1 Fay", "1 The ＠everyone: Ann", "Cy", "team DNF Blues: Bo", "Di", "team DNF Greys: Ed"]
     assert written(race, changes)[0].startswith("1 Ann 1000 ("), "where each member counts alone"
 
 
@@ -343,8 +336,7 @@ def harmless(text: str) -> bool:
 @given(st.lists(users_text, min_size=1, max_size=4), users_text, st.integers(0, 2))
 def test_messages_never_repeat_users_text(names: list[str], goal: str, edited: int) -> None:
     named = result(
-        "r",
-        entrants=tuple(replace(entrant(str(n), time=n), name=name) for n, name in enumerate(names)),
+        "r", entrants=tuple(replace(entrant(str(n), time=n), name=name) for n, name in enumerate(names))
     )
     changes = [change(str(n), n + 1, 1500, 1510) for n in range(len(names))]
     board = rated(named, changes, goal)

@@ -516,10 +516,7 @@ async def test_requests_do_not_overlap_and_keep_their_interval(fake: FakeSite) -
 
 
 async def test_the_first_request_does_not_wait(fake: FakeSite) -> None:
-    async with (
-        Site(URL, interval=86400, transport=Streamed(fake)) as site,
-        asyncio.timeout(PATIENCE),
-    ):
+    async with Site(URL, interval=86400, transport=Streamed(fake)) as site, asyncio.timeout(PATIENCE):
         await site.category("orb")
 
 

@@ -11,15 +11,7 @@ import pytest
 from builders import entrant_document, race_document, user_document
 
 from racebot.errors import PayloadError
-from racebot.racetime.frames import (
-    ChatHistory,
-    ChatMessage,
-    Ignored,
-    Pong,
-    RaceUpdate,
-    Refusal,
-    parse_event,
-)
+from racebot.racetime.frames import ChatHistory, ChatMessage, Ignored, Pong, RaceUpdate, Refusal, parse_event
 from racebot.racetime.payload import parse_race
 
 

@@ -7,7 +7,7 @@ import pytest
 from builders import GOAL, entrant_document, listed_document, race_document, user_document
 
 from racebot.errors import PayloadError
-from racebot.races.result import Entrant, EntrantStatus, Profile
+from racebot.races.result import Entrant, EntrantStatus, Profile, RaceResult
 from racebot.racetime.documents import MOST_ENTRIES
 from racebot.racetime.payload import parse_category, parse_race, parse_race_page
 
@@ -18,10 +18,14 @@ FINISHED = [
 ]
 
 
+def result_of(document: dict[str, Any]) -> RaceResult:
+    result = parse_race(document).result
+    assert result is not None
+    return result
+
+
 def statuses(document: dict[str, Any]) -> list[str]:
-    race = parse_race(document)
-    assert race.result is not None
-    return [entrant.status.value for entrant in race.result.entrants]
+    return [entrant.status.value for entrant in result_of(document).entrants]
 
 
 # Races
@@ -133,9 +137,8 @@ def test_every_status_of_an_entrant_is_read() -> None:
     )
     words = [*absent, *racing, "done", "dnf", "dq"]
     document = race_document("r", [entrant_document(word, word, "PT1H") for word in words])
-    race = parse_race(document)
-    assert race.result is not None
-    assert {e.name.lower(): e.status.value for e in race.result.entrants} == {
+    result = result_of(document)
+    assert {e.name.lower(): e.status.value for e in result.entrants} == {
         **dict.fromkeys(racing, "racing"),
         "done": "done",
         "dnf": "dnf",
@@ -145,41 +148,36 @@ def test_every_status_of_an_entrant_is_read() -> None:
 
 def test_a_finished_race_with_an_entrant_who_is_ready_is_not_final() -> None:
     """The site sends this between an entrant taking `.done` back and the race going on."""
-    race = parse_race(race_document("r", [FINISHED[0], entrant_document("bo", "ready")]))
-    assert race.result is not None
-    assert not race.result.final
+    result = result_of(race_document("r", [FINISHED[0], entrant_document("bo", "ready")]))
+    assert not result.final
 
 
 def test_invited_user_who_never_came_does_not_block_a_final_result() -> None:
-    race = parse_race(race_document("r", [*FINISHED, entrant_document("di", "invited")]))
-    assert race.result is not None
-    assert race.result.final
-    assert len(race.result.entrants) == 3
+    result = result_of(race_document("r", [*FINISHED, entrant_document("di", "invited")]))
+    assert result.final
+    assert len(result.entrants) == 3
 
 
 def test_a_disqualified_entrant_keeps_a_finish_time() -> None:
-    race = parse_race(race_document("r", [entrant_document("ann", "dq", "P0DT01H00M03.047053S")]))
-    assert race.result is not None
-    assert race.result.entrants[0].finish_time == 3_603_047_053
-    assert not race.result.entrants[0].finished
+    result = result_of(race_document("r", [entrant_document("ann", "dq", "P0DT01H00M03.047053S")]))
+    assert result.entrants[0].finish_time == 3_603_047_053
+    assert not result.entrants[0].finished
 
 
 def test_a_deleted_account_keeps_its_place_without_an_id() -> None:
-    race = parse_race(race_document("r", [entrant_document(None, "done", "PT1H", 1)]))
-    assert race.result is not None
-    assert race.result.entrants == (Entrant(None, "deleted account", EntrantStatus.DONE, 3_600_000_000, 1),)
-    assert not race.result.hidden
+    result = result_of(race_document("r", [entrant_document(None, "done", "PT1H", 1)]))
+    assert result.entrants == (Entrant(None, "deleted account", EntrantStatus.DONE, 3_600_000_000, 1),)
+    assert not result.hidden
 
 
 def test_hidden_entrants_have_invented_names_and_empty_ids() -> None:
     masked = entrant_document(
         "ann", "done", "PT1H", 1, user={**user_document("ann"), "id": "", "name": "Sir Orb"}
     )
-    race = parse_race(race_document("r", [masked, FINISHED[1]], hide_entrants=True))
-    assert race.result is not None
-    assert race.result.hidden
-    assert not race.result.final
-    assert race.result.entrants[0].user_id is None
+    result = result_of(race_document("r", [masked, FINISHED[1]], hide_entrants=True))
+    assert result.hidden
+    assert not result.final
+    assert result.entrants[0].user_id is None
 
 
 def test_entrants_are_not_hidden_any_more_once_ids_are_shown() -> None:
@@ -197,7 +195,7 @@ def test_place_or_version_that_is_not_a_number_is_left_out(odd: object) -> None:
 
 
 def test_teams_are_told_apart_by_slug_or_else_by_name() -> None:
-    race = parse_race(
+    result = result_of(
         listed_document(
             "r",
             [
@@ -209,16 +207,14 @@ def test_teams_are_told_apart_by_slug_or_else_by_name() -> None:
             ],
         )
     )
-    assert race.result is not None
-    assert [e.team for e in race.result.entrants] == ["the-red-1", "The Blue", None]
-    assert race.result.team_race
+    assert [e.team for e in result.entrants] == ["the-red-1", "The Blue", None]
+    assert result.team_race
 
 
 def test_a_custom_goal_never_counts() -> None:
-    race = parse_race(race_document("r", FINISHED, goal={"name": "Fun", "custom": True}, recordable=False))
-    assert race.result is not None
-    assert race.result.custom_goal
-    assert not race.result.countable
+    result = result_of(race_document("r", FINISHED, goal={"name": "Fun", "custom": True}, recordable=False))
+    assert result.custom_goal
+    assert not result.countable
 
 
 def test_a_finished_race_without_entrants_in_the_list_is_refused() -> None:
@@ -262,10 +258,7 @@ def test_a_finished_race_without_entrants_in_the_list_is_refused() -> None:
         ({"entrants": None}, "orb/r: entrants"),
         ({"entrants": {"a": 1}}, "orb/r: entrants"),
         ({"entrants": ["ann"]}, "orb/r: entrant"),
-        (
-            {"entrants": [entrant_document("ann") | {"status": "done"}]},
-            r"orb/r: entrants: 0\.status",
-        ),
+        ({"entrants": [entrant_document("ann") | {"status": "done"}]}, r"orb/r: entrants: 0\.status"),
         ({"entrants": [entrant_document("ann") | {"user": "ann"}]}, r"orb/r: entrants: 0\.user"),
         ({"entrants": [entrant_document("ann", "done", "an hour")]}, "orb/r: .*an hour"),
         (

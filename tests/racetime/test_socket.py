@@ -91,9 +91,7 @@ async def test_events_arrive_in_order() -> None:
     ],
     ids=range(9),
 )
-async def test_unreadable_frame_is_reported_and_the_next_one_follows(
-    frame: str | bytes,
-) -> None:
+async def test_unreadable_frame_is_reported_and_the_next_one_follows(frame: str | bytes) -> None:
     async def send(connection: ServerConnection) -> None:
         await connection.send(frame)
         await connection.send('{"type": "pong"}')

@@ -24,11 +24,7 @@ from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
 from .conftest import Make
 
-CREDENTIALS = {
-    "client_id": CLIENT_ID,
-    "client_secret": CLIENT_SECRET,
-    "grant_type": "client_credentials",
-}
+CREDENTIALS = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "grant_type": "client_credentials"}
 
 
 @dataclass
@@ -107,10 +103,7 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
 ) -> None:
     now = 100.0
     monkeypatch.setattr("racebot.sandbox.endpoints.monotonic", lambda: now)
-    async with (
-        serve(site) as address,
-        httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
-    ):
+    async with serve(site) as address, httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         room = site.open_race()
 
         async def stale() -> tuple[bool, bool]:

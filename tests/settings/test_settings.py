@@ -98,11 +98,7 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize(
     ("text", "goals"),
-    [
-        ('["Any; Orb", "All Orbs"]', ["Any; Orb", "All Orbs"]),
-        ("Any Orb", ["Any Orb"]),
-        (" ; ", []),
-    ],
+    [('["Any; Orb", "All Orbs"]', ["Any; Orb", "All Orbs"]), ("Any Orb", ["Any Orb"]), (" ; ", [])],
 )
 def test_goals_are_json_or_separated_by_semicolons(
     monkeypatch: pytest.MonkeyPatch, text: str, goals: list[str]
@@ -694,11 +690,7 @@ def test_environment_beats_env_file_for_secret_files(folder: Path, monkeypatch: 
     ],
 )
 def test_unusable_secret_file_is_named(
-    folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    content: bytes | None,
-    variables: dict[str, str],
-    name: str,
+    folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, variables: dict[str, str], name: str
 ) -> None:
     if content is not None:
         (folder / "secret").write_bytes(content)

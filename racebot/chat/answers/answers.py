@@ -118,13 +118,7 @@ class Answers:
 
     def _context(self, board: Leaderboard) -> Context:
         return Context(
-            board,
-            self._listing(board),
-            self._settler,
-            self._texts,
-            self._names,
-            self._links,
-            self._preview,
+            board, self._listing(board), self._settler, self._texts, self._names, self._links, self._preview
         )
 
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
