@@ -41,6 +41,7 @@ def sandbox(
         str | None, typer.Option(help="The goal of an archive's races (default: the file's name).")
     ] = None,
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
+    play: Annotated[bool, typer.Option("--play", help="Open rooms in which simulated racers race.")] = False,
     list_cache: Annotated[
         float,
         typer.Option(min=0, help="Seconds to cache the list of open rooms; racetime.gg caches it for 60."),
@@ -48,10 +49,10 @@ def sandbox(
 ) -> None:
     """Serve a local imitation of racetime.gg, to try the bot on.
 
-    Its pages show the rooms and their chat. To open and run races, post JSON to /sandbox/control/COMMAND,
-    such as {} to /sandbox/control/open. /sandbox/control lists the commands.
+    Its pages show the rooms and their chat, with buttons to open and run races. Programs post JSON to
+    /sandbox/control/COMMAND; /sandbox/control lists the commands and their arguments.
 
-    Example: racebot sandbox --port 8000 --races season-1.json
+    Example: racebot sandbox --play
     """
     _need_sandbox()
     from racebot.sandbox import server
@@ -64,6 +65,7 @@ def sandbox(
             category=category,
             goal=goal,
             list_cache=list_cache,
+            play=play,
             tell=lambda text: console.print(text, markup=False),
         )
     except HistoryError as error:

@@ -1,7 +1,8 @@
 """The sandbox's control API: the actions that people take on the site's pages, and a few faults, as JSON.
 
-`POST /sandbox/control/COMMAND` takes and returns a JSON object. `GET /sandbox/control` lists the commands and
-the state of the site, and `GET /sandbox/control/RACE` returns one race with its whole chat.
+`POST /sandbox/control/COMMAND` takes and returns a JSON object. `GET /sandbox/control` lists the commands
+with their arguments, and the newest rooms and accounts. `GET /sandbox/control/RACE` returns one race with its
+whole chat.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from starlette.requests import Request
@@ -28,6 +30,14 @@ PREFIX = "/sandbox/control"
 _ROOM_COMMANDS = {name for name in vars(FakeRoom) if not name.startswith("_")} | {"say", "add_monitor"}
 _ROOM_COMMANDS -= {"entrant", "set_places"}
 """Commands about one race. Their arguments are those of the methods, and `race`."""
+_SOURCES: dict[str, Callable[..., object]] = {
+    "open": FakeSite.open_race,
+    "add_user": FakeSite.add_user,
+    "drop_sockets": Misbehaviour.drop_sockets,
+}
+"""Methods that have the arguments of other commands."""
+SHOWN = 30
+"""Most rooms and most accounts that the list of commands shows."""
 
 
 class Control:
@@ -61,7 +71,8 @@ class Control:
         ]
 
     async def command(self, request: Request) -> Response:
-        do = self._commands.get(request.path_params["command"])
+        name = request.path_params["command"]
+        do = self._commands.get(name)
         if do is None:
             return _refusal(404, f"unknown command. Commands: {', '.join(sorted(self._commands))}")
         if not request.headers.get("content-type", "").startswith("application/json"):
@@ -71,23 +82,29 @@ class Control:
             given = await request.json()
             if not isinstance(given, dict):
                 return _refusal(400, "the body must be a JSON object")
+            if (problem := self._problem(name, given)) is not None:
+                return _refusal(400, problem)
             answer = do(**given)
         except UnknownError as error:
             return _refusal(404, str(error))
         except SandboxError as error:
             return _refusal(409, str(error))
-        except (ValueError, TypeError, AttributeError) as error:
+        except ValueError as error:
             return _refusal(400, str(error))
+        except (TypeError, AttributeError):
+            return _refusal(400, f"an argument is not of the right kind: {self._usage(name)}")
         return JSONResponse({"ok": True} if answer is None else answer)
 
     async def state(self, request: Request) -> Response:
         site = self._site
+        newest = sorted(site.rooms.values(), key=lambda room: room.opened_at)[-SHOWN:]
         return JSONResponse(
             {
-                "commands": sorted(self._commands),
-                "category": render.category(site, unlisted=True),
-                "races": [render.race(room) for room in site.rooms.values()],
-                "users": [{"id": u.id, "name": u.name, "deleted": u.deleted} for u in site.users.values()],
+                "commands": [self._usage(name) for name in sorted(self._commands)],
+                "category": site.category.slug,
+                "goals": site.category.goals,
+                "races": [{"name": each.name, "status": each.status} for each in newest],
+                "users": [{"id": each.id, "name": each.name} for each in [*site.users.values()][-SHOWN:]],
                 "open_sockets": self._misbehaviour.open_sockets,
             }
         )
@@ -106,6 +123,28 @@ class Control:
                 "notes": [render.note(message) for message in room.notes],
             }
         )
+
+    def _arguments(self, command: str) -> dict[str, bool]:
+        """Return a command's arguments, and whether each is needed."""
+        source = getattr(FakeRoom, command) if command in _ROOM_COMMANDS else _SOURCES.get(command)
+        found = signature(source or self._commands[command]).parameters.values()
+        race = {"race": True} if command in _ROOM_COMMANDS else {}
+        return race | {each.name: each.default is each.empty for each in found if each.name != "self"}
+
+    def _usage(self, command: str) -> str:
+        """Return a command's name and its arguments, those that may be left out in brackets."""
+        arguments = self._arguments(command).items()
+        return " ".join([command, *(name if needed else f"[{name}]" for name, needed in arguments)])
+
+    def _problem(self, command: str, given: dict[str, Any]) -> str | None:
+        known = self._arguments(command)
+        for name in given:
+            if name not in known:
+                return f"'{name}' is no argument: {self._usage(command)}"
+        for name, needed in known.items():
+            if needed and name not in given:
+                return f"'{name}' is missing: {self._usage(command)}"
+        return None
 
     def _in_room(self, command: str, *, race: str, **given: Any) -> object:
         room = self._site.room(race)

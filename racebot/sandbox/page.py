@@ -36,18 +36,21 @@ async function refresh() {
   const next = new DOMParser().parseFromString(text, "text/html").querySelector("main");
   if (next && next.innerHTML !== live.innerHTML) { live.innerHTML = next.innerHTML; down(); }
 }
-async function say(message) {
-  const form = document.querySelector("form");
-  if (!form || !message) return;
-  await fetch("/sandbox/control/say", {
-    method: "POST", headers: {"Content-Type": "application/json"},
-    body: JSON.stringify({race: form.dataset.race, user: form.user.value, text: message}),
+async function send(command, given) {
+  const answer = await fetch(`/sandbox/control/${command}`, {
+    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(given),
   });
+  if (!answer.ok) alert((await answer.json()).error);
   refresh();
 }
+const form = document.querySelector("form");
+const say = text => send("say", {race: form.dataset.race, user: form.user.value, text});
 document.addEventListener("click", event => {
-  const message = event.target.dataset && event.target.dataset.say;
-  if (message) say(message);
+  const told = event.target.dataset || {};
+  if (told.say) say(told.say);
+  if (told.open) send("open", {});
+  if (told.race) send(told.race, {race: form.dataset.race});
+  if (told.user) send(told.user, {race: form.dataset.race, user: form.user.value});
 });
 document.addEventListener("submit", event => {
   event.preventDefault();
@@ -58,6 +61,18 @@ down();
 setInterval(() => refresh().catch(() => {}), 2000);
 """
 
+_BUTTONS = "".join(
+    f'<p class="buttons">{text} '
+    + " ".join(
+        f'<button type="button" data-{whose}="{command}">{command.replace("_", " ").capitalize()}</button>'
+        for command in commands
+    )
+    + "</p>"
+    for text, whose, commands in (
+        ("The chosen user:", "user", ("enter", "ready", "finish", "forfeit", "disqualify")),
+        ("The room:", "race", ("count_down", "start", "record", "cancel")),
+    )
+)
 _LINK = re.compile(r"https?://[^\s<>&\"']+(?:&amp;[^\s<>&\"']+)*")
 
 
@@ -68,7 +83,8 @@ def index(site: FakeSite) -> str:
         f"<td>{_state(room)}</td><td>{len(room.counted)} entrants</td></tr>"
         for room in sorted(site.rooms.values(), key=lambda room: room.opened_at, reverse=True)[:200]
     )
-    return _document(site.category.name, f"<main><section><table>{rows}</table></section></main>")
+    button = '<p><button type="button" data-open="1">Open a room</button></p>'
+    return _document(site.category.name, f"{button}<main><section><table>{rows}</table></section></main>")
 
 
 def room_page(site: FakeSite, room: FakeRoom) -> str:
@@ -82,7 +98,7 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
     options = "".join(
         f'<option value="{escape(user.id)}">{escape(user.name)}</option>'
         for user in site.users.values()
-        if not user.deleted and (room.entrants == [] or any(e.user is user for e in room.entrants))
+        if not user.deleted and (not room.started or any(e.user is user for e in room.entrants))
     )
     closed = "" if room.chat_open else "<p>Chat is closed.</p>"
     body = (
@@ -92,7 +108,7 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
         f'<form data-race="{escape(room.slug)}">'
         f'<select name="user" aria-label="User">{options}</select>'
         '<input name="text" maxlength="1000" placeholder="Say something" aria-label="Message">'
-        "<button>Send</button></form>"
+        f"<button>Send</button></form>{_BUTTONS}"
     )
     return _document(room.name, body)
 

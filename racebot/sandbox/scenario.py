@@ -32,6 +32,9 @@ BETWEEN_FINISHES = 0.4
 PAUSE = 1.0
 """Seconds to read what the bot wrote."""
 
+PLAYERS, PAST_RACES = 24, 60
+PLAY_PATIENCE = 90.0
+"""Most seconds that `play` waits for a bot, which looks for new rooms once a minute."""
 FIELD = 6
 """Number of racers that a live race needs."""
 
@@ -116,6 +119,7 @@ class Stage:
     rng: random.Random
     speed: float = 1.0
     sleep: Sleep = field(default=asyncio.sleep)
+    patience: float = PATIENCE
 
     async def wait(self, seconds: float) -> None:
         await self.sleep(seconds / self.speed)
@@ -170,7 +174,7 @@ class Stage:
 
     async def _until(self, happened: Callable[[], bool]) -> None:
         waited = 0.0
-        while not happened() and waited < PATIENCE:
+        while not happened() and waited < self.patience:
             await self.sleep(STEP)
             waited += STEP
 
@@ -203,6 +207,20 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     await stage.say(room, third, "!why")
     await stage.say(room, favorite, "!leaderboard")
     return await _record(stage, room)
+
+
+async def play(site: FakeSite, rng: random.Random, sleep: Sleep = asyncio.sleep) -> None:
+    """Open one room after another with simulated racers, until cancelled.
+
+    Each room waits for a bot, but not forever. A site without rooms also gets a season of past races.
+    """
+    racers = recruit(site, PLAYERS, rng)
+    if not site.rooms:
+        play_past_races(site, racers, PAST_RACES, rng)
+    stage = Stage(site, rng, sleep=sleep, patience=PLAY_PATIENCE)
+    while True:
+        for story in (upset, silent_edit):
+            await story(stage, sorted(rng.sample(racers, FIELD), key=lambda racer: -racer.skill))
 
 
 async def _record(stage: Stage, room: FakeRoom) -> FakeRoom:

@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from racebot.sandbox import history
+from racebot.sandbox import history, scenario
 from racebot.sandbox.endpoints import LIST_CACHE_SECONDS, RACE_CACHE_SECONDS, SandboxServer
 from racebot.sandbox.misbehaviour import CutShort, Misbehaviour
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
@@ -98,6 +98,7 @@ def run(
     category: str = CATEGORY,
     goal: str | None = None,
     list_cache: float = LIST_CACHE_SECONDS,
+    play: bool = False,
     tell: Callable[[str], None] = print,
 ) -> None:
     """Serve a sandbox with the past races in `races_file`, until SIGINT or SIGTERM.
@@ -109,10 +110,14 @@ def run(
     site = FakeSite(category=category)
     if races_file is not None:
         tell(f"{history.load(site, races_file, goal=goal)} past races from {races_file}")
-    asyncio.run(_run(site, host, port, list_cache, tell))
+    elif not play:
+        scenario.recruit(site, scenario.PLAYERS, site.rng)
+    asyncio.run(_run(site, host, port, list_cache, play, tell))
 
 
-async def _run(site: FakeSite, host: str, port: int, list_cache: float, tell: Callable[[str], None]) -> None:
+async def _run(
+    site: FakeSite, host: str, port: int, list_cache: float, play: bool, tell: Callable[[str], None]
+) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this task
@@ -120,4 +125,7 @@ async def _run(site: FakeSite, host: str, port: int, list_cache: float, tell: Ca
     slug = site.category.slug
     async with serve(site, host=host, port=port, list_cache=list_cache) as address:
         tell(f"{address}/{slug} - category {slug}, client id {CLIENT_ID}, secret {CLIENT_SECRET}")
+        playing = asyncio.create_task(scenario.play(site, site.rng)) if play else None
         await stop.wait()
+        if playing is not None:
+            playing.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from worker_support import PATIENCE
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.endpoints import SandboxServer
 from racebot.sandbox.misbehaviour import Misbehaviour
+from racebot.sandbox.scenario import play_past_races, recruit
 from racebot.sandbox.session import PERMISSION_DENIED, UNKNOWN_ACTION, BotSession
 from racebot.sandbox.site import FakeSite
 
@@ -133,7 +135,7 @@ async def test_the_state_lists_commands_races_and_users(control: Control) -> Non
     await control("say", race=race["slug"], user="Ann", text="hi")
     state = (await control.client.get("/sandbox/control")).json()
     assert [one["name"] for one in state["races"]] == [race["name"]]
-    assert "record" in state["commands"]
+    assert "enter race user [team]" in state["commands"]
     assert {user["name"] for user in state["users"]} >= {"Ann", "Bo", "Referee"}
     room = (await control.client.get(f"/sandbox/control/{race['slug']}")).json()
     assert [message["message"] for message in room["chat"]] == ["hi"]
@@ -211,6 +213,23 @@ async def test_errors_name_the_problem(control: Control) -> None:
     assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
     assert (await control.refused("set_info", race=race, info="x", client_id="y"))[0] == 404
     assert await control.refused_for("open", color="red") == (400, "color")
+
+
+async def test_a_value_of_the_wrong_kind_is_answered_in_words(control: Control) -> None:
+    race = (await control("open"))["slug"]
+    for command, given in (
+        ("enter", {"user": 5}),
+        ("start", {"ago": [1]}),
+        ("say", {"user": "Ann", "text": 1}),
+    ):
+        status, text = await control.refused(command, race=race, **given)
+        assert status in {400, 404}
+        assert not re.search(r"object|NoneType|\(\)|__|unsupported", text), text
+
+
+async def test_the_state_of_a_site_with_a_long_history_is_short(control: Control, site: FakeSite) -> None:
+    play_past_races(site, recruit(site, 60, site.rng), 300, site.rng)
+    assert len((await control.client.get("/sandbox/control")).content) < 10_000
 
 
 async def test_another_sites_page_cannot_send_commands(control: Control) -> None:

@@ -68,3 +68,12 @@ def test_rooms_are_listed_with_their_status(site: FakeSite, started: Make) -> No
     room = started()
     assert f'<a href="/{room.name}">{room.slug}</a>' in page.index(site)
     assert "in progress" in page.index(site)
+
+
+def test_buttons_open_and_run_races(site: FakeSite) -> None:
+    assert "data-open" in page.index(site)
+    text = page.room_page(site, site.open_race())
+    for command in ("enter", "ready", "finish"):
+        assert f'data-user="{command}"' in text
+    for command in ("count_down", "start", "record"):
+        assert f'data-race="{command}"' in text

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import pytest
 from builders import Clock
+from worker_support import PATIENCE
 
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.scenario import FIELD, Racer, Stage, play_past_races, recruit, silent_edit, upset
+from racebot.sandbox.scenario import FIELD, Racer, Stage, play, play_past_races, recruit, silent_edit, upset
 from racebot.sandbox.site import FakeSite
 
 from .conftest import chat_texts
@@ -135,3 +136,16 @@ def test_recruits_have_different_names(site: FakeSite) -> None:
     assert len({racer.user.name for racer in racers}) == 60
     assert any(not racer.user.name.isascii() for racer in racers)
     assert all(0 < racer.dnf_chance <= 0.5 for racer in racers)
+
+
+async def test_rooms_open_one_after_another_until_stopped(site: FakeSite, sleep: Sleeper) -> None:
+    playing = asyncio.create_task(play(site, random.Random(1), sleep))
+    past = 0
+    async with asyncio.timeout(PATIENCE):
+        while len(site.rooms) < past + 3:
+            await asyncio.sleep(0)
+            past = past or len([room for room in site.rooms.values() if room.recorded])
+    playing.cancel()
+    first = list(site.rooms.values())[past]
+    assert first.recorded
+    assert len(first.entrants) == FIELD
