@@ -49,13 +49,9 @@ class _Done:
 
 
 def export(ledger: Ledger, publication: Publication, folder: Path, *, everything: bool = False) -> Exported:
-    """Write all pages to a folder.
+    """Write all pages to a folder, which is created if it does not exist.
 
-    Args:
-        ledger: the ledger, opened for reading.
-        publication: the operator's settings for pages.
-        folder: created if it does not exist.
-        everything: render every file, not only those whose data changed.
+    `everything` renders every file, not only those whose data changed.
 
     Raises:
         ExportError: the folder cannot be written, or holds the ledger.

@@ -164,7 +164,7 @@ def _texts(folder: Traversable) -> Iterator[str]:
     for entry in sorted(folder.iterdir(), key=lambda each: each.name):
         if entry.is_dir():
             yield from _texts(entry)
-        elif entry.name.endswith((".py", ".html", ".css", ".js", ".svg")):
+        elif entry.name.endswith((".py", ".html", ".xml", ".css", ".js", ".svg")):
             yield entry.name
             yield entry.read_text(encoding="utf-8")
 

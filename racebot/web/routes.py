@@ -9,6 +9,7 @@ from typing import Any
 
 from racebot.web.api.endpoints import DATA
 from racebot.web.api.feeds import FEEDS
+from racebot.web.api.openapi import SERVED_ONLY
 from racebot.web.html import leaderboard, player, search, templating
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
@@ -42,10 +43,7 @@ class Match:
 class Pages:
     """Renders all pages and data from one snapshot of the ledger.
 
-    Args:
-        view: the snapshot.
-        served: True for a server, which can search, sort and page lists; False for an export, whose files
-            hold complete lists.
+    A server (`served`) can search, sort and page lists; the files of an export hold complete lists.
     """
 
     def __init__(self, view: LedgerView, *, served: bool) -> None:
@@ -63,6 +61,8 @@ class Pages:
 
     def content(self, match: Match, query: Mapping[str, str]) -> Content:
         """Return the content at an address, as `document` does."""
+        if not self.served and match.route in _SERVED_ONLY:
+            return None
         fields = dict(match.fields)
         if "board" in fields:
             fields["board"] = self.view.board(fields["board"])
@@ -125,6 +125,10 @@ def match_of(path: str) -> Match | None:
     return None
 
 
+_SERVED_ONLY = frozenset(
+    {*SERVED_ONLY, *LIVE, addresses.COMPARED, addresses.PAIR_CARD, addresses.LATEST_BADGE}
+)
+"""Addresses that an export does not have."""
 _INDEXES = {
     "": addresses.FRONT.pattern,
     "api": addresses.API_DATA.pattern,

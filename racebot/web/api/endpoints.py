@@ -315,17 +315,11 @@ def _changes_sheet(request: PageRequest, board: Board) -> Content:
     return Streamed(lambda: csv_files.changes_sheet(request.view, board), CSV, tag)
 
 
-def _json(
-    answer: Callable[..., object], *, in_exports: bool = True, masked: bool = True
-) -> Callable[..., Content]:
-    """Return the function of an address whose answer is JSON, without the ids of hidden players.
-
-    Args:
-        masked: False if all ids in the answer come from the query.
-    """
+def _json(answer: Callable[..., object], *, masked: bool = True) -> Callable[..., Content]:
+    """Return the function of an address whose answer is JSON, `masked` if its ids are not from the query."""
 
     def content(request: PageRequest, **fields: Any) -> Content:
-        found = answer(request, **fields) if request.served or in_exports else None
+        found = answer(request, **fields)
         if found is None:
             return None
         hidden = request.view.hidden if masked else frozenset()
@@ -350,15 +344,15 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.API_DATA: _json(_index),
     addresses.OPENAPI: _json(_description),
     addresses.ALL_DATA: _json(all_leaderboards),
-    addresses.FIND_PLAYERS: _json(find_players, in_exports=False),
+    addresses.FIND_PLAYERS: _json(find_players),
     addresses.RACE_DATA: _json(rated_race),
     addresses.PLAYER_DATA: _json(player_on_boards),
     addresses.PLAYER_ON_BOARD_DATA: _json(player_on_board),
     addresses.RACES_DATA: _json(races_of),
-    addresses.CHANGES_DATA: _json(changes, in_exports=False),
-    addresses.ODDS_DATA: _json(odds_of, in_exports=False, masked=False),
-    addresses.HEAD_TO_HEAD_DATA: _json(head_to_head, in_exports=False),
-    addresses.LIVE_DATA: _json(live_rooms, in_exports=False),
+    addresses.CHANGES_DATA: _json(changes),
+    addresses.ODDS_DATA: _json(odds_of, masked=False),
+    addresses.HEAD_TO_HEAD_DATA: _json(head_to_head),
+    addresses.LIVE_DATA: _json(live_rooms),
     addresses.CHANGES_SHEET: _changes_sheet,
     addresses.SHEET: _sheet,
     addresses.DATA: _json(leaderboard),

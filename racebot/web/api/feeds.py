@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from uuid import NAMESPACE_URL, uuid5
-from xml.etree import ElementTree as ET
 
 from racebot.queries.player import PlayedRace
 from racebot.queries.races import (
@@ -20,6 +20,7 @@ from racebot.queries.races import (
     winners_of,
 )
 from racebot.text.format import integer, signed
+from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, link
 from racebot.web.site.formats import day, plain_name, race_title, slug, standing as standing_of, timer
@@ -29,7 +30,6 @@ from racebot.web.site.request import ATOM, Content, Document, PageRequest
 ENTRIES = 30
 RESULTS = 10
 """Most racers named in the summary of a race."""
-_NAMESPACE = "http://www.w3.org/2005/Atom"
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """When a leaderboard without races was updated: a feed must say."""
 
@@ -119,28 +119,18 @@ def _feed(
 ) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
     updated = updated_at(request.view.ledger, board.key, [entry.sequence for entry in entries])
-    feed = ET.Element("feed", xmlns=_NAMESPACE)
-    _add(feed, "title", title)
-    _add(feed, "id", _id(request, request.path))
-    _add(feed, "updated", _time(max(updated.values(), default=_NEVER)))
-    ET.SubElement(feed, "link", rel="self", type=ATOM.partition(";")[0], href=_address(request, request.path))
-    ET.SubElement(feed, "link", rel="alternate", type="text/html", href=_address(request, page))
-    author = ET.SubElement(feed, "author")
-    _add(author, "name", "racebot")
-    for entry in entries:
-        about = addresses.RACE.path(race=entry.race)
-        element = ET.SubElement(feed, "entry")
-        _add(element, "title", entry.title)
-        _add(element, "summary", entry.summary)
-        _add(element, "id", _id(request, f"{request.path} {about}"))
-        _add(element, "published", _time(entry.ended_at))
-        _add(element, "updated", _time(updated[entry.sequence]))
-        ET.SubElement(element, "link", rel="alternate", type="text/html", href=_address(request, about))
-    return Document(ET.tostring(feed, encoding="utf-8", xml_declaration=True), ATOM)
-
-
-def _add(parent: ET.Element, tag: str, text: str) -> None:
-    ET.SubElement(parent, tag).text = text
+    content = templating.render(
+        "feed.xml",
+        request.path,
+        title=title,
+        page=page,
+        entries=entries,
+        updated={entry.race: updated[entry.sequence] for entry in entries},
+        last=max(updated.values(), default=_NEVER),
+        address=partial(_address, request),
+        id_of=partial(_id, request),
+    )
+    return Document(content, ATOM)
 
 
 def _address(request: PageRequest, target: str) -> str:
@@ -152,10 +142,6 @@ def _address(request: PageRequest, target: str) -> str:
 def _id(request: PageRequest, what: str) -> str:
     """Return an id that stays the same when the pages move to another host."""
     return uuid5(NAMESPACE_URL, f"{request.view.publication.site} {what}").urn
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
 FEEDS: Mapping[Route, Callable[..., Content]] = {

@@ -69,13 +69,8 @@ _SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
 class Choice:
     """The search, filters, date and sort order that a reader chose.
 
-    Attributes:
-        q: part of a name.
-        sort: key of a column.
-        down: True for descending order.
-        minimum: least number of races.
-        active: number of days before the last race within which a player raced; 0 for any.
-        at: day whose end the leaderboard shows; None for now.
+    `sort` is the key of a column. `active` is a number of days before the last race, 0 for any. The
+    leaderboard is shown at the end of the day `at`, None for now.
     """
 
     q: str

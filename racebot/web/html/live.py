@@ -59,8 +59,6 @@ def _live_part(request: PageRequest) -> Content:
 
 
 def _rendered(request: PageRequest, template: str) -> Content:
-    if not request.served:
-        return None
     view = request.view
     live = view.live_rooms()
     slugs = {room.category for room in live.rooms} | {board.category for board in view.boards}
@@ -141,8 +139,6 @@ def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Conten
     """Return the function of a page that shows a part and follows it."""
 
     def content(request: PageRequest, **fields: str) -> Content:
-        if not request.served:
-            return None
         given = {name: value for name, value in request.query.items() if name in OVERLAY_OPTIONS}
         query = f"?{urlencode(given)}" if given else ""
         _style(request)  # shows a problem with the options on the page itself
@@ -154,7 +150,7 @@ def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Conten
 
 
 def _part(part: Callable[..., bytes]) -> Callable[..., Content]:
-    return lambda request, **fields: Document(part(request, **fields)) if request.served else None
+    return lambda request, **fields: Document(part(request, **fields))
 
 
 def _race_rows(request: PageRequest, race: str | None) -> bytes:

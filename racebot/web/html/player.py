@@ -43,13 +43,7 @@ OPPONENTS_TO_CHOOSE = 300
 
 @dataclass(frozen=True, slots=True)
 class RaceFilter:
-    """A reader's choice of races. Empty fields choose all races.
-
-    Attributes:
-        result: `won`, `finished` or `unfinished`.
-        goal: name of a goal.
-        opponent: id of a player in the same race.
-    """
+    """A reader's choice of races, all by default. `result` may be `won`, `finished` or `unfinished`."""
 
     result: str = ""
     goal: str = ""
@@ -156,14 +150,7 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
 
 @dataclass(frozen=True, slots=True)
 class _RacesOnPage:
-    """The races on one page of a list.
-
-    Attributes:
-        races: these races, newest first.
-        total: number of races in the list.
-        pages: the pager.
-        whole: links to all pages of an unfiltered list, if there are several.
-    """
+    """The races on one page of a list of `total` races, with links to all pages in `whole`."""
 
     races: Sequence[PlayedRace]
     total: int

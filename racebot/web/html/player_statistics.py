@@ -49,18 +49,8 @@ class RunLengths:
 class PlayerFigures:
     """Statistics of a player's races.
 
-    Attributes:
-        peak: the race after which the points were highest; the first such race if there are several.
-        only_settled: True if `best` and `worst` leave out races with a provisional rating.
-        best: the races with the largest gains.
-        worst: the races with the largest losses.
-        places: count of each place, in order, then of unfinished races.
-        months: rating by month, newest first.
-        form: the last races, oldest first.
-        form_change: change of points over `form`.
-        wins: races won in a row.
-        finishes: races finished in a row.
-        fastest: the race with the best time of each goal, by the goal's name.
+    `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
+    ratings if `only_settled`. `months` are newest first, `form` oldest first. `fastest` has a race for each goal.
     """
 
     peak: PlayedRace

@@ -44,7 +44,7 @@ def followed_race(request: PageRequest, race: str) -> Content:
     request = replace(request, path=addresses.RACE.path(race=race))  # links are followed from that page
     if request.view.race(race) is None:
         return _open_race(request, race, "race_room.html")
-    return templating.page(request, "race_recorded.html") if request.served else None
+    return templating.page(request, "race_recorded.html")
 
 
 def _open_race(request: PageRequest, race: str, template: str) -> Content:

@@ -48,11 +48,8 @@ ASSETS = {
 class LinkPreview:
     """The address and card of one page, for its `og:` tags, which cannot be relative: https://ogp.me.
 
-    Attributes:
-        url: public address of the pages; empty if unknown, and then there are no such tags.
-        path: address of the page.
-        query: its query parameters.
-        every_card: whether players and races have cards, and not only leaderboards.
+    Without the public address `url`, there are no such tags. `every_card` is false if only leaderboards have
+    cards.
     """
 
     url: str
@@ -74,14 +71,7 @@ class LinkPreview:
 
 
 def page(request: PageRequest, template: str, *, root: str | None = None, **context: Any) -> Document:
-    """Render a page from its template.
-
-    Args:
-        request: the request.
-        template: file name of the template.
-        root: address of the pages, for a page whose links cannot be relative.
-        context: values that the template shows, besides those that all pages have.
-    """
+    """Render a page from its template. `root` is the pages' address if links cannot be relative."""
     publication = request.view.publication
     return Document(
         render(
@@ -108,15 +98,7 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
 def board_page(
     request: PageRequest, template: str, board: Board, totals: BoardTotals | None = None, **context: Any
 ) -> Document:
-    """Render a page of a leaderboard.
-
-    Args:
-        request: the request.
-        template: file name of the template.
-        board: the leaderboard.
-        totals: its size; None for pages of an export that do not change with it.
-        context: values that the template shows, besides those that all pages of leaderboards have.
-    """
+    """Render a page of a leaderboard. `totals` is None for pages of an export that do not change with it."""
     return page(
         request,
         template,
@@ -143,15 +125,7 @@ def _tabs_of(board: Board) -> dict[str, str]:
 def render(
     template: str, path: str, *, root: str | None = None, look: Look = DEFAULT_LOOK, **context: Any
 ) -> bytes:
-    """Render a page from its template.
-
-    Args:
-        template: file name of the template.
-        path: address of the page, from which relative links are made.
-        look: title, footer and style sheet.
-        root: address of the pages, for a page whose links cannot be relative.
-        context: values that the template shows.
-    """
+    """Render the page at `path` from its template, with links relative to it, or to `root` if given."""
     found = _environment().get_template(template)
     href = partial(link, path) if root is None else partial(_absolute, root)
     text = found.render(

@@ -38,11 +38,7 @@ class Rendered:
 
 
 class Cache:
-    """A thread-safe LRU cache of documents, bounded by the memory that they and their keys take.
-
-    Args:
-        limit: total size in bytes.
-    """
+    """A thread-safe LRU cache of documents, bounded by the bytes that they and their keys take."""
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit

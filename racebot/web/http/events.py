@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 from starlette.requests import Request
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 
 STREAMS = 100
 """Most open streams. Further requests get a 503 response, so that pages stay reachable."""
+STREAMS_OF_CLIENT = 8
+"""Most open streams of one address. Other pages there ask for their content now and then."""
 LOOK_EVERY = 1.0
 """Seconds between two looks for a change."""
 HEARTBEAT = 15.0
@@ -60,7 +63,12 @@ class Events:
         self._looked_at = float("-inf")
         self._last_stamp = ""
         self._problem = ""
-        self.open = 0
+        self._open: Counter[str] = Counter()
+
+    @property
+    def open(self) -> int:
+        """Number of open streams."""
+        return self._open.total()
 
     async def response(self, request: Request) -> Response | None:
         """Return the stream of the document that a request names, or None if there is none.
@@ -72,29 +80,24 @@ class Events:
         match, query = match_of(request.path_params["path"]), dict(request.query_params)
         if match is None or match.route not in STREAMED:
             return None
-        if self.open >= STREAMS:
+        client = request.client.host if request.client else ""
+        if self.open >= STREAMS or self._open[client] >= STREAMS_OF_CLIENT:
             return Response("Too many readers.", 503, {**self._headers, "Retry-After": "30"}, "text/plain")
-        self.open += 1  # before the first await, so that no other request takes the same place
-        answer = None
-        try:
-            answer = await self._opened(request.method, match, query)
-            return answer
-        finally:
-            if not isinstance(answer, _Stream):
-                self._close()
-
-    async def _opened(self, method: str, match: Match, query: Mapping[str, str]) -> Response | None:
-        stamp = await self._current_stamp()  # before the document, so that no change falls between the two
-        first = await self._find(match, query)
-        if not isinstance(first, Rendered):
-            return None
+        self._open[client] += 1  # before the first await, so that no other request takes the same place
         headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        if method == "HEAD":
-            return Response(media_type=_MEDIA_TYPE, headers=headers)
-        return _Stream(self._pieces(match, query, first, stamp), headers, self._close)
-
-    def _close(self) -> None:
-        self.open -= 1
+        stream = None
+        try:
+            stamp = await self._current_stamp()  # before the document, so that no change falls between
+            first = await self._find(match, query)
+            if isinstance(first, Rendered) and request.method != "HEAD":
+                pieces = self._pieces(match, query, first, stamp)
+                stream = _Stream(pieces, headers, lambda: self._open.subtract([client]))
+        finally:
+            if stream is None:
+                self._open[client] -= 1
+        if isinstance(first, Rendered):
+            return stream or Response(media_type=_MEDIA_TYPE, headers=headers)
+        return None
 
     async def _pieces(
         self, match: Match, query: Mapping[str, str], first: Rendered, stamp: str
@@ -106,22 +109,18 @@ class Events:
             await asyncio.sleep(LOOK_EVERY)
             if (current := await self._current_stamp()) != stamp:
                 stamp = current
-                found = await self._again(match, query)
-                if found is not None and found.tag != sent:
+                try:
+                    found = await self._find(match, query)
+                except (LedgerError, BadQueryError) as error:
+                    log.warning("%s: %s", match.path, error)
+                    continue
+                if isinstance(found, Rendered) and found.tag != sent:
                     sent = found.tag
                     yield event(found.document.body)
                     quiet_since = time.monotonic()
             if time.monotonic() - quiet_since >= HEARTBEAT:
                 yield b":\n\n"
                 quiet_since = time.monotonic()
-
-    async def _again(self, match: Match, query: Mapping[str, str]) -> Rendered | None:
-        try:
-            found = await self._find(match, query)
-        except (LedgerError, BadQueryError) as error:
-            log.warning("%s: %s", match.path, error)
-            return None
-        return found if isinstance(found, Rendered) else None
 
     async def _current_stamp(self) -> str:
         """Return the stamp, the last one if the ledger cannot be read. All streams share one look."""

@@ -77,13 +77,7 @@ Found = Rendered | Streamed | None
 def application(
     database: Path, publication: Publication, stopping: Callable[[], bool] = lambda: False
 ) -> Starlette:
-    """Return an ASGI application that serves the pages of a ledger.
-
-    Args:
-        database: path of the ledger.
-        publication: the operator's settings for pages.
-        stopping: returns True when the server is about to stop, which ends open streams.
-    """
+    """Return an ASGI application that serves the pages of a ledger. Once `stopping`, open streams end."""
     library = CachedPages(database, publication)
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
     # Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
@@ -182,14 +176,9 @@ def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
 def serve(
     database: Path, publication: Publication, host: str, port: int, opened: Callable[[str], object]
 ) -> None:
-    """Serve the pages until the process is told to stop.
+    """Serve the pages until the process is told to stop. Port 0 takes any free one.
 
-    Args:
-        database: path of the ledger.
-        publication: the operator's settings for pages.
-        host: address to listen on.
-        port: port to listen on; 0 takes any free one.
-        opened: called with the server's address once the port is open.
+    `opened` is called with the server's address once the port is open.
 
     Raises:
         OSError: the port cannot be opened.

@@ -108,7 +108,7 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
 
 def pair_card(request: PageRequest, player: str, other: str) -> Content:
     """Draw the record of two players, and the chance next time."""
-    found = request.view.pair(player, other, request.query.get("on", "")) if request.served else None
+    found = request.view.pair(player, other, request.query.get("on", ""))
     if found is None:
         return None
     one, two = found.people
@@ -242,7 +242,7 @@ def badge(request: PageRequest, board: Board, player: str) -> Content:
 
 def latest_badge(request: PageRequest, player: str) -> Content:
     """Draw the badge of the leaderboard on which a player raced last."""
-    standings = request.view.standings(player) if request.served else ()
+    standings = request.view.standings(player)
     return badge(request, standings[0][0], player) if standings else None
 
 
@@ -276,15 +276,9 @@ class Canvas:
                 self._draw.rectangle((left, top, left + _STRIP - 1, top + _STRIP - 1), INK)
 
     def text(self, x: float, y: float, text: str, style: Style, color: str = INK, limit: float = 0) -> float:
-        """Write a text with its baseline's left end at a point, and return its right end.
+        """Write a text in one line from the left end of its baseline, and return its right end.
 
-        Args:
-            x: left end.
-            y: baseline.
-            text: the text, without line breaks.
-            style: size and weight.
-            color: its color.
-            limit: widest text in pixels; a longer one is cut. 0 allows any.
+        If it is wider than `limit` pixels, it is cut.
         """
         shown = fonts.shortened(text, style, limit) if limit else text
         return x + fonts.draw_text(self._image, (x, y), shown, style, color)

@@ -41,13 +41,7 @@ NAMED = 250
 
 
 def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> Markup:
-    """Draw points over time as a step line.
-
-    Args:
-        moments: end of each race, oldest first; at least two.
-        points: points after each race.
-        label: text alternative for screen readers.
-    """
+    """Draw the points after each race as a step line, oldest first; `label` is its text alternative."""
     # A race that was recorded late is drawn at the date of the race before it.
     moments = list(accumulate(moments, max))
     races = _thinned(list(zip(moments, points, strict=True)))
@@ -77,9 +71,7 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str) -> M
 def comparison(histories: Sequence[Sequence[tuple[datetime, int]]], label: str) -> Markup | None:
     """Draw the points of two players over time as step lines. Return None if there are under two moments.
 
-    Args:
-        histories: end of each race and the points after it, oldest first, for each player.
-        label: text alternative for screen readers.
+    Each history has the end of each race and the points after it, oldest first.
     """
     everything = [race for history in histories for race in history]
     start, end = min(at for at, _ in everything), max(at for at, _ in everything)
@@ -99,12 +91,7 @@ def comparison(histories: Sequence[Sequence[tuple[datetime, int]]], label: str) 
 
 
 def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
-    """Draw a bar chart of counts.
-
-    Args:
-        counts: label and count of each bar.
-        label: text alternative for screen readers.
-    """
+    """Draw a bar chart of labeled counts; `label` is its text alternative."""
     svg = _drawing(label)
     y = _grid_lines(svg, _grid(0, max(count for _, count in counts)))
     slot = (WIDTH - LEFT - RIGHT) / len(counts)
@@ -128,12 +115,7 @@ def distribution(counts: Sequence[tuple[str, int]], label: str) -> Markup:
 
 
 def graph_data(path: str, series: Sequence[tuple[str, Sequence[PlayedRace]]]) -> Markup:
-    """Return the races of one or two players as JSON that can stand inside HTML.
-
-    Args:
-        path: the address of the page.
-        series: each player's name and races, oldest first.
-    """
+    """Return the races of one or two named players, oldest first, as JSON that can stand inside HTML."""
     content = json.dumps(
         {"series": [_series(path, name, races) for name, races in series]},
         ensure_ascii=False,

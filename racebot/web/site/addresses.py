@@ -98,12 +98,9 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class Route:
-    """The URL pattern of one kind of page, such as `races/{race}.html`.
+    """The URL pattern of one kind of page, such as `races/{race}.html`, with its query parameters.
 
-    Attributes:
-        pattern: a path with fields: `board` is the stem of a `BoardAddress`, `player` a player id, `race` a
-            race name, and `number` a page number.
-        query: the query parameters that the page accepts. All others are ignored.
+    The field `board` is the stem of a `BoardAddress`, `player` a player id, `race` a race name.
     """
 
     pattern: str
@@ -257,12 +254,8 @@ class BoardAddress:
     def comparison(self, player: str, other: str, index: int = 0) -> str:
         """Return the address of the comparison of two players, which works on a server and in an export.
 
-        Without scripts, an export shows a page of the first player there, with the opponent's row marked.
-
-        Args:
-            player: the first player.
-            other: the other player.
-            index: position of `other` among the opponents of `player`, from 0.
+        Without scripts, an export shows a page of the first player there, with the opponent's row marked. `index`
+        is the position of `other` among the opponents of `player`, from 0.
         """
         number = 1 + index // OPPONENTS_ON_A_PAGE
         page = self.player(player) if index < OPPONENTS_SHOWN else self.opponents(player, number)

@@ -47,13 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The operator's choices for how the pages look.
-
-    Attributes:
-        title: name of the pages, shown at the top of each.
-        footer: text at the bottom of each page.
-        theme: a style sheet that every page loads after its own.
-    """
+    """The operator's choices for how the pages look. Every page loads `theme` after its own style sheet."""
 
     title: str = "Race ratings"
     footer: str = ""
@@ -124,13 +118,7 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A player's avatar, or initials on a colored circle in its place.
-
-    Attributes:
-        picture: address of the avatar among the pages, None without one.
-        initials: one or two letters.
-        color: number of the circle's color, from 0.
-    """
+    """A player's avatar, or without its address, initials on a circle of one of `FACE_COLORS`."""
 
     picture: str | None
     initials: str
@@ -174,11 +162,7 @@ def _remembered(size: int = _REMEMBERED) -> Callable[[Callable[P, T]], Callable[
 class LedgerView:
     """A snapshot of the ledger. Create a new one when the ledger has changed.
 
-    Args:
-        ledger: the ledger, opened for reading.
-        publication: the operator's settings for pages.
-        live: the open rooms; None in an export.
-        picture_names: the names of the pictures to show; by default, those in the folder.
+    An export has no `live` rooms, and names the pictures that it writes.
     """
 
     def __init__(

@@ -41,10 +41,6 @@ class LiveReader:
     """Reads the live file beside a database, again only if it has changed. Thread-safe.
 
     If the file disappears, its last content stands until it is out of date.
-
-    Args:
-        database: path of the ledger.
-        clock: returns the current time, with its offset.
     """
 
     def __init__(self, database: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -55,11 +51,7 @@ class LiveReader:
         self._report: LiveReport | None = None
 
     def rooms(self, hidden: Set[str] = frozenset()) -> LiveRooms:
-        """Return the rooms that the site lists, without those of a worker that is down.
-
-        Args:
-            hidden: players to leave out.
-        """
+        """Return the rooms that the site lists, without hidden players and rooms of a dead worker."""
         report, late = self._current()[1:]
         if report is None:
             return NOTHING

@@ -29,10 +29,7 @@ class Document:
 class Streamed:
     """Content that may be too large to hold in memory.
 
-    Attributes:
-        pieces: returns an iterator over the body; each call starts from the beginning.
-        media_type: the media type of the body.
-        tag: its entity tag, which changes whenever the body may have changed.
+    Each call of `pieces` starts from the beginning. `tag` changes whenever the body may have changed.
     """
 
     pieces: Callable[[], Iterator[bytes]]
@@ -46,14 +43,7 @@ Content = Document | Streamed | None
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """A request for a document, without the fields of its address.
-
-    Attributes:
-        view: the snapshot of the ledger.
-        path: the address.
-        query: the query parameters that the address accepts; empty in an export.
-        served: True for a server, False for an export.
-    """
+    """A request for a document. `query` has the parameters that the address accepts, none in an export."""
 
     view: LedgerView
     path: str

@@ -80,31 +80,32 @@
     clearTimeout(retry);
     if (source) source.close();
   };
+  const receive = text => {
+    heard = Date.now();
+    found();
+    if (text === last) return;
+    last = text;
+    const fresh = new DOMParser().parseFromString(last, "text/html").body;
+    if (fresh.querySelector("[data-recorded]")) location.reload();
+    else {
+      const page = anchor && document.getElementById(anchor)?.dataset.page;
+      show(fresh);
+      if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
+    }
+    tick();
+    window.racebot.refresh();
+  };
   const follow = () => {
     stop();
     heard = Date.now();
     source = new EventSource(shown.dataset.events);
-    source.onmessage = message => {
-      heard = Date.now();
-      found();
-      if (message.data === last) return;
-      last = message.data;
-      const fresh = new DOMParser().parseFromString(last, "text/html").body;
-      if (fresh.querySelector("[data-recorded]")) location.reload();
-      else {
-        const page = anchor && document.getElementById(anchor)?.dataset.page;
-        show(fresh);
-        if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
-      }
-      if (notice) {
-        tick();
-        window.racebot.refresh();
-      }
-    };
+    source.onmessage = message => receive(message.data);
     source.onerror = () => {
       miss();
       // The browser connects again by itself, unless the server refused.
-      if (source.readyState === EventSource.CLOSED) retry = setTimeout(follow, again);
+      if (source.readyState !== EventSource.CLOSED) return;
+      fetch(shown.dataset.events.replace("events/", "")).then(answer => answer.ok && answer.text().then(receive)).catch(() => {});
+      retry = setTimeout(follow, again);
     };
   };
   // A live page that nobody looks at gives up its place among the server's streams. Overlays are always current.
