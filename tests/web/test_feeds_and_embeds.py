@@ -51,7 +51,8 @@ def test_feed_of_a_leaderboard_has_its_last_races(view: LedgerView) -> None:
         "Cy won b, 2 of 3 finished",
         "Ann won a, 2 of 2 finished",
     ]
-    assert texts(found, "updated")[0] == texts(found, "updated")[1] == RACES[2].ended_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    ended_at = RACES[2].ended_at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert texts(found, "updated")[0] == texts(found, "updated")[1] == ended_at
 
 
 def test_feed_of_a_player_has_the_changes(view: LedgerView) -> None:

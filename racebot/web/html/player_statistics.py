@@ -50,7 +50,7 @@ class PlayerFigures:
     """Statistics of a player's races.
 
     `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
-    ratings if `only_settled`. `months` are newest first, `form` oldest first. `fastest` has a race for each goal.
+    ratings if `only_settled`. `months` are newest first, `form` oldest first. `fastest` has one a goal.
     """
 
     peak: PlayedRace
