@@ -2,8 +2,10 @@
 #
 # Settings come from the environment or from files mounted into /srv/racebot, and a secret from the file that
 # RACEBOT_CLIENT_SECRET_FILE names. No secret belongs in the image.
+#
+# Update both digests with the base image: `docker buildx imagetools inspect python:3.13-slim`.
 
-FROM python:3.13-slim AS build
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b AS build
 
 RUN python -m venv --without-pip /opt/racebot
 WORKDIR /source
@@ -13,12 +15,15 @@ RUN pip --python /opt/racebot/bin/python install --no-cache-dir --require-hashes
         --requirement requirements.txt \
     # A third of NumPy and SciPy are their own tests, and sqlite-utils needs pip only for its plugins.
     && find /opt/racebot -type d \( -name tests -o -name pip -o -name 'pip-*' \) -prune -exec rm -r {} +
+COPY deploy/build-requirements.txt ./
+RUN pip install --no-cache-dir --require-hashes --only-binary=:all: --requirement build-requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY racebot racebot
-RUN pip --python /opt/racebot/bin/python install --no-cache-dir --no-deps .
+RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir wheels . \
+    && pip --python /opt/racebot/bin/python install --no-cache-dir --no-deps --no-index wheels/*.whl
 
 
-FROM python:3.13-slim
+FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 
 # Cards need a font for emoji, and FriBidi to join Arabic letters. The program and its folder belong to root;
 # the bot may write into state/ alone. Debian removes replaced versions, so pinned ones could not be installed later.

@@ -47,6 +47,7 @@ def test_image_holds_no_secret() -> None:
         "!README.md",
         "!LICENSE",
         "!deploy/requirements.txt",
+        "!deploy/build-requirements.txt",
         "!racebot",
     }
 

@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 USED = {*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)}
 USED = {each for each in USED if not each.startswith("racebot")}
-LOCKS = ("constraints.txt", "deploy/requirements.txt")
+LOCKS = ("constraints.txt", "deploy/requirements.txt", "deploy/build-requirements.txt")
 
 
 def pinned(name: str) -> dict[str, list[tuple[Version, int]]]:
