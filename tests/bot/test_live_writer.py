@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -280,6 +281,24 @@ async def test_failure_to_write_disturbs_nothing_and_is_logged_once(
         return [len(room.leaderboards[0].entrants) for room in writing.rooms().values()]
 
     await until(lambda: entrants() == [3])
+
+
+async def test_a_write_that_began_ends_before_the_writer_does(
+    writing: Writing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began, may_end, done = threading.Event(), threading.Event(), threading.Event()
+
+    def write(path: Path, report: LiveReport) -> None:
+        began.set()
+        may_end.wait()
+        done.set()
+
+    monkeypatch.setattr(live_writer, "write_live", write)
+    await until(began.is_set)
+    stopping = asyncio.create_task(writing.stop())
+    asyncio.get_running_loop().call_later(0.05, may_end.set)
+    await stopping
+    assert done.is_set()
 
 
 async def test_team_race_has_no_odds(writing: Writing) -> None:

@@ -210,6 +210,7 @@ def test_a_correction_says_what_was_edited_and_only_the_entries_that_changed() -
         ([("bo", "time"), ("ann", "time"), ("cy", "done")], "result changed"),
         ([], "result changed"),
         ([("someone else", "time")], "result changed"),
+        ([("bo", "promoted")], "result changed"),
     ],
 )
 def test_a_correction_names_the_edits(edits: list[tuple[str, str]], words: str) -> None:

@@ -300,6 +300,7 @@ def test_an_entrant_status_of_a_strange_kind_is_left_out(value: object) -> None:
 @pytest.mark.parametrize("status", ["open", "invitational", "pending", "in_progress"])
 def test_entrants_are_known_before_the_finish(status: str) -> None:
     entered = [entrant_document("ann", "ready"), entrant_document("bo", "not_ready")]
+    assert parse_race(race_document(status=status, entrants=entered)).ready == 1
     race = parse_race(race_document(status=status, entrants=[*entered, entrant_document("cy", "invited")]))
     assert race.result is None
     assert [entrant.name for entrant in race.entrants] == ["Ann", "Bo"]
