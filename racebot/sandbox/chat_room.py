@@ -116,8 +116,13 @@ class ChatRoom(RaceState):
         return lambda: self.listeners.remove(listener)
 
     def frames(self) -> Sequence[Frame]:
-        """Return the two frames that describe the current state of the race."""
-        return render.race_frames(self, self.site.clock())
+        """Return the two frames that the site sends after each change. The second has no markup here."""
+        now = self.site.clock()
+        renders = {"entrants": "", "intro": "", "status": "", "streams": ""}
+        return (
+            render.frame("race.data", now, race=render.race(self), version=self.version),
+            render.frame("race.renders", now, renders=renders, version=self.version),
+        )
 
     def _send(self, *frames: Frame) -> None:
         for listener in list(self.listeners):

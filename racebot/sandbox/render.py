@@ -288,15 +288,6 @@ def note_frame(line: ChatLine, now: datetime) -> Json:
     )
 
 
-def race_frames(room: RaceState, now: datetime) -> tuple[Json, Json]:
-    """Return the two frames that the site sends after each change. The second has no markup here."""
-    renders = {"entrants": "", "intro": "", "status": "", "streams": ""}
-    return (
-        frame("race.data", now, race=race(room), version=room.version),
-        frame("race.renders", now, renders=renders, version=room.version),
-    )
-
-
 def category(site: FakeSite, *, unlisted: bool) -> Json:
     """Return the category with its open races. Only its bots see `unlisted` races."""
     about = site.category

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from racebot.sandbox.chat_room import ChatRoom
 from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError, Team, User
-from racebot.sandbox.text import ordinal, timer
+from racebot.sandbox.text import ordinal, slugify, timer
 
 UNDONE_WINDOW = timedelta(minutes=10)
 """How long a racer can undo a finish."""
@@ -334,7 +334,7 @@ class FakeRoom(ChatRoom):
         for entrant in self.entrants:
             if entrant.team is not None and entrant.team.name == name:
                 return entrant.team
-        return self.site.new_team(name)
+        return Team(name, f"{slugify(name) or 'team'}-{self.site.rng.randrange(10_000):04d}")
 
     def _alias(self) -> str:
         taken = {entrant.alias for entrant in self.entrants}

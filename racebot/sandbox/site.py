@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from racebot.sandbox import pictures
-from racebot.sandbox.race_state import Bot, FakeCategory, RaceStatus, Team, UnknownError, User
+from racebot.sandbox.race_state import Bot, FakeCategory, RaceStatus, UnknownError, User
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.text import slugify
 
 CLIENT_ID = "sandbox"
 CLIENT_SECRET = "sandbox-secret"  # noqa: S105 - the sandbox guards nothing
@@ -223,9 +222,6 @@ class FakeSite:
             slug = f"{self.rng.choice(_MOODS)}-{self.rng.choice(_THINGS)}-{self.rng.randrange(10_000):04d}"
             if slug not in self.rooms:
                 return slug
-
-    def new_team(self, name: str) -> Team:
-        return Team(name, f"{slugify(name) or 'team'}-{self.rng.randrange(10_000):04d}")
 
     def counts(self) -> Counter[str]:
         """Count the requests by path, ignoring the query."""
