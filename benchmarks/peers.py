@@ -32,10 +32,9 @@ from racebot.ratings.model import FloatArray
 from racebot.ratings.registry import create
 from racebot.standings.backfill import read_races
 from racebot.study.complaints import Complaints
-from racebot.study.history import History, PastRace
+from racebot.study.history import History, PastRace, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.paired import Objective, Tally, standard_error, tallies
-from racebot.study.replay import replay
 
 DOUBTS = (0, 2, 3)
 OURS = (

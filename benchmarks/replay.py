@@ -36,9 +36,8 @@ from racebot.ratings import fast, registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
-from racebot.study.history import History
+from racebot.study.history import History, replay
 from racebot.study.paired import Objective, tally
-from racebot.study.replay import replay
 
 REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("trueskill, tie", "trueskill", {"unfinished": "tie"}),

@@ -48,7 +48,7 @@ from racebot.settings.write import write_model
 from racebot.standings.rater import current_states
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Report, evaluate as judge
-from racebot.study.history import History
+from racebot.study.history import Earlier, History, newcomers
 from racebot.study.iterated import iterate as rate, model_of
 from racebot.study.paired import Objective
 from racebot.study.predictions import (
@@ -61,7 +61,6 @@ from racebot.study.predictions import (
     odds,
 )
 from racebot.study.presets import PRESETS, Preset
-from racebot.study.replay import Earlier, newcomers
 from racebot.study.search import Effort
 from racebot.study.tuning import Tuned, ranked, tune as search
 from racebot.text.parse import did_you_mean

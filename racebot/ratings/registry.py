@@ -8,8 +8,7 @@ from typing import Any
 from racebot.errors import ModelError
 from racebot.ratings.model import RatingModel
 from racebot.ratings.models.elo import ExponentialElo, GaussianElo, PairwiseElo
-from racebot.ratings.models.ffa import EloFfa, GlickoFfa, PreviousRank
-from racebot.ratings.models.multielo import MultiElo
+from racebot.ratings.models.ffa import EloFfa, GlickoFfa, MultiElo, PreviousRank
 from racebot.ratings.models.plackett_luce import PlackettLuce
 from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.models.thurstone import Thurstone

@@ -18,8 +18,7 @@ from racebot.races.outcome import BoolArray
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
-from racebot.study.history import History
-from racebot.study.replay import replay
+from racebot.study.history import History, replay
 
 BINS = 10
 """Bins of probabilities, of equal width."""
@@ -58,16 +57,6 @@ def of_pairs(chance: FloatArray, weight: FloatArray | None = None) -> Reliabilit
     """
     happened = (chance > 0.5) + 0.5 * (chance == 0.5)
     return reliability(np.maximum(chance, 1.0 - chance), happened, weight, low=0.5)
-
-
-def of_finishes(history: History, model: RatingModel) -> Reliability:
-    """Return the reliability of a model's finish probabilities over a history.
-
-    Raises:
-        ModelError: the model does not predict finishes.
-    """
-    states, finished = _entrants(history, model)
-    return reliability(_finish_chances(model, states), finished.astype(np.float64))
 
 
 def reliability(

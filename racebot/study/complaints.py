@@ -14,7 +14,7 @@ import numpy as np
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.forfeit_floor import ForfeitsAlone
 from racebot.ratings.model import RatingModel
-from racebot.study.replay import Step
+from racebot.study.history import Step
 
 LARGE = 50
 """Entrants up to which everything is checked. Checks take a multiple of the time of rating the race."""

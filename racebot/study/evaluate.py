@@ -19,7 +19,7 @@ from racebot.ratings.registry import create
 from racebot.study.calibration import Reliability, of_pairs
 from racebot.study.complaints import LARGE, Complaints
 from racebot.study.cores import in_parallel, spread
-from racebot.study.history import History
+from racebot.study.history import Earlier, History, at_start, replay
 from racebot.study.metrics import (
     BINS,
     Field,
@@ -35,7 +35,6 @@ from racebot.study.metrics import (
     tightest,
 )
 from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
-from racebot.study.replay import Earlier, at_start, replay
 
 
 @dataclass(frozen=True, slots=True)

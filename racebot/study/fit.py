@@ -19,10 +19,9 @@ from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.calibration import fit_finishes, of_pairs
-from racebot.study.history import History
+from racebot.study.history import History, newcomers, replay
 from racebot.study.metrics import log_loss, observed_pairs
 from racebot.study.paired import ERRORS_REQUIRED, Objective
-from racebot.study.replay import newcomers, replay
 from racebot.study.search import Dimension, Effort, Progress, dimensions, four_digits, search
 from racebot.study.tuning import Judged, judged
 from racebot.text.format import counted

@@ -10,9 +10,8 @@ import numpy as np
 
 from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
-from racebot.study.history import History
+from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs
-from racebot.study.replay import Step, replay
 
 ERRORS_REQUIRED = 2.0
 """Standard errors by which one model must be better than another to be called better."""

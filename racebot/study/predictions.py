@@ -12,9 +12,8 @@ from racebot.errors import NoSuchEntryError
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.study.evaluate import DefinesMatchQuality
-from racebot.study.history import History
+from racebot.study.history import Earlier, History, Step, at_start, newcomers, replay
 from racebot.study.metrics import observed_pairs, ranks
-from racebot.study.replay import Earlier, Step, at_start, newcomers, replay
 from racebot.text.parse import did_you_mean, fold_name
 
 

@@ -17,9 +17,8 @@ from racebot.ratings.model import FloatArray
 from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
-from racebot.study.history import History
+from racebot.study.history import History, newcomers
 from racebot.study.paired import Objective, tally
-from racebot.study.replay import newcomers
 from racebot.text.parse import did_you_mean
 
 TOGETHER = 64

@@ -10,9 +10,8 @@ from racebot.errors import ModelError
 from racebot.ratings.model import PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import create
-from racebot.study.history import History
+from racebot.study.history import History, newcomers
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
-from racebot.study.replay import newcomers
 from racebot.study.search import Effort, Progress, dimensions, effective, search as find
 
 

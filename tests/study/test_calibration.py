@@ -9,11 +9,11 @@ from builders import result
 from scipy.special import expit, ndtr
 
 from racebot.errors import ModelError
+from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import create
-from racebot.study.calibration import fit_finishes, of_finishes, of_pairs, reliability
+from racebot.study.calibration import fit_finishes, of_pairs, reliability
 from racebot.study.evaluate import Entry, evaluate
-from racebot.study.history import History
-from racebot.study.replay import replay
+from racebot.study.history import History, replay
 
 
 def test_reliability_agrees_with_four_pairs_worked_by_hand() -> None:
@@ -69,7 +69,11 @@ def test_a_fitted_finish_forecast_beats_the_mean(season: History) -> None:
     found = fit_finishes(season, "thurstone-hurdle")
     assert found.log_loss < found.base
     model = create("thurstone-hurdle", {"finish_level": found.level, "finish_width": found.width})
-    assert of_finishes(season, model).error < 0.04
+    assert isinstance(model, PredictsFinish)
+    steps = list(replay(model, season))
+    chances = np.concatenate([model.finish_probability(step.before) for step in steps])
+    finished = np.concatenate([~step.race.outcome.unfinished for step in steps])
+    assert reliability(chances, finished.astype(np.float64)).error < 0.04
     again = fit_finishes(season, "thurstone-hurdle", {"finish_level": 0.0, "finish_width": 1.0})
     assert again == pytest.approx(found, rel=1e-2)
 
@@ -91,8 +95,6 @@ def test_a_fitted_forecast_recovers_the_simulated_parameters() -> None:
 
 
 def test_a_model_without_a_hurdle_forecasts_no_finish(season: History) -> None:
-    with pytest.raises(ModelError, match="does not predict finishes"):
-        of_finishes(season, create("plackett-luce"))
     with pytest.raises(ModelError, match="no parameter 'finish_level'"):
         fit_finishes(season, "trueskill")
 

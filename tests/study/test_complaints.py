@@ -12,8 +12,7 @@ from racebot.ratings.forfeit_floor import ForfeitsAlone
 from racebot.ratings.model import RatingModel
 from racebot.ratings.registry import create
 from racebot.study.complaints import Complaints, gave_up
-from racebot.study.history import History
-from racebot.study.replay import Step, replay
+from racebot.study.history import History, Step, replay
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from racebot.errors import ModelError, PayloadError
 from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
 from racebot.study.evaluate import Entry, ViewRules, evaluate
-from racebot.study.history import History
-from racebot.study.replay import Earlier, replay
+from racebot.study.history import Earlier, History, replay
 
 ENTRIES = [
     Entry("site", "trueskill", {"unfinished": "tie"}),

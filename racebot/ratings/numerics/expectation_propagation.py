@@ -17,7 +17,13 @@ which neither underflow nor overflow, however expected or surprising the compari
 
 There are three schedules: `along_chain` for units in a row, as in the source; `through_layers` for
 comparisons that form a tree; and `jointly` for comparisons with cycles, where messages between single units
-would count the same evidence repeatedly.
+would count the same evidence repeatedly. They share these arguments:
+
+    means, variances: m_i and v_i > 0 of the n ≥ 2 units, in a row the best first.
+    winners, losers: the better and the other unit of each comparison.
+    margins: margins of the comparisons, ≥ 0.
+    rounds: most rounds of all comparisons.
+    tolerance: stop when no difference changes by more standard deviations than this in a round.
 """
 
 from __future__ import annotations
@@ -57,13 +63,7 @@ def along_chain(
     The schedule is that of the source (figure 1): forward from the first comparison to the last but one, then
     backward from the last to the second, until convergence.
 
-    Args:
-        means: m_i of the n ≥ 2 units, best first.
-        variances: v_i > 0.
-        margins: margins of the n − 1 comparisons, ≥ 0.
-        drawn: True for each comparison that is a draw rather than a win of the earlier unit.
-        rounds: most forward and backward passes.
-        tolerance: stop when no difference changes by more standard deviations than this in a round.
+    `drawn` is True for each comparison that is a draw rather than a win of the earlier unit.
     """
     size = len(means)
     last = size - 2
@@ -148,15 +148,8 @@ def through_layers(
     the messages from before the pass, so the result does not depend on the listing order, converged or not.
 
     Args:
-        means: m_i of the n units.
-        variances: v_i > 0.
-        winners: the better unit of each of the n − 1 comparisons. Each unit is in at most two neighboring
+        starts: first comparison of each layer, followed by n − 1. Each unit is in at most two neighboring
             layers.
-        losers: the other unit of each comparison.
-        margins: margins of the comparisons, ≥ 0.
-        starts: first comparison of each layer, followed by n − 1.
-        rounds: most forward and backward passes.
-        tolerance: stop when no difference changes by more standard deviations than this in a round.
     """
     size, layers = len(means), len(starts) - 1
     precision = [1.0 / v for v in variances]
@@ -217,15 +210,6 @@ def jointly(
 
     Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
     result is that of `through_layers`. It does not depend on the listing order.
-
-    Args:
-        means: m_i of the n units.
-        variances: v_i > 0.
-        winners: the better unit of each comparison.
-        losers: the other unit of each comparison.
-        margins: margins of the comparisons, ≥ 0.
-        rounds: most rounds.
-        tolerance: stop when no difference changes by more standard deviations than this in a round.
 
     Returns:
         The evidence, and True. Not compiled.

@@ -1,9 +1,11 @@
-"""Two-player Elo against the formulas of elo §3.1, finite differences and the limits that it names."""
+"""Elo against its formulas, finite differences, explicit loops over pairs, and numbers worked by hand."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import RatingModel
-from racebot.ratings.models.elo import ExponentialElo, GaussianElo
+from racebot.ratings.models.elo import ExponentialElo, GaussianElo, PairwiseElo
 
 LEADS = [-12.0, -1.0, 0.0, 0.7, 12.0]
 NORMAL = NormalDist()
@@ -77,3 +79,69 @@ def test_win_probability_follows_its_formula() -> None:
     a, b = np.array([1.2]), np.array([0.5])
     assert ExponentialElo().win_probability(a, b) == pytest.approx(1 / (1 + math.exp(-0.7)))
     assert GaussianElo().win_probability(a, b) == pytest.approx(NORMAL.cdf(0.7 / math.sqrt(2)))
+
+
+PLAIN: dict[str, Any] = {"dummy": None, "initial_rating": 0.0, "rates": (1.0,)}
+RATINGS = [0.5, -1.0, 0.2, 1.4]
+OUTCOME = Outcome.of([2, 1], unfinished=2)
+BEATEN = [(1, 0), (1, 2), (1, 3), (0, 2), (0, 3)]
+"""Pairs of the outcome, the winner first; the two unfinished were not compared."""
+
+
+def exponential(lead: float) -> float:
+    return 1 / (1 + math.exp(lead))
+
+
+def gaussian(lead: float) -> float:
+    z = lead / math.sqrt(2)
+    return math.exp(-z * z / 2) / math.sqrt(4 * math.pi) / NormalDist().cdf(z)
+
+
+@pytest.mark.parametrize(("version", "gain"), [("exponential", exponential), ("gaussian", gaussian)])
+@pytest.mark.parametrize("combine", ["sum", "mean"])
+def test_sum_and_mean_cover_only_compared_pairs(
+    version: str, gain: Callable[[float], float], combine: str
+) -> None:
+    moves, counts = [0.0] * 4, [0] * 4
+    for winner, loser in BEATEN:
+        step = gain(RATINGS[winner] - RATINGS[loser])
+        moves[winner] += step
+        moves[loser] -= step
+        counts[winner] += 1
+        counts[loser] += 1
+    assert counts == [3, 3, 2, 2]
+    if combine == "mean":
+        moves = [move / count for move, count in zip(moves, counts, strict=True)]
+    model = PairwiseElo(**PLAIN, combine=combine, version=version)
+    after = model.rate(np.array(RATINGS)[:, np.newaxis], OUTCOME)
+    np.testing.assert_allclose(after[:, 0], np.add(RATINGS, moves), rtol=0, atol=1e-12)
+
+
+def test_ties_are_half_a_win_for_each() -> None:
+    states = np.array(RATINGS)[:, np.newaxis]
+    unobserved = PairwiseElo(**PLAIN).rate(states, OUTCOME)
+    tie = PairwiseElo(**PLAIN, unfinished="tie").rate(states, OUTCOME)
+    drawn = 0.5 - 1 / (1 + math.exp(RATINGS[3] - RATINGS[2]))
+    np.testing.assert_allclose((tie - unobserved)[:, 0], [0, 0, drawn, -drawn], rtol=0, atol=1e-12)
+
+
+def test_mean_of_ties_is_over_all_opponents() -> None:
+    equal = np.zeros((4, 1))
+    after = PairwiseElo(**PLAIN, unfinished="tie", combine="mean").rate(equal, OUTCOME)
+    assert after[:, 0] == pytest.approx([0.5 / 3, 1.5 / 3, -1 / 3, -1 / 3])
+
+
+def test_the_dummy_shares_the_losers_place() -> None:
+    """elo §5.1 for the sum: newcomers at -1.6 and a dummy at 0 who shares the loser's place."""
+    model = PairwiseElo()
+    after = model.rate(np.tile(model.initial(), (2, 1)), Outcome.of([1, 2]))
+    won = 0.5 + 1 / (1 + math.exp(-1.6))
+    assert after[:, 0] == pytest.approx([-1.6 + 0.07 * won, -1.6 - 0.07 * 0.5])
+
+
+@pytest.mark.parametrize("version", ["exponential", "gaussian"])
+def test_large_fields_and_large_gaps_give_finite_ratings(version: str) -> None:
+    for gap in (12.0, -12.0):
+        states = gap * np.arange(60.0)[:, np.newaxis]
+        after = PairwiseElo(**PLAIN, version=version).rate(states, Outcome.of(list(range(60))))
+        assert np.isfinite(after).all()
