@@ -24,7 +24,7 @@ from racebot.settings.model import PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / ".env.example"
-SAID_ONCE = ("-h", "--help", "--database", "--json")
+SAID_ONCE = ("-h", "--help", "--database", "--json", "--reason", "--yes")
 """Options that the introduction explains for all commands."""
 LINE_WIDTH = 90
 """Columns of a help text, so that its defaults do not depend on the terminal."""
@@ -34,8 +34,10 @@ COMMANDS_INTRO = """\
 
 `racebot COMMAND --help` prints the same. The [operator's guide](operating.md) shows the commands at work.
 
-Every command that opens the database takes `--database FILE`, which overrides `RACEBOT_DATABASE`. With
-`--json`, these print JSON: JSON_COMMANDS.
+Every command that opens the database takes `--database FILE`, which overrides `RACEBOT_DATABASE`. Commands
+that correct people and races take `--reason TEXT`, which `racebot audit` shows and `exclude` requires.
+Commands that ask for confirmation take `--yes`. With `--json`, these print JSON:
+JSON_COMMANDS.
 
 The exit code is 0 for success, 1 if a check found a problem (`verify`, `health`), 2 if a person must change
 something (a setting, a name, a file, the database), and 75 if the failure may pass: the site or the database
@@ -60,13 +62,12 @@ After a change, check the settings with `racebot doctor`, and restart the bot.
 
 def commands_page() -> str:
     """Return docs/commands.md."""
-    rows = "\n".join(f"| [`{name}`](#{name}) | {line}. |" for name, line in COMMANDS.items())
     sections = "\n".join(_command(name) for name in COMMANDS)
     with_json = ", ".join(
         f"`{name}`" for name in COMMANDS if any("--json" in each.opts for each in load_command(name).params)
     )
     intro = COMMANDS_INTRO.replace("JSON_COMMANDS", with_json)
-    return f"{intro}\n| Command | What it does |\n|---|---|\n{rows}\n\n{sections}"
+    return f"{intro}\n{sections}"
 
 
 def _command(name: str) -> str:
@@ -84,14 +85,13 @@ def _command(name: str) -> str:
     ]
     lines = [f"## {name}", "", text, "", "```sh", *examples, "```", ""]
     if records:
-        lines += ["| Argument or option | |", "|---|---|"]
-        lines += [f"| `{_cell(left)}` | {_cell(' '.join(right.split()))} |" for left, right in records]
+        lines += [f"- `{left}`: {_text(' '.join(right.split()))}" for left, right in records]
         lines.append("")
     return "\n".join(lines)
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", r"\|").replace("*", r"\*")
+def _text(text: str) -> str:
+    return text.replace("*", r"\*")
 
 
 def settings_page() -> str:

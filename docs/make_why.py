@@ -1,4 +1,4 @@
-"""Write docs/why.md: ten invented situations, each rated by four systems.
+"""Write docs/why.md: eight invented situations, each rated by four systems.
 
     python docs/make_why.py          # write the page
     python docs/make_why.py --check  # fail if the page differs from what the models say today
@@ -51,29 +51,19 @@ SEED = 7
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """One race: finishers in order, then the entrants who did not finish.
+    """One race: finishers in order, then the entrants who did not finish."""
 
-    A tuple of names in `finished` is a tie.
-    """
-
-    finished: Sequence[str | tuple[str, ...]]
+    finished: Sequence[str]
     forfeited: Sequence[str] = ()
 
     def entrants(self) -> tuple[list[str], Outcome]:
         """Return the entrants' names and the outcome, in the same order."""
-        names: list[str] = []
-        places: list[int] = []
-        for place, entry in enumerate(self.finished, 1):
-            for name in (entry,) if isinstance(entry, str) else entry:
-                names.append(name)
-                places.append(place)
-        return [*names, *self.forfeited], Outcome.of(places, unfinished=len(self.forfeited))
+        places = range(1, len(self.finished) + 1)
+        return [*self.finished, *self.forfeited], Outcome.of(places, unfinished=len(self.forfeited))
 
     def result(self, name: str) -> str:
         """Return the player's place, or DNF."""
-        names, outcome = self.entrants()
-        row = names.index(name)
-        return "DNF" if outcome.unfinished[row] else str(1 + int((outcome.group < outcome.group[row]).sum()))
+        return str(1 + self.finished.index(name)) if name in self.finished else "DNF"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,20 +194,12 @@ SITUATIONS = (
         "when Bo would have finished.",
     ),
     Situation(
-        "A newcomer comes last",
-        "Nova finishes a first race behind four regulars.",
-        [Race([*REGULARS, "Nova"])],
-        [*REGULARS, "Nova"],
-        "TrueSkill and Plackett–Luce start newcomers below everybody else, and a last place still lets them "
-        "fall. With racebot, the points for finishing make up for the place.",
-    ),
-    Situation(
         "A newcomer forfeits",
-        "The same race, but Nova forfeits.",
+        "Nova forfeits a first race, behind four regulars.",
         [Race(REGULARS, ["Nova"])],
         [*REGULARS, "Nova"],
-        "To the other systems, a forfeit and a last place are the same. racebot tells them apart: Nova loses "
-        "nothing by finishing last, and something by not finishing.",
+        "To the other systems, a forfeit and a last place are the same. racebot tells them apart: a last "
+        "place would have cost Nova nothing.",
     ),
     Situation(
         "A farm of weak opponents",
@@ -227,14 +209,6 @@ SITUATIONS = (
         "Plackett–Luce can be farmed: every expected win gains points. In TrueSkill, 50 wins cost Bo "
         "points. racebot adds about one point a win, for finishing. Any other 50 finishes would have brought "
         "about as much.",
-    ),
-    Situation(
-        "A tie for first",
-        "Bo and Eve finish in the same second, ahead of Gus.",
-        [Race([("Bo", "Eve"), "Gus"])],
-        ["Bo", "Eve", "Gus"],
-        "On racetime.gg a tie is a draw, so the stronger racer loses points for a first place. The other "
-        "systems do not order the two at all: both were ahead of Gus.",
     ),
 )
 
@@ -268,7 +242,7 @@ def _signed(change: int) -> str:
 
 HEAD = """# Why racebot rates as it does
 
-Ten invented situations, each rated by four systems: racetime.gg's own rule, TrueSkill, Plackett–Luce,
+Eight invented situations, each rated by four systems: racetime.gg's own rule, TrueSkill, Plackett–Luce,
 and racebot's default. If a change of your rating puzzles you, you may find your race here. [How ratings
 work](how-ratings-work.md) explains the rules, and `!why` in chat explains your own race.
 
