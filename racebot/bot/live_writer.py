@@ -74,14 +74,7 @@ class _BoardDraft:
 
 
 class LiveWriter:
-    """Keeps the live file of one worker up to date.
-
-    Args:
-        settler: reads the ledger and previews races.
-        call: runs ledger work.
-        clock: returns the current time, with its offset.
-        troubles: logs failures.
-    """
+    """Keeps the live file of one worker up to date."""
 
     def __init__(
         self, settler: Settler, call: RunOnLedger, clock: Callable[[], datetime], troubles: Troubles

@@ -28,10 +28,7 @@ STOP_WITHIN = 1.0
 class Jobs:
     """Runs jobs between `start` and `stop`. A job never overlaps itself. One run makes up for all missed.
 
-    Args:
-        failed: called with the name of a job that failed, and its error. The job runs again.
-        works: called with the name of a job that worked.
-        clock: returns the current time, with its offset.
+    `failed` is called with the name of a job that failed and its error, `works` with one that worked.
     """
 
     def __init__(
@@ -53,14 +50,9 @@ class Jobs:
     def nightly(
         self, hour: int, job: Job, name: str, *, day: str | None = None, at_once: bool = False
     ) -> None:
-        """Run a job once a day, or once a week.
+        """Run a job every day at an hour, UTC, or on one `day` of the week, for example `mon`.
 
-        Args:
-            hour: of the day, UTC.
-            job: the job.
-            name: its name.
-            day: a day of the week, for example `mon`; None runs the job every day.
-            at_once: whether to run it at the start as well.
+        With `at_once`, run it at the start as well.
         """
         trigger = CronTrigger(hour=hour, day_of_week=day, timezone=UTC)
         self._loops[name] = partial(self._run_nightly, trigger, job, name, at_once=at_once)

@@ -71,7 +71,6 @@ class PictureFetcher:
         gate: holds the TLS context.
         transport: replaces the network in tests.
         resolve: returns the IP addresses of a host.
-        pause: seconds between two requests.
     """
 
     def __init__(
@@ -172,10 +171,7 @@ def resized(content: bytes, kind: str) -> bytes:
     """Return a picture as a square WebP of at most `SIZE` pixels, cropped around its center.
 
     Of an animation, only the first frame is decoded.
-
-    Args:
-        content: the file.
-        kind: its format, as Pillow names it. A file of any other format is refused.
+    A file of another format than `kind`, as Pillow names it, is refused.
 
     Raises:
         UnusablePictureError: the file cannot be read, or is too large.

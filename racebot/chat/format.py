@@ -24,13 +24,7 @@ _SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
 def chat_names(
     entrants: Iterable[Entrant], texts: Texts, hidden: Collection[str | None] = ()
 ) -> dict[str | None, str]:
-    """Return the names to show for a race's entrants in chat, by user id.
-
-    Args:
-        entrants: the entrants.
-        texts: the templates.
-        hidden: the user ids of players whose names chat does not show.
-    """
+    """Return the names to show for a race's entrants in chat, by user id. `hidden` users get no name."""
     names = {}
     for entrant, name in shown_names(entrants).items():
         if entrant.name == NO_NAME:

@@ -43,14 +43,8 @@ def info_block(
 ) -> str:
     """Return the final changes for the race page. Players after the first 8 are counted, not named.
 
-    Args:
-        result: the race.
-        goal: the leaderboard's name.
-        changes: the changes on that leaderboard.
-        texts: the wording.
-        ranks: unranked players.
-        by_team: whether the leaderboard rates teams.
-        page: the address of the race's published page, which lists all players; None if there is none.
+    `goal` is the leaderboard's name, and `page` the address of the race's published page, which lists all
+    players.
     """
     opening = texts.info.format(goal=plain(goal, bare_domains=True))
     entries = players(result, changes, texts, ranks, by_team=by_team)

@@ -11,12 +11,7 @@ ORDERS_PER_PERSON = 10
 
 
 class Limiter:
-    """Limits answers and orders in any `WINDOW` seconds of a monotonic clock.
-
-    Args:
-        per_person: most answers to one player in one room.
-        per_room: most answers in one room.
-    """
+    """Limits answers and orders in any `WINDOW` seconds of a monotonic clock, in each room on its own."""
 
     def __init__(self, per_person: int, per_room: int) -> None:
         self._per_person = per_person

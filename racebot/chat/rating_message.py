@@ -53,15 +53,9 @@ RankChangesByBoard = Mapping[str, RankChanges]
 def announcement(
     rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS, *, ranks: RankChangesByBoard | None = None
 ) -> list[str]:
-    """Return the messages that announce the changes of a finished race.
+    """Return the messages that announce the changes of a finished race on each leaderboard.
 
-    Args:
-        rated: the changes on each leaderboard.
-        texts: the wording.
-        ranks: new places and unranked players, by leaderboard.
-
-    Returns:
-        The messages; none if no rating changes, or if the operator switched them off.
+    There are none if no rating changes, or if the operator switched them off.
     """
     changed = [each for each in rated if each.changes]
     if not changed:
@@ -83,12 +77,7 @@ def correction(
 ) -> list[str]:
     """Return the messages that correct an announcement: the edits, and the entries that changed.
 
-    Args:
-        rated: the changes on each leaderboard now.
-        announced: the entries as they stand in chat; empty if unknown.
-        edits: the edited entrants, in the order to name them.
-        texts: the wording.
-        ranks: as for `announcement`.
+    `announced` holds the entries as they stand in chat, and is empty if these are unknown.
     """
     if not texts.correction:
         return []

@@ -69,11 +69,7 @@ class Transient(SiteError):  # noqa: N818 - a reason to retry
 
 
 class SiteClock:
-    """The site's clock, as its answers and frames show it, and this machine's until the first of them.
-
-    Args:
-        clock: this machine's clock; returns the current time, with its offset.
-    """
+    """The site's clock, as its answers and frames show it, and this machine's until the first of them."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
@@ -92,11 +88,7 @@ class SiteClock:
 
 
 class Gate:
-    """Limits how a site's rooms are joined, and holds what their sockets share.
-
-    Args:
-        handshakes: maximum number of sockets that open at the same time.
-    """
+    """Limits how many rooms of a site are joined at a time, and holds what their sockets share."""
 
     def __init__(self, handshakes: int = HANDSHAKES_AT_ONCE) -> None:
         self.handshakes = asyncio.Semaphore(handshakes)
@@ -318,13 +310,7 @@ class Site:
 
 
 class TokenSource:
-    """A bot's access token: requested when first needed, renewed before it expires or when refused.
-
-    Args:
-        site: the site that issues tokens.
-        credentials: the bot's client id and secret.
-        clock: returns seconds on a monotonic scale.
-    """
+    """A bot's access token: requested when first needed, renewed before it expires or when refused."""
 
     def __init__(
         self, site: Site, credentials: Credentials, clock: Callable[[], float] = time.monotonic

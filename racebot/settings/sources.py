@@ -97,11 +97,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
 
 
 def check_bounds(path: Path, most_dots: float = math.inf) -> None:
-    """Refuse a settings file that would take long to read.
-
-    Args:
-        path: the file.
-        most_dots: most dots on a line that is not a comment.
+    """Refuse a settings file that would take long to read. Comments may have more than `most_dots` dots.
 
     Raises:
         SettingsError: the file is too large, or has a key of very many parts.
@@ -162,12 +158,7 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
 def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Read the settings that are in separate files, named by variables such as RACEBOT_CLIENT_SECRET_FILE.
 
-    Args:
-        directory: the folder that relative paths start from.
-        sources: variables by name; earlier sources take precedence.
-
-    Returns:
-        The values by setting, and one line for each problem.
+    Earlier sources take precedence. Return the values by setting, and one line for each problem.
     """
     values: dict[str, str] = {}
     problems: list[str] = []

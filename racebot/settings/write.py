@@ -35,13 +35,7 @@ _UNQUOTED = re.compile(r"[A-Za-z0-9._:/@%+,-]*")
 def write_model(directory: Path, toml: Path, model: str, parameters: Parameters) -> Path:
     """Write the model and parameters of all leaderboards to `.env` or racebot.toml.
 
-    They go into racebot.toml if it exists and `.env` sets neither; otherwise into `.env`.
-
-    Args:
-        parameters: the parameters that differ from the model's defaults.
-
-    Returns:
-        The file that was written.
+    They go into racebot.toml if it exists and `.env` sets neither; otherwise into `.env`. Return the file.
 
     Raises:
         SettingsError: a file cannot be read or written, or a variable of the environment would override it.
@@ -58,14 +52,9 @@ def write_model(directory: Path, toml: Path, model: str, parameters: Parameters)
 
 
 def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
-    """Set variables in `.env`, and keep its other lines.
+    """Set variables in `.env`, and keep its other lines. None removes a variable. Return the file.
 
-    Args:
-        env: the path of `.env`; a new file is readable by its owner only.
-        values: values by name. None removes a variable.
-
-    Returns:
-        The file that was written.
+    A new file is readable by its owner only.
 
     Raises:
         SettingsError: the file cannot be read or written, or cannot hold one of the values.
@@ -134,14 +123,7 @@ def write_leaderboard(
 ) -> Path:
     """Write the model and parameters of one leaderboard into its table of racebot.toml.
 
-    A missing file or table is added, with the leaderboard's name, category and goals.
-
-    Args:
-        category: slug of its category.
-        parameters: the parameters that differ from the model's defaults.
-
-    Returns:
-        The file that was written.
+    A missing file or table is added, with the leaderboard's name, category and goals. Return the file.
 
     Raises:
         SettingsError: the file cannot be read or written.

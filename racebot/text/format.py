@@ -24,11 +24,7 @@ def integer(value: int) -> str:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """Format a number with its noun: 1 race, 1,200 races.
-
-    Args:
-        many: its plural, if that is not the singular and an s.
-    """
+    """Format a number with its noun: 1 race, 1,200 races. `many` is a plural that is not regular."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -56,12 +52,7 @@ def exact_time(moment: datetime) -> str:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Format a value as JSON: dataclasses as objects, times as ISO 8601.
-
-    Args:
-        value: any value that `json.dumps` accepts; may contain dataclasses and datetimes.
-        indent: spaces for each level; None writes everything on one line.
-    """
+    """Format a value as JSON: dataclasses as objects, times as ISO 8601."""
     separators = (",", ":") if indent is None else None
     return json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, default=_jsonable)
 

@@ -34,11 +34,8 @@ _DURATION = re.compile(
 def read_json(text: str | bytes, most_commas: float = math.inf) -> Any:
     """Read a JSON document, decoding bytes as UTF-8 and replacing lone surrogates with question marks.
 
-    `json.loads` accepts values that we cannot store: NaN, lone surrogates, unbounded nesting.
-
-    Args:
-        text: the document.
-        most_commas: bounds the number of values, and so the time to read them.
+    `json.loads` accepts values that we cannot store: NaN, lone surrogates, unbounded nesting. `most_commas`
+    bounds the number of values, and so the time to read them.
 
     Raises:
         PayloadError: not JSON, nested deeper than `DEEPEST`, with more commas than allowed, or with a number
