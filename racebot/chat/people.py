@@ -82,7 +82,7 @@ def _people(
 
 
 def _races(ledger: Ledger, board: Leaderboard, person: Person) -> int:
-    standing = ledger.standings.get(board, person.id) if board.id is not None else None
+    standing = ledger.standings.get(board, person.id)
     return standing.races if standing else -1
 
 

@@ -45,15 +45,13 @@ class Standings:
         return [standing_of(row, state) for row, state in zip(rows, states, strict=True)]
 
     def get(self, board: Leaderboard, player: str) -> Standing | None:
-        """Return a player's standing, or None."""
-        row = self._connection.row(f"{_SELECT} AND player = ?", board.key, player)
+        """Return a player's standing; None without one, or if the leaderboard is not stored."""
+        row = self._connection.row(f"{_SELECT} AND player = ?", board.id, player)
         return None if row is None else standing_of(row)
 
     def latest_race(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard ended, None if there is none."""
-        at = self._connection.value(
-            "SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.key
-        )
+        at = self._connection.value("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.id)
         return moment_of(at) if at else None
 
     def before(self, board: Leaderboard, sequence: int) -> list[Standing]:

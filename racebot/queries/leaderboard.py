@@ -323,7 +323,7 @@ def new_places(
     Returns:
         The places by user id, below zero for a player who falls.
     """
-    latest = ledger.standings.latest_race(board) if board.id is not None else None
+    latest = ledger.standings.latest_race(board)
     if latest is None or not changes:
         return {}
     # Read enough players that `within` remain without the changed ones.
@@ -610,7 +610,7 @@ def _best(
         " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
         " AND player NOT IN (SELECT player FROM hidden_players)"
         " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
-        board.key,
+        board.id,
         listing.minimum_finishes,
         listing.earliest(latest),
         limit,

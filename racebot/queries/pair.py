@@ -86,7 +86,7 @@ def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Com
     """Compare two players on a leaderboard. A player who has not raced there counts as a newcomer."""
     model = registry.create(board.model, board.parameters)
     states = np.array([state for state, _ in current_states(ledger, board, [player, other])])
-    found = [] if board.id is None else meetings(ledger, board, player, other)
+    found = meetings(ledger, board, player, other)
     places = [(each.place or np.inf, each.other_place or np.inf) for each in found]
     return Comparison(
         chance=float(model.win_probability(states[:1], states[1:])[0]),
@@ -106,7 +106,7 @@ def meetings(ledger: Ledger, board: Leaderboard, player: str, other: str) -> lis
         " CROSS JOIN changes AS theirs USING (leaderboard, sequence)"
         " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
         " WHERE leaderboard = ? AND mine.player = ? AND theirs.player = ? ORDER BY sequence DESC",
-        board.key,
+        board.id,
         player,
         other,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -84,6 +84,14 @@ class RaceDigest:
     value: int
 
 
+class NumberedRace(NamedTuple):
+    """A rated race. `updated_at` is when it counted or was last corrected."""
+
+    race: str
+    ended_at: datetime
+    updated_at: datetime
+
+
 class EntryRow(NamedTuple):
     """One rated entrant, with the model's state before the race."""
 
@@ -107,16 +115,16 @@ def winners_of(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> di
     return {row.sequence: row.winners for row in rows}
 
 
-def updated_at(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> dict[int, datetime]:
-    """Return when rated races were counted or last corrected, by their numbers in the sequence."""
+def races_numbered(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> dict[int, NumberedRace]:
+    """Return rated races by their numbers in the sequence."""
     rows = ledger.connection.rows(
-        "SELECT sequence, coalesce(corrected_at, counted_at) FROM json_each(?2) AS wanted"
+        "SELECT sequence, race, ended_at, coalesce(corrected_at, counted_at) FROM json_each(?2) AS wanted"
         " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
         " CROSS JOIN races ON races.name = rated.race",
         leaderboard,
         json.dumps(list(sequences)),
     )
-    return {row[0]: moment_of(row[1]) for row in rows}
+    return {row[0]: NumberedRace(row[1], moment_of(row[2]), moment_of(row[3])) for row in rows}
 
 
 def rating_changes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +13,7 @@ import numpy as np
 from racebot.ledger.rows import Leaderboard, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.player import NamedPlayer
-from racebot.queries.races import entrants_of
+from racebot.queries.races import entrants_of, races_numbered
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -149,10 +149,10 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
         if len(best) == SHOWN or len(rows) < read:
             break
         read *= 8
-    races = _races(ledger, board, [sequence for _, sequence in best.values()])
+    races = races_numbered(ledger, board.key, [sequence for _, sequence in best.values()])
     names = ledger.players.names(best)
     return [
-        Peak(NamedPlayer(player, names[player]), points, *races[sequence])
+        Peak(NamedPlayer(player, names[player]), points, races[sequence].race, races[sequence].ended_at)
         for player, (points, sequence) in best.items()
     ]
 
@@ -173,27 +173,15 @@ def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
             longest[player] = run
     found = [(player, *run) for player, run in longest.items() if run[0] > 1 and player not in hidden]
     found = sorted(found, key=lambda each: (-each[1], each[2]))[:SHOWN]
-    races = _races(ledger, board, [sequence for _, _, sequence, _ in found])
+    races = races_numbered(ledger, board.key, [sequence for _, _, sequence, _ in found])
     names = ledger.players.names(player for player, *_ in found)
     standings = {player: ledger.standings.get(board, player) for player in names}
     return [
         Streak(
             NamedPlayer(player, names[player]),
             length,
-            races[sequence][1],
+            races[sequence].ended_at,
             ongoing=(standing := standings[player]) is not None and standing.races == last,
         )
         for player, length, sequence, last in found
     ]
-
-
-def _races(ledger: Ledger, board: Leaderboard, sequences: Iterable[int]) -> dict[int, tuple[str, datetime]]:
-    """Return name and end of races, by their numbers in the sequence."""
-    rows = ledger.connection.rows(
-        "SELECT sequence, race, ended_at FROM json_each(?2) AS wanted"
-        " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
-        " CROSS JOIN races ON races.name = race",
-        board.key,
-        json.dumps(list(sequences)),
-    )
-    return {row[0]: (row[1], moment_of(row[2])) for row in rows}

@@ -235,9 +235,8 @@ def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], mo
     first = None if board.id is None else ledger.races.first_position(board)
     carried = states_to_carry(ledger, board, moment) if first is None else carried_states(ledger, board)
     rater = Rater(board, carried, excluded=ledger.orders.excluded())
-    if board.id is not None:
-        found = (ledger.standings.get(board, player) for player in players)
-        rater.load(standing for standing in found if standing is not None)
+    found = (ledger.standings.get(board, player) for player in players)
+    rater.load(standing for standing in found if standing is not None)
     return rater
 
 

@@ -26,7 +26,7 @@ from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import Placing, open_leaderboard, placing_of, top_players
 from racebot.queries.listing import Listing
-from racebot.queries.races import updated_at
+from racebot.queries.races import races_numbered
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.ratings import registry
@@ -346,7 +346,7 @@ def fill_m015(database: Database) -> None:
 
 
 def read_m015(ledger: Ledger) -> None:
-    assert updated_at(ledger, 7, [1]) == {1: NOON + timedelta(days=1)}
+    assert races_numbered(ledger, 7, [1])[1].updated_at == NOON + timedelta(days=1)
 
 
 def fill_m016(database: Database) -> None:

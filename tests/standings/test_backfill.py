@@ -154,7 +154,7 @@ async def test_a_backfill_killed_before_the_rating_fetches_no_page_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(settler, "merge", killed)
+        patch.setattr(settler, "add_past_races", killed)
         with pytest.raises(KeyboardInterrupt):
             await fill(site, settler, clock)
     fake.asked.clear()

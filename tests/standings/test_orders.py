@@ -330,7 +330,7 @@ def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Set
 
 
 def test_a_merge_into_an_account_without_a_row_moves_races(settler: Settler) -> None:
-    order = Order(LATER, OrderKind.MERGE, "id-old", "", "id-nobody")
+    order = Order(LATER, OrderKind.MERGE, "id-old", "id-nobody", "")
     settler.ledger.orders.add(order)
     amended = settler.ledger.orders.amended(result("e", "old ann", after=9))
     assert [(e.user_id, e.name) for e in amended.entrants] == [("id-nobody", "Old"), ("id-ann", "Ann")]

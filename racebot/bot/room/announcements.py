@@ -291,7 +291,7 @@ def _rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled
     board = rated.leaderboard
     before, after = set(), set()
     for change in rated.changes:
-        standing = ledger.standings.get(board, change.player) if board.id is not None else None
+        standing = ledger.standings.get(board, change.player)
         known, finished = standing.finishes if standing else 0, change.place is not None
         if known - (settled and finished) < listing.minimum_finishes:
             before.add(change.player)

@@ -67,7 +67,7 @@ class Context:
 
     def standing(self, person: Person) -> Standing | None:
         """Return a player's stored standing."""
-        return self.ledger.standings.get(self.board, person.id) if self.board.id is not None else None
+        return self.ledger.standings.get(self.board, person.id)
 
     def is_ranked(self, standing: Standing | None, coming: Change | None = None) -> bool:
         """Return whether a player has enough finishes to be ranked, counting a race to come if given."""

@@ -25,7 +25,7 @@ def answer(context: Context, count: int, asker: Person) -> str:
     """
     texts, board, listing = context.texts, context.board, context.listing
     count = min(max(count, 1), LONGEST)
-    players = top_players(context.ledger, board, listing, count) if board.id is not None else []
+    players = top_players(context.ledger, board, listing, count)
     if not players:
         return texts.leaderboard_empty.format(leaderboard=context.name, needed=listing.minimum_finishes)
     listed = listed_count(context.ledger, board, listing)

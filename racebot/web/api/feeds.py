@@ -15,8 +15,8 @@ from racebot.queries.races import (
     RatingChange,
     Winner,
     latest_races,
+    races_numbered,
     rating_changes,
-    updated_at,
     winners_of,
 )
 from racebot.text.format import integer, signed
@@ -118,7 +118,8 @@ def _feed(
     request: PageRequest, board: Board, title: str, page: str, entries: Sequence[FeedEntry]
 ) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
-    updated = updated_at(request.view.ledger, board.key, [entry.sequence for entry in entries])
+    races = races_numbered(request.view.ledger, board.key, [entry.sequence for entry in entries])
+    updated = {sequence: race.updated_at for sequence, race in races.items()}
     content = templating.render(
         "feed.xml",
         request.path,
