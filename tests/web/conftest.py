@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,6 +25,7 @@ from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import Match, Pages, match_of
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
+from racebot.web.site.request import Document
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (
@@ -98,3 +99,16 @@ def at(path: str) -> Match:
     match = match_of(path)
     assert match is not None, path
     return match
+
+
+def document_at(
+    view: LedgerView, path: str, query: Mapping[str, str] | None = None, *, served: bool = True
+) -> Document:
+    """Return the document at a path, in memory even if it would be streamed."""
+    found = Pages(view, served=served).document(path, query or {})
+    assert found is not None, path
+    return found if isinstance(found, Document) else Document(b"".join(found.pieces()), found.media_type)
+
+
+def page_at(view: LedgerView, path: str, **query: str) -> str:
+    return document_at(view, path, query).body.decode()

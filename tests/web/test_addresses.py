@@ -16,7 +16,7 @@ from racebot.web.site.addresses import PLAYER, RACE, board_addresses, link, segm
 from racebot.web.site.ledger_view import LedgerView
 from racebot.web.site.request import Document
 
-from .conftest import Merge
+from .conftest import Merge, document_at
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
@@ -105,8 +105,7 @@ def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge:
     (board,) = view.ledger.leaderboards.all()
     address = urlsplit(comparison_page(settings, view.ledger, board, "id-ann", "id-cy") or "")
     assert address.path == f"/{view.boards[0].address.player('id-ann')}"
-    served = Pages(view, served=True).document(address.path[1:], dict(parse_qsl(address.query)))
-    assert isinstance(served, Document)
+    served = document_at(view, address.path[1:], dict(parse_qsl(address.query)))
     assert b"They have not met yet" in served.body
 
 

@@ -16,9 +16,9 @@ from racebot.web.pictures.cards import HEIGHT, MARGIN, WIDTH, Canvas
 from racebot.web.pictures.fonts import Style
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.request import PNG, Document
+from racebot.web.site.request import PNG
 
-from .conftest import Merge
+from .conftest import Merge, document_at
 
 BOARD = "cards/leaderboards/orb/any-orb.png"
 PLAYER = "cards/players/id-ann/orb/any-orb.png"
@@ -45,8 +45,7 @@ HOSTILE = [
 
 
 def picture(view: LedgerView, path: str) -> Image.Image:
-    content = Pages(view, served=True).document(path, {})
-    assert isinstance(content, Document), path
+    content = document_at(view, path)
     assert content.media_type == PNG
     return Image.open(io.BytesIO(content.body)).convert("RGB")
 
@@ -153,8 +152,6 @@ def test_a_race_of_many_entrants_and_one_without_ratings_have_cards(merge: Merge
 
 def test_cards_are_drawn_in_several_threads_at_once(view: LedgerView) -> None:
     expected = picture(view, BOARD).tobytes()
-    document = Pages(view, served=True).document(BOARD, {})
-    assert isinstance(document, Document)
 
     def draw(_: int) -> bytes:
         canvas = Canvas()

@@ -28,9 +28,8 @@ from racebot.races.result import NO_NAME, Entrant, RaceResult
 from racebot.web.html.race import story
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.request import Document
 
-from .conftest import SIMPLE, Merge
+from .conftest import SIMPLE, Merge, page_at
 
 BOARD = "leaderboards/orb/any-orb"
 
@@ -54,12 +53,6 @@ def view(merge: Merge) -> LedgerView:
     )
 
 
-def page(view: LedgerView, path: str) -> str:
-    content = Pages(view, served=True).document(path, {})
-    assert isinstance(content, Document), path
-    return content.body.decode()
-
-
 def text(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
 
@@ -71,19 +64,19 @@ def meta(html: str, name: str) -> str:
 
 
 def titles(view: LedgerView, path: str) -> list[str]:
-    feed = ET.fromstring(page(view, path))  # noqa: S314 - our own
+    feed = ET.fromstring(page_at(view, path))  # noqa: S314 - our own
     return [each.text or "" for each in feed.findall("{*}entry/{*}title")]
 
 
 def test_lists_count_deleted_accounts(view: LedgerView) -> None:
-    listed = json.loads(page(view, f"api/{BOARD}/races.json"))["races"]
+    listed = json.loads(page_at(view, f"api/{BOARD}/races.json"))["races"]
     assert [(each["entrants"], each["finishers"]) for each in listed] == [(4, 3), (4, 3)]
-    shown = text(page(view, f"{BOARD}/races.html"))
+    shown = text(page_at(view, f"{BOARD}/races.html"))
     assert "third A Ann 4 racers 3 " in shown
     assert f"won DA {NO_NAME} 4 racers 3 " in shown
-    history = json.loads(page(view, f"api/{BOARD}/players/id-ann.json"))["history"]
+    history = json.loads(page_at(view, f"api/{BOARD}/players/id-ann.json"))["history"]
     assert [(each["place"], each["entrants"]) for each in history] == [(2, 4), (1, 4)]
-    assert "1 of 4 third" in text(page(view, "players/id-ann/orb/any-orb/races.html"))
+    assert "1 of 4 third" in text(page_at(view, "players/id-ann/orb/any-orb/races.html"))
     wins = upsets(view.ledger, view.boards[0].stored, settled=0, limit=9)
     assert [(win.race, win.entrants) for win in wins] == [("orb/third", 4)]
 
@@ -98,25 +91,27 @@ def test_feeds_count_and_name_deleted_accounts(view: LedgerView) -> None:
 
 
 def test_deleted_winner_is_named_wherever_winners_are(view: LedgerView) -> None:
-    listed = json.loads(page(view, f"api/{BOARD}/races.json"))["races"]
+    listed = json.loads(page_at(view, f"api/{BOARD}/races.json"))["races"]
     assert [each["winners"] for each in listed] == [
         [{"id": "id-ann", "name": "Ann"}],
         [{"id": None, "name": NO_NAME}],
     ]
-    of_ann = text(page(view, "players/id-ann/orb/any-orb/races.html"))
+    of_ann = text(page_at(view, "players/id-ann/orb/any-orb/races.html"))
     assert re.search(rf"2 of 4 won .* {NO_NAME} 1 Mar 2026", of_ann)
-    shown = page(view, "races/orb/won.html")
+    shown = page_at(view, "races/orb/won.html")
     assert meta(shown, "title") == f"{NO_NAME} won won"
     assert meta(shown, "description").startswith(f"Any Orb, 1 Mar 2026, 4 entrants · 1 {NO_NAME} · 2 Ann +")
 
 
 def test_race_page_has_a_row_for_each_deleted_account(view: LedgerView) -> None:
-    shown = text(page(view, "races/orb/third.html"))
+    shown = text(page_at(view, "races/orb/third.html"))
     order = re.findall(rf"(\S+) [A-Z]+ (Ann|Bo|Cy|{NO_NAME}) ", shown)
     assert order == [("1", "Ann"), ("2", "Bo"), ("3", NO_NAME), ("DNF", "Cy")]
     assert f"{NO_NAME} 2:00:00 +1:00:00 not rated" in shown
-    assert text(page(view, "races/orb/won.html")).count("not rated") == 2
-    assert text(page(view, "overlay/part/room/orb/won.html")).startswith(f"Ratings 1 {NO_NAME} 2 Ann 1100 +")
+    assert text(page_at(view, "races/orb/won.html")).count("not rated") == 2
+    assert text(page_at(view, "overlay/part/room/orb/won.html")).startswith(
+        f"Ratings 1 {NO_NAME} 2 Ann 1100 +"
+    )
 
 
 def test_race_that_a_deleted_account_won_is_not_compared_with_its_odds(view: LedgerView) -> None:
@@ -126,7 +121,7 @@ def test_race_that_a_deleted_account_won_is_not_compared_with_its_odds(view: Led
 
 
 def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: LedgerView) -> None:
-    (part,) = json.loads(page(view, "api/races/orb/won.json"))["leaderboards"]
+    (part,) = json.loads(page_at(view, "api/races/orb/won.json"))["leaderboards"]
     assert [each["name"] for each in part["entrants"]] == ["Ann", "Bo"]
     assert [(each["id"], each["place"], each["standing"]) for each in part["unrated"]] == [
         (None, 1, "1"),

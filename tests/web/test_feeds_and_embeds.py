@@ -17,9 +17,8 @@ from racebot.web.http.server import application
 from racebot.web.pictures.cards import badge_svg
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Document
 
-from .conftest import RACES, SIMPLE, Merge
+from .conftest import RACES, SIMPLE, Merge, document_at
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -30,8 +29,7 @@ EMBED = "embed/orb/any-orb"
 
 
 def body(view: LedgerView, path: str, **query: str) -> bytes:
-    content = Pages(view, served=True).document(path, query)
-    assert isinstance(content, Document), path
+    content = document_at(view, path, query)
     return content.body
 
 

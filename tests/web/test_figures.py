@@ -9,8 +9,7 @@ from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import LeaderboardPlan
 from racebot.web.html import explained as module
-from racebot.web.html.explained import BoardFigures, ChangeSizes, RaceFigures, board_figures
-from racebot.web.html.model_texts import WORDS
+from racebot.web.html.explained import WORDS, BoardFigures, ChangeSizes, RaceFigures, board_figures
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge

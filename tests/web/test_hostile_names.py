@@ -27,7 +27,7 @@ from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
 from racebot.web.site.request import Content, Document
 
-from .conftest import SIMPLE
+from .conftest import SIMPLE, document_at
 from .test_live import racer
 
 NAMES = (
@@ -186,6 +186,5 @@ def test_hostile_names_are_harmless_at_every_address(view: LedgerView) -> None:
 def test_markup_in_a_name_is_shown_as_text(view: LedgerView) -> None:
     (board,) = view.boards
     for player, name in list(zip(PLAYERS, NAMES, strict=True))[:7]:
-        page = Pages(view, served=True).document(board.address.player(player), {})
-        assert isinstance(page, Document)
+        page = document_at(view, board.address.player(player))
         assert name in Seen(page.body.decode()).text

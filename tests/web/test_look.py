@@ -22,15 +22,9 @@ from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Look, theme_beside
 from racebot.web.site.request import Document
 
-from .conftest import Merge
+from .conftest import Merge, document_at, page_at
 
 AVATAR = "/media/ann.png"
-
-
-def body(view: LedgerView, path: str) -> str:
-    document = Pages(view, served=True).document(path, {})
-    assert isinstance(document, Document), path
-    return document.body.decode()
 
 
 def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: Path) -> None:
@@ -39,17 +33,17 @@ def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: P
     theme = theme_beside(tmp_path / "racebot.db")
     view = merge(look=Look("Orb <Ratings>", "Ask <us> on Discord", theme))
     for path in ("index.html", "leaderboards/orb/any-orb.html", "races/orb/a.html"):
-        page = body(view, path)
+        page = page_at(view, path)
         assert "Orb &lt;Ratings&gt;" in page
         assert "Ask &lt;us&gt; on Discord" in page
         assert THEME in page
-    assert body(view, THEME).encode() == theme
+    assert page_at(view, THEME).encode() == theme
     assert THEME in export_tokens(view)
 
 
 def test_addresses_in_the_footer_are_links(merge: Merge) -> None:
     footer = 'Ask: https://discord.example/orb?a=1&b=2, <a href="javascript:x">not</a> javascript:alert(1)'
-    page = body(merge(look=Look(footer=footer)), "index.html").partition("<footer>")[2]
+    page = page_at(merge(look=Look(footer=footer)), "index.html").partition("<footer>")[2]
     assert re.findall(r'href="([^"]*)"', page) == ["https://discord.example/orb?a=1&amp;b=2"]
 
 
@@ -57,20 +51,19 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     pictures = Pictures(tmp_path)
     profile = Profile(AVATAR, "they/them", "ann_runs")
     race = result("a", entrants=(replace(entrant("ann", time=3), profile=profile), entrant("bo", time=4)))
-    page = body(merge([race], pictures=tmp_path), "players/id-ann/orb/any-orb.html")
+    page = page_at(merge([race], pictures=tmp_path), "players/id-ann/orb/any-orb.html")
     assert "<img" not in page
     assert "they/them" in page
     assert 'href="https://www.twitch.tv/ann_runs"' in page
     assert 'href="https://racetime.gg/user/id-ann"' in page
     pictures.store(AVATAR, b"a picture")
     view = merge([race], pictures=tmp_path)
-    page = body(view, "players/id-ann/orb/any-orb.html")
+    page = page_at(view, "players/id-ann/orb/any-orb.html")
     assert f"avatars/{name_of(AVATAR)}.webp" in page
     assert "racetime.gg/media" not in page
-    index = Pages(view, served=False).document("assets/players.js", {})
-    assert isinstance(index, Document)
+    index = document_at(view, "assets/players.js", served=False)
     assert f'"avatars/{name_of(AVATAR)}.webp"'.encode() in index.body
-    player = json.loads(body(view, "api/players/id-ann"))
+    player = json.loads(page_at(view, "api/players/id-ann"))
     assert player["avatar"] == f"avatars/{name_of(AVATAR)}.webp"
     assert (player["pronouns"], player["twitch"]) == ("they/them", "ann_runs")
     picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})
@@ -85,8 +78,7 @@ def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: in
     background, *_ = re.findall(r'fill="(#\w{6})"', svg)
     white = [(float(x), float(y)) for x, y in re.findall(r"M([\d.]+) ([\d.]+)", svg)]
     assert len(white) == 8
-    content = Pages(view, served=False).document(path, {})
-    assert isinstance(content, Document)
+    content = document_at(view, path, served=False)
     assert path in export_tokens(view)
     with Image.open(BytesIO(content.body)) as image:
         assert image.size == (side, side)
@@ -100,7 +92,7 @@ def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: in
 def test_page_shows_the_name_of_its_category(merge: Merge) -> None:
     view = merge()
     view.ledger.profiles.save_category("orb", CategoryProfile("Orb Racing"))
-    assert "Orb Racing" in body(merge([]), "leaderboards/orb/any-orb.html")
+    assert "Orb Racing" in page_at(merge([]), "leaderboards/orb/any-orb.html")
 
 
 @pytest.mark.parametrize(

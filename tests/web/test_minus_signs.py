@@ -13,9 +13,8 @@ from builders import result
 from racebot.standings.counting import LeaderboardPlan
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.request import Document
 
-from .conftest import Merge
+from .conftest import Merge, page_at
 
 BOARD = "orb/any-orb"
 FROM_ZERO = LeaderboardPlan("pairwise-elo", {"initial_rating": 0.0, "dummy": None, "rates": [0.2]})
@@ -28,12 +27,6 @@ def view(merge: Merge) -> LedgerView:
     return merge(
         [result("a", "ann bo"), result("b", "cy di", after=1), result("c", "cy di", after=2)], FROM_ZERO
     )
-
-
-def body(view: LedgerView, path: str) -> str:
-    content = Pages(view, served=True).document(path, {})
-    assert content is not None, path
-    return (content.body if isinstance(content, Document) else b"".join(content.pieces())).decode()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +50,7 @@ def body(view: LedgerView, path: str) -> str:
     ],
 )
 def test_people_read_a_minus_sign(view: LedgerView, path: str) -> None:
-    page = body(view, path)
+    page = page_at(view, path)
     read = re.findall(r"(?:content|aria-label|title)=\"([^\"]*)\"", page)
     read += re.findall(r">([^<]+)<", re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL))
     assert [each for each in map(unescape, read) if HYPHEN.search(each)] == []
@@ -81,6 +74,6 @@ def test_cards_draw_a_minus_sign(view: LedgerView, path: str, drawn: list[str]) 
 
 
 def test_programs_read_a_hyphen(view: LedgerView) -> None:
-    assert json.loads(body(view, f"api/leaderboards/{BOARD}/players/id-bo.json"))["points"] == -100
-    rows = csv.DictReader(body(view, f"api/leaderboards/{BOARD}.csv").splitlines())
+    assert json.loads(page_at(view, f"api/leaderboards/{BOARD}/players/id-bo.json"))["points"] == -100
+    rows = csv.DictReader(page_at(view, f"api/leaderboards/{BOARD}.csv").splitlines())
     assert {row["id"]: row["points"] for row in rows}["id-bo"] == "-100"

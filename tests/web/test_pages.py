@@ -26,15 +26,14 @@ from racebot.web.site.formats import gap, percentile
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document
 
-from .conftest import SIMPLE, Merge
+from .conftest import SIMPLE, Merge, document_at
 
 BOARD = "leaderboards/orb/any-orb"
 
 
 def text(view: LedgerView, path: str, *, served: bool = True, **query: str) -> str:
     """Return a page's visible text, in one line."""
-    document = Pages(view, served=served).document(path, query)
-    assert isinstance(document, Document), path
+    document = document_at(view, path, query, served=served)
     words = re.sub(r"<(script|style|title).*?</\1>", "", document.body.decode(), flags=re.DOTALL)
     shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", words)).split())
     return re.sub(r" ([.,:])", r"\1", shown)
@@ -104,8 +103,7 @@ def test_leaderboard_explains_unlisted_players(merge: Merge) -> None:
 
 def test_exported_pages_link_to_no_search(view: LedgerView) -> None:
     for served in (True, False):
-        document = Pages(view, served=served).document(f"{BOARD}.html", {})
-        assert isinstance(document, Document)
+        document = document_at(view, f"{BOARD}.html", served=served)
         assert ("?sort=" in document.body.decode()) is served
         assert ('class="filters narrow-filters scripted"' in document.body.decode()) is not served
 
@@ -145,8 +143,7 @@ def test_percentile_is_the_share_of_players_ahead_or_behind(place: int, listed: 
 
 def test_tabs_of_a_player_lead_to_lists_that_exist(view: LedgerView) -> None:
     for served, there in ((True, "any-orb/races.html"), (False, "any-orb.html#races")):
-        document = Pages(view, served=served).document("players/id-ann/orb/any-orb.html", {})
-        assert isinstance(document, Document)
+        document = document_at(view, "players/id-ann/orb/any-orb.html", served=served)
         assert f'href="{there}">Races</a>' in document.body.decode()
         assert 'id="races"' in document.body.decode()
 
@@ -172,8 +169,7 @@ def test_a_race_that_changed_no_rating_still_has_its_result(merge: Merge) -> Non
 
 def test_a_player_of_one_race_has_no_graph(merge: Merge) -> None:
     view = merge([result("a", "ann bo")])
-    document = Pages(view, served=True).document("players/id-ann/orb/any-orb.html", {})
-    assert isinstance(document, Document)
+    document = document_at(view, "players/id-ann/orb/any-orb.html")
     assert b'role="img"' not in document.body
 
 
@@ -199,8 +195,7 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
 
 def test_phones_show_remarks_on_finishers_on_request(merge: Merge) -> None:
     view = merge([result("a", "ann bo cy", dnf="di")], LeaderboardPlan("thurstone-hurdle"))
-    document = Pages(view, served=True).document("races/orb/a.html", {})
-    assert isinstance(document, Document)
+    document = document_at(view, "races/orb/a.html")
     whys = re.findall(r'<td role="cell" class="why"><ul>(.*?)</ul>(.*?)</td>', document.body.decode())
     (_, of_bo, _, of_di) = whys
     assert ["about as expected" in each for each in of_bo] == [False, True]
@@ -245,8 +240,7 @@ def test_parts_of_a_change_add_up_before_a_phone_shows_all_reasons(merge: Merge)
     view = merge(
         [*races, result("last", "ed di cy bo ann", dnf="fay", after=9)], LeaderboardPlan("thurstone-hurdle")
     )
-    document = Pages(view, served=True).document("races/orb/last.html", {})
-    assert isinstance(document, Document)
+    document = document_at(view, "races/orb/last.html")
     report = view.race("orb/last")
     assert report is not None
     changes = [
@@ -279,8 +273,7 @@ def test_tables_have_a_column_for_times_only_if_a_time_is_known(merge: Merge, ti
     pages = Pages(merge([result("a", entrants=field)]), served=True)
     player = "players/id-ann/orb/any-orb"
     for path in ("races/orb/a.html", f"{player}.html", f"{player}/races.html"):
-        document = pages.document(path, {})
-        assert isinstance(document, Document)
+        document = document_at(pages.view, path)
         shown = re.search(r'role="columnheader"( class="time")?>Time<', document.body.decode())
         assert (shown is not None) is (time is not None)
 
@@ -388,8 +381,7 @@ def test_search_lists_similar_names_only_if_no_name_contains_the_text(merge: Mer
         ("anetta", ["Annetta", "Annette"]),
         ("ann", ["Annetta", "Annette"]),
     ):
-        page = Pages(view, served=True).document("search.html", {"q": wanted})
-        assert isinstance(page, Document)
+        page = document_at(view, "search.html", {"q": wanted})
         assert re.findall(r"<bdi>(.*?)</bdi>", page.body.decode()) == found
 
 

@@ -7,7 +7,7 @@ from builders import result
 
 from racebot.queries.listing import Listing
 from racebot.queries.player import PlayedRace, PlayerStanding
-from racebot.web.html.player_statistics import PlayerFigures, RunLengths, player_figures
+from racebot.web.html.player import PlayerFigures, RunLengths, player_figures
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge

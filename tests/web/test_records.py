@@ -16,20 +16,11 @@ from racebot.queries.listing import Listing
 from racebot.queries.pair import compared, rivals
 from racebot.queries.records import hall_of_fame, upsets
 from racebot.web.html.leaderboard import Choice
-from racebot.web.routes import Pages
 from racebot.web.site.addresses import BadQueryError
-from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.request import Document
 
-from .conftest import Merge
+from .conftest import Merge, page_at
 
 BOARD = "leaderboards/orb/any-orb"
-
-
-def shown(view: LedgerView, path: str, **query: str) -> str:
-    document = Pages(view, served=True).document(path, query)
-    assert isinstance(document, Document), path
-    return document.body.decode()
 
 
 def test_comparison_has_the_record_times_and_chance(merge: Merge) -> None:
@@ -118,7 +109,7 @@ def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing
 
 def test_page_of_a_past_date_shows_the_players_of_that_day(merge: Merge) -> None:
     view = merge([result("a", "ann bo"), result("b", "cy bo", after=72)])
-    page = shown(view, f"{BOARD}.html", at="2026-03-02")
+    page = page_at(view, f"{BOARD}.html", at="2026-03-02")
     assert "Bo" in page
     assert "Cy" not in page
     assert "as of 2 Mar 2026" in page
@@ -126,9 +117,9 @@ def test_page_of_a_past_date_shows_the_players_of_that_day(merge: Merge) -> None
 
 def test_readers_choose_active_players_with_enough_races(merge: Merge) -> None:
     view = merge([result("a", "ann bo"), result("b", "ann cy", after=24 * 100)])
-    assert "Bo</bdi>" in shown(view, f"{BOARD}.html")
-    assert "Bo</bdi>" not in shown(view, f"{BOARD}.html", active="30")
-    page = shown(view, f"{BOARD}.html", min="2")
+    assert "Bo</bdi>" in page_at(view, f"{BOARD}.html")
+    assert "Bo</bdi>" not in page_at(view, f"{BOARD}.html", active="30")
+    page = page_at(view, f"{BOARD}.html", min="2")
     assert "Ann</bdi>" in page
     assert "Cy</bdi>" not in page
 
@@ -155,6 +146,6 @@ def test_empty_fields_of_the_form_choose_nothing() -> None:
 
 def test_a_past_date_shows_the_results_before_it(merge: Merge) -> None:
     races = [result("a", "ann bo"), result("b", "bo ann", after=48), result("c", "bo ann", after=72)]
-    page = shown(merge(races), f"{BOARD}.html", at="2026-03-03")
+    page = page_at(merge(races), f"{BOARD}.html", at="2026-03-03")
     labels = re.findall('aria-label="Last results: ([^"]*)"', page)
     assert {tuple(re.findall(r"(\d+) [+−]", each)) for each in labels} == {("1", "2"), ("2", "1")}

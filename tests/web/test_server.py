@@ -20,7 +20,7 @@ from racebot.ledger.store import Ledger
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.api import csv_files
-from racebot.web.http import protocol, server as server_module
+from racebot.web.http import server as server_module
 from racebot.web.http.cache import Cache, CachedPages, Key, Rendered, cache_key
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import NO_RACE, Match, Pages
@@ -397,7 +397,7 @@ async def running(ledger: Ledger) -> AsyncGenerator[int]:
 async def test_connections_with_unfinished_headers_are_closed(
     ledger: Ledger, sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", 0.2)
+    monkeypatch.setattr(server_module, "HEADERS_TIMEOUT", 0.2)
     async with running(ledger) as port, asyncio.timeout(PATIENCE):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
@@ -410,7 +410,7 @@ async def test_connections_with_unfinished_headers_are_closed(
 async def test_trickled_headers_do_not_extend_the_deadline(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", 0.3)
+    monkeypatch.setattr(server_module, "HEADERS_TIMEOUT", 0.3)
     async with running(ledger) as port, asyncio.timeout(PATIENCE):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n")
@@ -425,21 +425,21 @@ async def test_trickled_headers_do_not_extend_the_deadline(
 async def test_clients_that_stop_reading_are_disconnected(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", 2 * PATIENCE)  # it would abort the connection, too
+    monkeypatch.setattr(server_module, "HEADERS_TIMEOUT", 2 * PATIENCE)  # it would abort the connection, too
     configured = uvicorn.Config(application(ledger.path, Publication()))
 
-    def connected() -> tuple[protocol.ImpatientProtocol, MagicMock]:
-        instance = protocol.ImpatientProtocol(configured, ServerState(), {})
+    def connected() -> tuple[server_module.ImpatientProtocol, MagicMock]:
+        instance = server_module.ImpatientProtocol(configured, ServerState(), {})
         transport = MagicMock(spec=asyncio.Transport)
         transport.get_extra_info.return_value = None
         instance.connection_made(transport)
         return instance, transport
 
     (reading, read), (stopped, unread) = connected(), connected()
-    monkeypatch.setattr(protocol, "WRITE_TIMEOUT", 0.1)
+    monkeypatch.setattr(server_module, "WRITE_TIMEOUT", 0.1)
     reading.pause_writing()
     reading.resume_writing()
-    monkeypatch.setattr(protocol, "WRITE_TIMEOUT", 0.2)
+    monkeypatch.setattr(server_module, "WRITE_TIMEOUT", 0.2)
     stopped.pause_writing()
     await until(lambda: unread.abort.called)  # after the time at which the first would have been
     read.abort.assert_not_called()
@@ -449,7 +449,7 @@ async def test_clients_that_stop_reading_are_disconnected(
 
 async def test_too_many_connections_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "CONNECTIONS", 3)
-    monkeypatch.setattr(protocol, "HEADERS_TIMEOUT", PATIENCE)  # the others stay open
+    monkeypatch.setattr(server_module, "HEADERS_TIMEOUT", PATIENCE)  # the others stay open
     async with running(ledger) as port, asyncio.timeout(PATIENCE):
         held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
         reader, writer = held[-1]

@@ -12,7 +12,7 @@ from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
 from racebot.web.site.request import PNG, Document
 
-from .conftest import Merge
+from .conftest import Merge, document_at
 
 URL = "https://ratings.example.org/orb"
 PLAYER = "players/id-ann/orb/any-orb.html"
@@ -35,8 +35,7 @@ class Meta(HTMLParser):
 
 
 def meta(view: LedgerView, path: str, *, served: bool = True, **query: str) -> dict[str, str]:
-    document = Pages(view, served=served).document(path, query)
-    assert isinstance(document, Document), path
+    document = document_at(view, path, query, served=served)
     return Meta(document.body).found
 
 
@@ -83,8 +82,7 @@ def test_right_to_left_names_do_not_reorder_the_numbers_of_a_title(merge: Merge)
     isolated = "\N{FIRST STRONG ISOLATE}ليلى\N{POP DIRECTIONAL ISOLATE}"
     assert meta(view, PLAYER)["og:title"].startswith(f"{isolated}: 1100 points")
     for path in ("players/id-ann/orb/any-orb/feed.xml", "badges/id-ann.svg"):
-        document = Pages(view, served=True).document(path, {})
-        assert isinstance(document, Document)
+        document = document_at(view, path)
         assert f"{isolated}: 1" in document.body.decode()
 
 

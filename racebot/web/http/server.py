@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 import orjson
 import uvicorn
@@ -22,13 +23,13 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from racebot.errors import LedgerError
 from racebot.web.api.types import ProblemDetails
 from racebot.web.html import templating
 from racebot.web.http.cache import CachedPages, Rendered
 from racebot.web.http.events import Events
-from racebot.web.http.protocol import ImpatientProtocol
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
@@ -287,3 +288,66 @@ def _problem(request: Request, status: int, text: str, detail: str) -> Response:
         at, look = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.look
         body, media_type = templating.render("error.html", at, look=look, text=text, detail=detail), HTML
     return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})
+
+
+HEADERS_TIMEOUT = 10.0
+"""Seconds within which the headers of a request must arrive."""
+WRITE_TIMEOUT = 30.0
+"""Seconds that a client may stop reading a response."""
+
+_END_OF_HEADERS = re.compile(rb"\n\r?\n")
+
+
+class ImpatientProtocol(H11Protocol):
+    """uvicorn's HTTP protocol, with timeouts for reading headers and writing responses.
+
+    uvicorn only limits the time between two requests (`timeout_keep_alive`). It waits forever for a first
+    request, for incomplete headers, and for clients that stop reading a response.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._peer: asyncio.Transport | None = None
+        self._headers_deadline: asyncio.TimerHandle | None = None
+        self._write_deadline: asyncio.TimerHandle | None = None
+        self._last_bytes = b""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._peer = transport
+        self._headers_deadline = self._abort_in(HEADERS_TIMEOUT)
+
+    def data_received(self, data: bytes) -> None:
+        recent = self._last_bytes + data
+        ends = [match.end() for match in _END_OF_HEADERS.finditer(recent)]
+        if ends:
+            _cancel(self._headers_deadline)
+            self._headers_deadline = None
+            recent = recent[ends[-1] :]
+        if recent and self._headers_deadline is None:
+            self._headers_deadline = self._abort_in(HEADERS_TIMEOUT)
+        self._last_bytes = recent[-2:]
+        super().data_received(data)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_deadline = self._abort_in(WRITE_TIMEOUT)
+
+    def resume_writing(self) -> None:
+        _cancel(self._write_deadline)
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        _cancel(self._headers_deadline)
+        _cancel(self._write_deadline)
+        super().connection_lost(exc)
+
+    def _abort_in(self, seconds: float) -> asyncio.TimerHandle | None:
+        if self._peer is None:
+            return None
+        return asyncio.get_running_loop().call_later(seconds, self._peer.abort)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
