@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from pydantic import SecretStr
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -37,6 +36,7 @@ RACERS = 24
 PAST_RACES = 200
 SETTLE_WITHIN = 60.0
 """Most seconds to wait for the bot after the last race."""
+NO_BREAK_SPACE, KEPT_TOGETHER = "\xa0", "\ue000"
 WIDEST = 100
 """Columns that chat fills at most."""
 
@@ -146,20 +146,12 @@ def _printer(room: FakeRoom, console: Console) -> Callable[[dict[str, Any]], Non
 
 def _print_line(console: Console, line: Text, *, indent: int = 2) -> None:
     """Print a chat line, wrapped at ordinary spaces only: entries of the bot hold no-break spaces."""
-    width = min(console.width, WIDEST)
-    left = " " * indent
-    rows: list[Text] = []
-    begin = end = 0
-    plain = line.plain
-    for cut in [at for at, sign in enumerate(plain) if sign == " "] + [len(plain)]:
-        margin = indent if not rows else 2 * indent
-        if end > begin and margin + cell_len(plain[begin:cut]) > width:
-            rows.append(line[begin:end])
-            begin = end + 1
-        end = cut
-    rows.append(line[begin:])
+    line.plain = line.plain.replace(NO_BREAK_SPACE, KEPT_TOGETHER)  # Rich breaks lines at both spaces
+    rows = line.wrap(console, min(console.width, WIDEST) - 2 * indent)
     for number, row in enumerate(rows):
-        console.print(Text(left if number == 0 else 2 * left) + row, soft_wrap=True)
+        row.rstrip()
+        row.plain = row.plain.replace(KEPT_TOGETHER, NO_BREAK_SPACE)
+        console.print(Text(" " * indent * (2 if number else 1)) + row, soft_wrap=True)
 
 
 async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from dotenv import dotenv_values
@@ -97,12 +97,12 @@ def setup(
         raise SettingsError("setup asks questions in a terminal: run it in one, or give --no-input")
     logs.to_stderr("error", before.log_format)
     answers = {name: getattr(given, name) for name in ("site", "model", "team_races", "info_block")}
-    secret = _read_secret(secret_file)
+    parts = Parts(category, client_id, _read_secret(secret_file), goal)
     if no_input:
-        answers |= _checked(before, given.site, category, client_id, secret, goal)
+        answers |= _checked(before, given.site, parts)._asdict()
     else:
         try:
-            answers |= _asked(before, given.site, category, client_id, secret, goal)
+            answers |= _asked(before, given.site, parts)._asdict()
             heading(4, "Two choices")
             if not team_races:
                 answers["team_races"] = _ask_team_races(before.team_races)
@@ -129,40 +129,30 @@ def setup(
     say(f"`{words} service` says how to keep it running after you log out.")
 
 
-def _checked(
-    before: Settings,
-    site: str,
-    category: str | None,
-    client_id: str | None,
-    secret: str | None,
-    goals: list[str] | None,
-) -> dict[str, Any]:
-    """Return the answers of options and settings by setting. Fail if the site refuses one."""
-    answers = {
-        "--category": category or before.category,
-        "--client-id": client_id or before.client_id,
-        "--secret-file": _text(before.client_secret) if secret is None else secret,
-    }
-    for option, answer in answers.items():
+class Parts(NamedTuple):
+    """The category, its bot and the goals to rate, or None for a part that no option gives."""
+
+    category: str | None
+    client_id: str | None
+    client_secret: str | None
+    goals: list[str] | None
+
+
+def _checked(before: Settings, site: str, given: Parts) -> Parts:
+    """Complete the options by the settings so far, and let the site check them."""
+    secret = _text(before.client_secret) if given.client_secret is None else given.client_secret
+    slug, client_id = given.category or before.category or "", given.client_id or before.client_id or ""
+    for option, answer in (("--category", slug), ("--client-id", client_id), ("--secret-file", secret)):
         if not answer:
             raise SettingsError(f"{option} is missing: give it, or leave out --no-input")
-    slug, client_id, secret = (_text(answer) for answer in answers.values())
     slug = find_category(site, slug).slug
     check_bot(site, slug, client_id, secret)
-    if goals is None:
-        goals = before.goals if slug == before.category else []
-    return {"category": slug, "client_id": client_id, "client_secret": secret, "goals": goals}
+    stored = before.goals if slug == before.category else []
+    return Parts(slug, client_id, secret, stored if given.goals is None else given.goals)
 
 
-def _asked(
-    before: Settings,
-    site: str,
-    category: str | None,
-    client_id: str | None,
-    secret: str | None,
-    goals: list[str] | None,
-) -> dict[str, Any]:
-    """Ask for the category, its bot and its goals, apart from those that options gave."""
+def _asked(before: Settings, site: str, given: Parts) -> Parts:
+    """Ask for the parts that no option gives."""
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
@@ -171,15 +161,17 @@ def _asked(
     if before.category:
         say("Press Enter to keep an answer in brackets.")
     heading(1, "Category")
-    if not category and not before.category:
+    if not given.category and not before.category:
         say(f"The category's short name is the end of its address: smr for {site}/smr.")
-    found = ask("Category", partial(find_category, site), given=category, default=before.category or "")
+    find, stored = partial(find_category, site), before.category or ""
+    found = ask("Category", find, given=given.category, default=stored)
     confirm(f"{found.name}, with {counted(len(found.goals), 'goal')}")
     heading(2, "The bot's credentials")
-    client_id, secret = _ask_credentials(before, site, found.slug, client_id, secret)
+    credentials = _ask_credentials(before, site, found.slug, given.client_id, given.client_secret)
+    goals = given.goals
     if goals is None:
-        goals = _ask_goals(found, before.goals if found.slug == before.category else [])
-    return {"category": found.slug, "client_id": client_id, "client_secret": secret, "goals": goals}
+        goals = _ask_goals(found, before.goals if found.slug == stored else [])
+    return Parts(found.slug, *credentials, goals)
 
 
 def _ask_credentials(
