@@ -124,6 +124,11 @@ def day(text: str) -> datetime:
     raise typer.BadParameter(f"{text!r} is no year, month or day: write it as 2026, 2026-03 or 2026-03-01")
 
 
+def date_option(text: str) -> Any:
+    """Return an option that takes a year, a month or a day, and its beginning."""
+    return typer.Option(parser=day, metavar="DATE", help=text)
+
+
 @contextmanager
 def progress_bars(*, transient: bool = False) -> Generator[Callable[..., None]]:
     """Show progress bars while the block runs, and yield a function that updates a task's bar.

@@ -17,7 +17,7 @@ from racebot.cli.common import (
     chosen_boards,
     columns_of,
     console,
-    day,
+    date_option,
     load_settings,
     notices,
     open_ledger,
@@ -37,14 +37,8 @@ def backfill(
         list[str] | None,
         typer.Option(metavar="GOAL", help="Rate this goal only. Repeat the option for several goals."),
     ] = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option(parser=day, metavar="DATE", help="Rate races that ended on this day (UTC) or later."),
-    ] = None,
-    until: Annotated[
-        datetime | None,
-        typer.Option(parser=day, metavar="DATE", help="Rate races that ended before this day (UTC)."),
-    ] = None,
+    since: Annotated[datetime | None, date_option("Rate races that ended that day (UTC) or later.")] = None,
+    until: Annotated[datetime | None, date_option("Rate races that ended before this day (UTC).")] = None,
     category: Annotated[
         str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
     ] = None,

@@ -19,7 +19,7 @@ from racebot.cli.common import (
     Database,
     columns_of,
     console,
-    day,
+    date_option,
     load_settings,
     notices,
     print_json,
@@ -89,18 +89,8 @@ def evaluate(
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=day, metavar="DATE", help="Judge only races that ended on this day (UTC) or later."
-        ),
-    ] = None,
-    until: Annotated[
-        datetime | None,
-        typer.Option(
-            parser=day, metavar="DATE", help="Leave out races that ended on this day (UTC) or later."
-        ),
-    ] = None,
+    since: Annotated[datetime | None, date_option("Judge races that ended that day (UTC) or later.")] = None,
+    until: Annotated[datetime | None, date_option("Leave out races that ended that day or later.")] = None,
     earlier: Annotated[
         Path | None,
         typer.Option(help="File of an earlier season. Its final ratings carry over."),

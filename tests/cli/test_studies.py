@@ -107,16 +107,8 @@ def test_published_presets_run_on_any_file(season: Path) -> None:
 
 
 def test_parameter_can_be_set_for_one_model_only(season: Path) -> None:
-    entries = json.loads(
-        run(
-            "evaluate",
-            season,
-            "--model=plackett-luce",
-            "--model=thurstone",
-            "--param=thurstone:rates=0.5",
-            "--json",
-        )
-    )
+    models = ("--model=plackett-luce", "--model=thurstone")
+    entries = json.loads(run("evaluate", season, *models, "--param=thurstone:rates=0.5", "--json"))
     rates = {entry["model"]: entry["parameters"]["rates"] for entry in entries}
     assert rates["thurstone"] == [0.5]
     assert rates["plackett-luce"] != [0.5]
@@ -209,17 +201,8 @@ def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path
 
 
 def test_one_model_can_be_evaluated_with_two_sets_of_parameters(season: Path) -> None:
-    entries = json.loads(
-        run(
-            "evaluate",
-            season,
-            "--model=tie=trueskill",
-            "--model=trueskill",
-            "--param=tie:unfinished=tie",
-            "--preset=trueskill-tuned",
-            "--json",
-        )
-    )
+    models = ("--model=tie=trueskill", "--model=trueskill", "--preset=trueskill-tuned")
+    entries = json.loads(run("evaluate", season, *models, "--param=tie:unfinished=tie", "--json"))
     assert [(entry["label"], entry["parameters"]["unfinished"]) for entry in entries] == [
         ("trueskill-tuned", "tie"),
         ("tie", "tie"),
@@ -242,19 +225,8 @@ def test_unwritable_outputs_are_reported_before_the_work_begins(season: Path) ->
 
 
 def test_parameters_that_do_not_affect_the_objective_are_not_searched(season: Path) -> None:
-    tuned = json.loads(
-        run(
-            "tune",
-            "trueskill",
-            season,
-            "--generations",
-            1,
-            "--candidates",
-            8,
-            "--objective=log-loss",
-            "--json",
-        )
-    )
+    effort = ("--generations=1", "--candidates=8", "--objective=log-loss")
+    tuned = json.loads(run("tune", "trueskill", season, *effort, "--json"))
     assert tuned["parameters"]["conservative"] == 2.0, "it is for show alone, and changes no probability"
 
 
