@@ -21,8 +21,8 @@ from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import CategoryProfile
-from racebot.ledger.thread import RunOnLedger
 from racebot.racetime.client import Credentials, Site, TokenSource
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import CategorySettings, Settings

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from racebot.errors import RacebotError
+from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
-from racebot.ledger.thread import RunOnLedger
 from racebot.queries.live import (
     LiveBoard,
     LiveEntrant,

@@ -22,10 +22,10 @@ from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.startup import check_until_clear
 from racebot.errors import CredentialsError
 from racebot.ledger import backup
+from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import LedgerThread
 from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
 from racebot.standings.follow_settings import apply_checked_plans, apply_plans

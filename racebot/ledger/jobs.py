@@ -78,12 +78,9 @@ class Jobs:
         )
 
     def request(self, board: Leaderboard, start: Position, reason: str) -> None:
-        """Store that a leaderboard must be rated again. A job under way starts again.
+        """Store that a leaderboard must be rated again, with the settings of `board` and from `start` on.
 
-        Args:
-            board: the live leaderboard, with the settings to rate it with.
-            start: position of the first race to rate again.
-            reason: why, in a few words.
+        A job under way starts again.
         """
         self._connection.ratings_written += 1
         self._connection.write(

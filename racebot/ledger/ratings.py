@@ -23,6 +23,7 @@ from racebot.ledger.rows import (
     states_of,
 )
 from racebot.races.change import Change, State
+from racebot.text.format import exact_time
 
 _LAST = 2**63 - 1
 """No sequence number is larger."""
@@ -57,40 +58,29 @@ class Ratings:
             One more than the number of the last rated race before the position, and that race's own
             position, `START` if there is none.
         """
-        row = None if position == START else self._rated_until(board, _LAST)
+        row = self._connection.row(
+            "SELECT sequence, race, counted_at FROM rated JOIN races ON races.name = race"
+            " WHERE leaderboard = ? AND (counted_at, race) < (?, ?) ORDER BY sequence DESC LIMIT 1",
+            board.key,
+            "" if position == START else exact_time(position.counted_at),
+            position.race,
+        )
         if row is None:
             return 1, START
-        if row[1] < position:  # a new race comes last
-            return row[0] + 1, row[1]
-        first, last, earlier = 0, row[0] - 1, START
-        while first < last:
-            row = self._rated_until(board, (first + last + 1) // 2)
-            if row is not None and row[0] > first and row[1] < position:
-                first, earlier = row
-            else:
-                last = (first + last + 1) // 2 - 1
-        return first + 1, earlier
+        return as_int(row["sequence"]) + 1, Position(moment_of(row["counted_at"]), as_text(row["race"]))
 
     def sequence_until(self, board: Leaderboard, moment: datetime) -> int:
         """Return the number of the last rated race that counted by a given time; 0 if none did."""
         return self.sequence_at(board, Position(moment + timedelta.resolution))[0] - 1
 
-    def _rated_until(self, board: Leaderboard, sequence: int) -> tuple[int, Position] | None:
-        """Return the number and position of a leaderboard's last rated race up to a sequence number."""
-        row = self._connection.row(
-            "SELECT sequence, race, counted_at FROM rated JOIN races ON races.name = race"
-            " WHERE leaderboard = ? AND sequence <= ? ORDER BY sequence DESC LIMIT 1",
-            board.key,
-            sequence,
-        )
-        if row is None:
-            return None
-        return as_int(row["sequence"]), Position(moment_of(row["counted_at"]), as_text(row["race"]))
-
     def last_counted(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard's sequence counted, None if there is none."""
-        last = self._rated_until(board, _LAST)
-        return None if last is None else last[1].counted_at
+        moment = self._connection.value(
+            "SELECT counted_at FROM rated JOIN races ON races.name = race"
+            " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT 1",
+            board.key,
+        )
+        return None if moment is None else moment_of(moment)
 
     def count(self, board: Leaderboard) -> int:
         """Return the number of races that count on a leaderboard."""

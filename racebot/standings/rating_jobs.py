@@ -32,10 +32,6 @@ def carry_out_jobs(
     """Carry out all jobs of a ledger, one process at a time. Return the errors by leaderboard.
 
     A failed job stays, with its error, for a later try.
-
-    Args:
-        clock: returns the current time, with its offset.
-        progress: called while races are rated.
     """
     errors: dict[str, Exception] = {}
     failed: set[int] = set()

@@ -85,12 +85,7 @@ def update_ratings(
 def save_settings(ledger: Ledger, board: Leaderboard, reason: str) -> bool:
     """Store a leaderboard with changed settings, or leave that to a job if it takes long.
 
-    Args:
-        board: the live leaderboard with its new settings.
-        reason: why, in a few words.
-
-    Returns:
-        Whether the settings are stored. The caller must then rate the leaderboard again from its start.
+    Return whether the settings are stored. The caller must then rate the leaderboard again from its start.
     """
     source = board.carry and ledger.leaderboards.get(board.category, board.carry.source)
     if (

@@ -13,8 +13,8 @@ from worker_support import PATIENCE, Bench, finish, settled, until
 
 from racebot.bot.child_processes import JobStarter
 from racebot.errors import CommandError
+from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import LedgerThread
 from racebot.sandbox.site import CATEGORY
 from racebot.standings import updater
 from racebot.standings.counting import LeaderboardPlan, Plans

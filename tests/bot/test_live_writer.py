@@ -16,8 +16,8 @@ from worker_support import until
 
 from racebot.bot import live_writer
 from racebot.bot.live_writer import LiveWriter
+from racebot.ledger.connection import P, T
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import P, T
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.queries.race import race_report
 from racebot.races.result import EntrantStatus, RaceResult

@@ -16,7 +16,7 @@ from typing import Any
 
 import racebot.bot.heartbeat
 from racebot.cli import main
-from racebot.ledger.thread import LedgerThread
+from racebot.ledger.connection import LedgerThread
 
 FILE = Path(os.environ.pop("FAULTS_CLOCK"))
 SLOW = Path(os.environ.pop("FAULTS_SLOW"))

@@ -20,9 +20,9 @@ from racebot.chat import info_box
 from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import Texts
 from racebot.errors import ConnectionLost, TokenRefused
+from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import RunOnLedger
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate, Refusal

@@ -20,7 +20,7 @@ from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import LedgerError, LedgerUnavailable, PayloadError, RacebotError, SiteError
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.thread import RunOnLedger
+from racebot.ledger.connection import RunOnLedger
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race

@@ -31,8 +31,8 @@ from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable
+from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import LedgerThread, P, RunOnLedger, T
 from racebot.queries import explain
 from racebot.queries.listing import Listing
 from racebot.racetime import actions

@@ -16,6 +16,7 @@ from racebot.bot.room.delivery import HISTORY_LENGTH, MOST_TRIES, Conversation, 
 from racebot.chat.info_box import InfoPolicy, info_block
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
+from racebot.ledger.connection import P, RunOnLedger, T
 from racebot.ledger.outbox import (
     Body,
     ChatBody,
@@ -28,7 +29,6 @@ from racebot.ledger.outbox import (
     OutboxRow,
 )
 from racebot.ledger.store import Ledger
-from racebot.ledger.thread import P, RunOnLedger, T
 from racebot.races.change import Change
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Ignored, Pong, RaceUpdate, Refusal
