@@ -171,18 +171,19 @@ class Steps(NamedTuple):
     place: Columns
     limit: Columns
 
-    @classmethod
-    def like(cls, before: Columns) -> Steps:
-        return cls(*([column.copy() for column in before] for _ in cls._fields))
-
 
 @dataclass(frozen=True, kw_only=True)
 class StepwiseKernelModel(KernelModel, ABC):
     """Base class for models whose kernel updates in steps; see `racebot.ratings.model.Stepwise`."""
 
     @abstractmethod
+    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
+        """Rate one race with one parameter set, and fill each step."""
+
     def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
-        """Rate one race with one parameter set, and return each step."""
+        steps = Steps(*([column.copy() for column in before] for _ in Steps._fields))
+        self.fill(before, race, settings, steps)
+        return steps
 
     def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
         return self.race_steps(before, race, settings).limit

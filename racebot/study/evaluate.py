@@ -36,6 +36,14 @@ from racebot.study.metrics import (
 )
 from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
 
+# The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
+VIEWED = 20
+"""Players in the views of the best and of the most frequent. The source used 1,000 of two million."""
+BEST_RACES = 10
+"""The best players have more races than this, and their first races up to this number count."""
+FREQUENT_RACES = 100
+"""The most frequent players' first races up to this number count."""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -47,31 +55,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewRules:
-    """The players and races in the views of the best and of the most frequent players.
-
-    Source: Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
-
-    Attributes:
-        players: number of players in each of the two views. The source used 1,000 of two million.
-        best_races: the best players have more races than this, and their first races up to this number count.
-        frequent_races: the most frequent players' first races up to this number count.
-    """
-
-    players: int = 20
-    best_races: int = 10
-    frequent_races: int = 100
-
-
-@dataclass(frozen=True, slots=True)
 class Evaluation:
     """The evaluation of one model.
 
     Attributes:
-        label: label of the entry.
-        model: key of the model.
         parameters: all parameters of the model.
-        complaints: counts of unfair-looking changes.
         views: figures by view: `all`, `best`, `frequent`, `bin 1` (the best fifth of each race) to `bin 5`.
         known: figures by view, excluding players in their first race.
         reliability: reliability of the odds over all judged pairs.
@@ -93,19 +81,14 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class ModelComparison:
-    """Two models compared on the same races.
+    """Two models, named by their labels, compared on the same races.
 
     Attributes:
-        first: label of one model.
-        second: label of the other.
         betting: points that the first model wins from the second by betting on every pair.
-        first_right: pairs with different predicted winners in which the first model was right.
-        second_right: pairs with different predicted winners in which the second model was right.
-        first_misordered: the first model's share of misordered pairs in all races.
-        second_misordered: the second model's share.
-        first_challenged: the first model's share in the races that the second finds tightest (TrueSkill
+        first_right, second_right: pairs with different predicted winners in which this model was right.
+        first_misordered, second_misordered: this model's share of misordered pairs in all races.
+        first_challenged, second_challenged: its share in the races that the other finds tightest (TrueSkill
             paper, section 4.1).
-        second_challenged: the second model's share in the races that the first finds tightest.
     """
 
     first: str
@@ -168,7 +151,6 @@ def evaluate(
     *,
     since: datetime | None = None,
     earlier: Earlier | None = None,
-    rules: ViewRules | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> Report:
     """Evaluate every entry on a history.
@@ -201,7 +183,7 @@ def evaluate(
         races=len(history) - first,
         players=len(history.players),
         since=since,
-        evaluations=tuple(_judge(history, whole, run, first, rules or ViewRules()) for run in runs),
+        evaluations=tuple(_judge(history, whole, run, first) for run in runs),
         comparisons=tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2)),
         best=best,
         margins={
@@ -280,15 +262,15 @@ def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) ->
     return -float(np.mean(np.abs(rating[:, np.newaxis] - rating)))
 
 
-def _judge(history: History, whole: Field, run: _Run, first: int, rules: ViewRules) -> Evaluation:
+def _judge(history: History, whole: Field, run: _Run, first: int) -> Evaluation:
     part, judged = whole.without_newcomers(), whole.pair_race() >= first
     return Evaluation(
         label=run.entry.label,
         model=run.entry.model,
         parameters=run.parameters,
         complaints=run.complaints,
-        views=_views(history, whole, run.predictions, run.final, first, rules),
-        known=_views(history, part.field, run.predictions.of(part), run.final, first, rules),
+        views=_views(history, whole, run.predictions, run.final, first),
+        known=_views(history, part.field, run.predictions.of(part), run.final, first),
         reliability=of_pairs(run.predictions.probability[judged]),
     )
 
@@ -299,18 +281,17 @@ def _views(
     predictions: Predictions,
     final: FloatArray,
     first: int,
-    rules: ViewRules,
 ) -> dict[str, Figures]:
     scores = Scores.of(field, predictions.rating)
     judged = field.race >= first
     raced = history.races_of_players()
-    best = np.flatnonzero(raced > rules.best_races)
-    best = best[np.argsort(-final[best], kind="stable")][: rules.players]
-    frequent = np.argsort(-raced, kind="stable")[: rules.players]
+    best = np.flatnonzero(raced > BEST_RACES)
+    best = best[np.argsort(-final[best], kind="stable")][:VIEWED]
+    frequent = np.argsort(-raced, kind="stable")[:VIEWED]
     counted: dict[str, BoolArray] = {
         "all": judged,
-        "best": judged & np.isin(field.player, best) & (field.earlier < rules.best_races),
-        "frequent": judged & np.isin(field.player, frequent) & (field.earlier < rules.frequent_races),
+        "best": judged & np.isin(field.player, best) & (field.earlier < BEST_RACES),
+        "frequent": judged & np.isin(field.player, frequent) & (field.earlier < FREQUENT_RACES),
     }
     bins = field.bins()
     for number in range(BINS):

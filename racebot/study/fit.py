@@ -40,8 +40,6 @@ class Fit:
     """The result of a fit.
 
     Attributes:
-        model: key of the model.
-        races: number of races in the history.
         parameters: all parameters: fitted on all races if the fit was kept, unchanged otherwise.
         fitted: names of the fitted parameters.
         judged: the second half, before and after the fit on the first half.

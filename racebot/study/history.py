@@ -102,7 +102,6 @@ class Step(NamedTuple):
     """One race of a replay.
 
     Attributes:
-        race: the race.
         before: states of its entrants before the race: shape [n, k], or [candidates, n, k] in a sweep.
         after: states after the race, of the same shape.
     """

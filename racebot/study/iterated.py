@@ -28,9 +28,6 @@ class Iterated:
     """The ratings after all passes, highest first.
 
     Attributes:
-        parameters: parameters of the model.
-        races: number of rated races.
-        players: ratings of all players who raced.
         factors: ratings of all factors; empty if the races have none.
         judged: number of later races used to judge the ratings.
         misordered: share of misordered pairs in the judged races; None without pairs.

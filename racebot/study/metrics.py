@@ -70,9 +70,7 @@ class Field:
     """All entries in a history's races, and all observed pairs.
 
     Attributes:
-        races: number of races.
         race: shape [entries], ascending; index of the entry's race in the history.
-        player: shape [entries]; index of the player.
         place: shape [entries]; observed rank from 1, as in `ranks`.
         earlier: shape [entries]; number of the player's earlier races.
         better: shape [pairs]; index of the better placed entry.
@@ -207,9 +205,6 @@ class Figures:
     """All metrics of one view. Figures without any case are NaN.
 
     Attributes:
-        races: number of races with a counted entry.
-        entries: number of counted entries.
-        pairs: number of counted pairs.
         misordered: share of pairs in which the lower-rated entrant was placed better; equal ratings count
             half ("Kendall tau" in the first source).
         log_loss: mean log loss over pairs, in nats.

@@ -30,9 +30,6 @@ class Odds(NamedTuple):
     """A forecast for one entrant of a race.
 
     Attributes:
-        name: the player's name.
-        points: points before the race.
-        win_chance: probability of winning.
         finish_chance: probability of finishing; None if the model does not forecast finishes.
         expected_place: mean place; those who do not finish share the rest.
         before: probabilities of being placed before each entrant, in order; None for the entrant alone.

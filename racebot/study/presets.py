@@ -18,9 +18,6 @@ class Preset:
     """A row of the source's tables.
 
     Attributes:
-        title: name of the method in the source.
-        model: key in the registry.
-        parameters: parameters that differ from the model's defaults.
         published: published share of misordered pairs.
         rerun: share of misordered pairs when running the author's program today.
     """

@@ -33,11 +33,7 @@ class Dimension(NamedTuple):
     """A number to search.
 
     Attributes:
-        parameter: name of the parameter.
         entry: index, if the parameter is a list of numbers; None for a single number.
-        low: smallest value to try.
-        high: largest value to try.
-        start: value at the start of the search.
     """
 
     parameter: str

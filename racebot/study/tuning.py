@@ -27,7 +27,6 @@ class Judged:
     """The objective on one part of a history, before and after the search.
 
     Attributes:
-        races: number of races.
         start: the objective with the initial parameters.
         tuned: the objective with the tuned parameters.
         standard_error: standard error of `tuned - start` over races; NaN for one race.
@@ -55,7 +54,6 @@ class Tuned:
     """The result of a search.
 
     Attributes:
-        model: key of the model.
         parameters: all parameters, with the searched ones rounded to four digits.
         searched: names of the searched parameters.
         objective: the figure that was minimized.
@@ -88,7 +86,6 @@ class Candidate:
     """A tuned model, compared with the best of several.
 
     Attributes:
-        tuned: the tuned model.
         behind: its objective on the later races, minus the best model's.
         standard_error: standard error of `behind` over races: 0 for the best model, NaN for one race.
     """

@@ -10,7 +10,7 @@ from builders import result
 from racebot.errors import ModelError, PayloadError
 from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
-from racebot.study.evaluate import Entry, ViewRules, evaluate
+from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import Earlier, History, replay
 
 ENTRIES = [
@@ -84,9 +84,10 @@ def test_earlier_races_only_train(season: History) -> None:
     assert evaluation.complaints.unfinished_gains == gains
 
 
-def test_a_view_counts_only_its_players(season: History) -> None:
-    rules = ViewRules(players=3, best_races=10, frequent_races=25)
-    report = evaluate(season, ENTRIES[2:], rules=rules)
+def test_a_view_counts_only_its_players(season: History, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("racebot.study.evaluate.VIEWED", 3)
+    monkeypatch.setattr("racebot.study.evaluate.FREQUENT_RACES", 25)
+    report = evaluate(season, ENTRIES[2:])
     views, known = report.evaluations[0].views, report.evaluations[0].known
     names = {"all", "best", "frequent", "bin 1", "bin 2", "bin 3", "bin 4", "bin 5"}
     assert set(views) == set(known) == names

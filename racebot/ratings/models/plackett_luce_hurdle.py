@@ -153,11 +153,9 @@ class PlackettLuceHurdle(ForfeitsAlone, SingleParameterModel, PredictsFinish):
         floor = -np.inf if self.floor is None else self.floor
         return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.bends))
 
-    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
-        steps = Steps.like(before)
+    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
         level, width, floor, spare, *bends = settings
         update(before, race, PlackettLuceHurdleParameters(level, width, floor, spare, bends), *steps)
-        return steps
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]

@@ -139,7 +139,5 @@ class ThurstoneFilter(GaussianHurdleModel):
         variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)
         return np.stack([mean, variance, states[..., 2]], -1)
 
-    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
-        steps = Steps.like(before)
+    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
         update(before, race, FilterParameters(*settings), *steps)
-        return steps

@@ -124,10 +124,8 @@ class ThurstoneHurdle(GaussianHurdleModel):
     def initial(self) -> FloatArray:
         return start_state(self, *(0.0 for _ in self.columns))
 
-    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
-        steps = Steps.like(before)
+    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
         update(before, race, HurdleParameters(*settings), *steps)
-        return steps
 
     def rating(self, states: FloatArray) -> FloatArray:
         return states[..., 0]
