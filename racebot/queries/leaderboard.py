@@ -283,15 +283,9 @@ def leaderboard_report(
     *,
     provisional_races: int = 0,
     limit: int | None = None,
-    at: datetime | None = None,
 ) -> LeaderboardReport:
-    """Return a leaderboard with its players already read, best first.
-
-    Takes the arguments of `open_leaderboard`, and a limit on the number of players.
-    """
-    report: LeaderboardReport = open_leaderboard(
-        ledger, board, listing, provisional_races=provisional_races, at=at
-    )
+    """Return a leaderboard with its players already read, best first, at most `limit` of them."""
+    report: LeaderboardReport = open_leaderboard(ledger, board, listing, provisional_races=provisional_races)
     return replace(report, players=report.players[:limit])
 
 

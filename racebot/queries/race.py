@@ -112,14 +112,11 @@ class RaceReport:
     leaderboards: Sequence[RaceOnBoard]
 
 
-def race_report(
-    ledger: Ledger, name: str, *, boards: Sequence[Leaderboard] | None = None, mask: bool = False
-) -> RaceReport:
+def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
     """Read a race and explain each change of a rating.
 
     Args:
         name: the race's name, with or without its category.
-        boards: all leaderboards, if they are known; else they are read.
         mask: whether to leave out the names of hidden players.
 
     Raises:
@@ -128,9 +125,7 @@ def race_report(
     stored = ledger.races.find(name)
     if mask:
         stored = replace(stored, result=ledger.orders.masked(stored.result))
-    boards = ledger.leaderboards.all() if boards is None else boards
-    on_boards = [_on_board(ledger, board, stored) for board in boards]
-    found = [each for each in on_boards if each is not None]
+    on_boards = (_on_board(ledger, board, stored) for board in ledger.leaderboards.all())
     return RaceReport(
         race=stored.result.name,
         category=stored.result.category,
@@ -138,7 +133,7 @@ def race_report(
         ended_at=stored.result.ended_at,
         source=stored.source,
         result=_result(stored),
-        leaderboards=found,
+        leaderboards=[each for each in on_boards if each is not None],
     )
 
 

@@ -139,7 +139,7 @@ def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Led
         assert settler.settle(race, lambda _: (), NOON + timedelta(hours=301))
     (board,) = ledger.leaderboards.all()
     active = Listing(inactive_days=1)
-    then = leaderboard_report(ledger, board, active, at=NOON + timedelta(hours=100))
+    then = open_leaderboard(ledger, board, active, at=NOON + timedelta(hours=100))
     assert {each.id: each.last_race_at - NOON for each in then.players} == {
         "id-ann": timedelta(hours=48),
         "id-bo": timedelta(hours=48),

@@ -6,12 +6,13 @@ Points by `SIMPLE`: of two equal players, the winner gains 100.
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 from builders import HOUR, NOON, result
 
-from racebot.queries.leaderboard import leaderboard_report
+from racebot.queries.leaderboard import LeaderboardReport, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.pair import compared, rivals
 from racebot.queries.records import hall_of_fame, upsets
@@ -96,14 +97,19 @@ def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing
         result("e", "cy gus", dnf="hal", after=24 * 12),
         result("f", "gus fay ann", after=24 * 20),
     ]
+
+    def leaderboard(at: datetime | None = None) -> LeaderboardReport:
+        report: LeaderboardReport = open_leaderboard(view.ledger, board.stored, listing, at=at)
+        return replace(report, players=report.players[:])
+
     on_the_day = []
     for race in races:
         view = merge([race])
         (board,) = view.boards
-        on_the_day.append(leaderboard_report(view.ledger, board.stored, listing))
+        on_the_day.append(leaderboard())
     for race, then in zip(races, on_the_day, strict=True):
-        assert leaderboard_report(view.ledger, board.stored, listing, at=race.ended_at) == then
-    long_ago = leaderboard_report(view.ledger, board.stored, listing, at=NOON - timedelta(days=1))
+        assert leaderboard(race.ended_at) == then
+    long_ago = leaderboard(NOON - timedelta(days=1))
     assert (long_ago.players, long_ago.races, long_ago.last_race_at) == ([], 0, None)
 
 

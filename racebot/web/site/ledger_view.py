@@ -323,8 +323,7 @@ class LedgerView:
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
         try:
-            boards = [board.stored for board in self.boards]
-            report = race_report(self.ledger, name, boards=boards, mask=True)
+            report = race_report(self.ledger, name, mask=True)
         except NoSuchEntryError:
             return None
         # The ledger also finds a race by its slug alone, which is not the race's address.
