@@ -232,14 +232,6 @@ async def test_a_missing_page_is_not_requested_again(site: Site, fake: FakeSite,
     assert len(fake.requests) == 1
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_redirects_are_not_followed(site: Site, fake: FakeSite, status: int) -> None:
-    fake.failures = [httpx.Response(status, headers={"Location": "https://elsewhere.example/o/token"})]
-    with pytest.raises(SiteError, match=str(status)):
-        await site.token(CREDENTIALS)
-    assert [request.url.host for request in fake.requests] == ["orbs.example"]
-
-
 async def test_a_bad_request_is_not_repeated(site: Site, fake: FakeSite) -> None:
     fake.failures = [httpx.Response(400, json={"error": "invalid_request"})]
     with pytest.raises(SiteError, match="400"):

@@ -6,7 +6,7 @@ import asyncio
 import json
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 
@@ -177,34 +177,38 @@ async def test_a_socket_that_is_cut_off_is_lost() -> None:
             await socket.receive(PATIENCE)
 
 
-async def test_a_room_that_does_not_exist_is_a_lost_connection() -> None:
+@asynccontextmanager
+async def unknown_room() -> AsyncIterator[int]:
     async with serve(stay, "127.0.0.1", 0, process_request=lambda c, _: c.respond(404, "no")) as server:
-        port = server.sockets[0].getsockname()[1]
-        with pytest.raises(ConnectionLost, match="the room's socket cannot be opened") as lost:
-            async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN):
-                pass
-    assert TOKEN not in f"{lost.value} {lost.value.__cause__}"
+        yield _port(server)
 
 
-async def test_unreachable_site_is_a_lost_connection() -> None:
+@asynccontextmanager
+async def nobody() -> AsyncIterator[int]:
     async with serve(stay, "127.0.0.1", 0) as server:
-        port = server.sockets[0].getsockname()[1]
-    with pytest.raises(ConnectionLost, match="the room's socket cannot be opened"):
-        async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN):
-            pass
+        port = _port(server)
+    yield port
 
 
-async def test_site_without_websockets_is_a_lost_connection() -> None:
+@asynccontextmanager
+async def mail_server() -> AsyncIterator[int]:
     async def hello(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"220 mail.example ESMTP\r\n\r\n")
         writer.close()
 
-    server = await asyncio.start_server(hello, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server:
-        with pytest.raises(ConnectionLost, match="the room's socket cannot be opened"):
+    async with await asyncio.start_server(hello, "127.0.0.1", 0) as server:
+        yield int(server.sockets[0].getsockname()[1])
+
+
+@pytest.mark.parametrize("listener", [unknown_room, nobody, mail_server])
+async def test_a_room_that_cannot_be_joined_is_a_lost_connection(
+    listener: Callable[[], AbstractAsyncContextManager[int]],
+) -> None:
+    async with listener() as port:
+        with pytest.raises(ConnectionLost, match="the room's socket cannot be opened") as lost:
             async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN):
                 pass
+    assert TOKEN not in f"{lost.value} {lost.value.__cause__}"
 
 
 async def test_own_bug_is_not_reported_as_a_lost_connection() -> None:
