@@ -371,35 +371,33 @@ def test_one_process_at_a_time_carries_out_jobs(settler: Settler) -> None:
     assert others == 1
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_a_race_deleted_meanwhile_is_not_rated(settler: Settler, again: bool) -> None:
-    moving = result("x", "ann cy", after=2, goal="S2")
-    settler.add_past_races([moving], "import")
-    settler.add_past_races([replace(moving, goal="S1")], "import")
+MOVING = result("x", "ann cy", after=2, goal="S2")
+LATER = replace(RACES[-1], ended_at=RACES[-1].ended_at + timedelta(hours=1))
+
+
+def delete(other: Settler) -> None:
+    other.withdraw(MOVING.name)
+
+
+def delete_and_store(other: Settler) -> None:
+    delete(other)
+    settle(other, MOVING)
+
+
+def end_later(other: Settler) -> None:
+    settle(other, LATER)
+
+
+@pytest.mark.parametrize("change", [delete, delete_and_store, end_later])
+def test_a_change_meanwhile_is_rated_too(settler: Settler, change: Callable[[Settler], Any]) -> None:
+    for goal in ("S2", "S1"):
+        settler.add_past_races([replace(MOVING, goal=goal)], "import")
     done: list[bool] = []
 
     def meanwhile() -> None:
         if len(done) == 3:
             with Ledger.open(settler.ledger.path) as ledger:
-                other = Settler(ledger, settler.plans)
-                other.withdraw(moving.name)
-                if again:
-                    settle(other, moving)
-        done.append(True)
-
-    carry_out(settler, meanwhile)
-    assert_right(settler)
-
-
-def test_a_new_end_of_a_later_race_meanwhile_is_kept(settler: Settler) -> None:
-    later = replace(RACES[-1], ended_at=RACES[-1].ended_at + timedelta(hours=1))
-    settle(settler, CHANGED)
-    done: list[bool] = []
-
-    def meanwhile() -> None:
-        if not done:
-            with Ledger.open(settler.ledger.path) as ledger:
-                settle(Settler(ledger, settler.plans), later)
+                change(Settler(ledger, settler.plans))
         done.append(True)
 
     carry_out(settler, meanwhile)
