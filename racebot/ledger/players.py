@@ -173,17 +173,16 @@ class Players:
 
         # `fuzz.ratio` is at most 200 times the shorter length over the sum of both.
         ratio = (200 - LEAST_LIKENESS) / LEAST_LIKENESS
-        joined = self._connection.value(  # one text: reading a row for each player takes far longer
-            "SELECT group_concat(letters, char(10)) FROM players"
-            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?)",
+        rows = self._connection.rows(
+            "SELECT id, letters FROM players"
+            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?) ORDER BY id",
             len(letters) / ratio,
             len(letters) * ratio,
             letters,
         )
-        names = list(dict.fromkeys(as_text(joined or "").split("\n")))
+        names = {as_text(row["id"]): row["letters"] for row in rows}
         near = process.extract(letters, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
-        ids = "SELECT id FROM players WHERE letters = ? ORDER BY id"
-        return [as_text(key) for name, _, _ in near for (key,) in self._connection.rows(ids, name)][:limit]
+        return [player for _, _, player in near]
 
     def _hint(self, text: str) -> str:
         near = self.like(text, 5)
