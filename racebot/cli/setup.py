@@ -193,7 +193,7 @@ def _ask_credentials(
             check_bot(site, slug, client_id, secret)
         except RacebotError as error:
             say(f"    {error}", style="red")
-            if (client_id, secret) == (stored_id, stored_secret):  # the site refuses what is stored
+            if client_id == stored_id:  # do not offer again what the site refuses
                 stored_id = stored_secret = ""
             client_id = secret = None
         else:

@@ -373,6 +373,20 @@ async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
     assert load(sandbox.folder).team_races is TeamPolicy.INDIVIDUAL
 
 
+async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: Bench) -> None:
+    (sandbox.folder / ".env").write_text("RACEBOT_CLIENT_ID=old\nRACEBOT_CLIENT_SECRET=stale\n")
+
+    def set_up() -> str:
+        terminal = sandbox.start("--category", "smr", "--no-backfill", RACEBOT_REQUEST_INTERVAL="0")
+        first = answer(terminal, ("Client id", ""), ("Client secret", "typed"))
+        shown = answer(terminal, QUESTIONS[1])
+        terminal.interrupt()
+        assert "[old]" in first
+        return shown
+
+    assert "[old]" not in await asyncio.to_thread(set_up)
+
+
 async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: Bench, script: Script) -> None:
     (sandbox.folder / "secret").write_text("an old one\n")
     (sandbox.folder / ".env").write_text(
