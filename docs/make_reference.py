@@ -11,6 +11,7 @@ import json
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -24,8 +25,6 @@ from racebot.settings.model import PREFIX, Settings
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / ".env.example"
-SAID_ONCE = ("-h", "--help", "--database", "--json", "--reason", "--yes")
-"""Options that the introduction explains for all commands."""
 LINE_WIDTH = 90
 """Columns of a help text, so that its defaults do not depend on the terminal."""
 
@@ -34,16 +33,12 @@ COMMANDS_INTRO = """\
 
 `racebot COMMAND --help` prints the same. The [operator's guide](operating.md) shows the commands at work.
 
-Every command that opens the database takes `--database FILE`, which overrides `RACEBOT_DATABASE`. Commands
-that correct people and races take `--reason TEXT`, which `racebot audit` shows and `exclude` requires.
-Commands that ask for confirmation take `--yes`. With `--json`, these print JSON:
-JSON_COMMANDS.
-
 The exit code is 0 for success, 1 if a check found a problem (`verify`, `health`), 2 if a person must change
 something (a setting, a name, a file, the database), and 75 if the failure may pass: the site or the database
 cannot be reached at the moment, or the disk is full.
 
-`python docs/make_reference.py` writes this page from the program.
+`python docs/make_reference.py` writes this page from the program. "See above" below means these arguments and
+options, which are the same in each command:
 """
 SETTINGS_INTRO = """\
 # Settings
@@ -62,36 +57,36 @@ After a change, check the settings with `racebot doctor`, and restart the bot.
 
 def commands_page() -> str:
     """Return docs/commands.md."""
-    sections = "\n".join(_command(name) for name in COMMANDS)
-    with_json = ", ".join(
-        f"`{name}`" for name in COMMANDS if any("--json" in each.opts for each in load_command(name).params)
-    )
-    intro = COMMANDS_INTRO.replace("JSON_COMMANDS", with_json)
-    return f"{intro}\n{sections}"
+    records = {name: _records(name) for name in COMMANDS}
+    often = Counter(record for each in records.values() for record in each)
+    shared = [record for record, commands in often.items() if commands > 2]
+    parts = [COMMANDS_INTRO, *map(_line, shared), ""]
+    for name, own in records.items():
+        paragraphs = [" ".join(part.split()) for part in (load_command(name).help or "").split("\n\n")]
+        parts += [f"## {name}", ""]
+        for text in paragraphs:
+            example = text.removeprefix("Example: ")
+            parts += [f"Example: `{example}`" if example != text else text, ""]
+        lines = [_line(record) for record in own if record not in shared]
+        names = ", ".join(f"`{left.split()[0]}`" for left, _ in own if (left, _) in shared)
+        lines += [f"- {names}: see above."] if names else []
+        parts += [*lines, ""] if lines else []
+    return "\n".join(parts)
 
 
-def _command(name: str) -> str:
+def _records(name: str) -> list[tuple[str, str]]:
+    """Return a command's arguments and options, each with its help."""
     command = load_command(name)
     context = typer.Context(
         command, info_name=f"racebot {name}", max_content_width=LINE_WIDTH, terminal_width=LINE_WIDTH
     )
-    paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
-    examples = [part.removeprefix("Example: ") for part in paragraphs if part.startswith("Example: ")]
-    text = "\n\n".join(part for part in paragraphs if not part.startswith("Example: "))
-    records = [
-        record
-        for parameter in command.get_params(context)
-        if (record := parameter.get_help_record(context)) and not record[0].startswith(SAID_ONCE)
-    ]
-    lines = [f"## {name}", "", text, "", "```sh", *examples, "```", ""]
-    if records:
-        lines += [f"- `{left}`: {_text(' '.join(right.split()))}" for left, right in records]
-        lines.append("")
-    return "\n".join(lines)
+    found = (parameter.get_help_record(context) for parameter in command.get_params(context))
+    return [(left, " ".join(right.split())) for left, right in filter(None, found) if "--help" not in left]
 
 
-def _text(text: str) -> str:
-    return text.replace("*", r"\*")
+def _line(record: tuple[str, str]) -> str:
+    name, text = record
+    return f"- `{name}`: {text}".replace("*", r"\*")
 
 
 def settings_page() -> str:

@@ -274,7 +274,7 @@ def answer(data: bytes) -> None:
                     await site.past_races(CATEGORY, 1)
 
     with only_own_errors():
-        _runner().run(ask())
+        asyncio.run(ask())
 
 
 def race_file(data: bytes) -> None:
@@ -449,49 +449,36 @@ def _fits(message: Message, found: payload.Race) -> None:
 
 
 @cache
-def _folder() -> Path:
-    """Return a folder for this process, in memory if possible."""
+def _holder() -> tempfile.TemporaryDirectory[str]:
+    """Return the folder of this process, in memory if possible."""
     memory = Path("/dev/shm")  # noqa: S108 - made by tempfile below
-    holder = tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, ignore_cleanup_errors=True)
-    _kept.append(holder)
-    return Path(holder.name)
+    return tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None, ignore_cleanup_errors=True)
+
+
+def _folder() -> Path:
+    return Path(_holder().name)
 
 
 @cache
 def _ledger() -> Ledger:
     ledger = Ledger.open(_folder() / "ledger.db")
-    results = backfill.read_races(_write("season.json", archive(30)), category=CATEGORY, goal=GOAL)
+    path = _folder() / "season.json"
+    path.write_text(json.dumps(archive(30)), encoding="utf-8")
+    results = backfill.read_races(path, category=CATEGORY, goal=GOAL)
     Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE))).add_past_races(
         results, "import"
     )
     return ledger
 
 
-def _write(name: str, document: Any) -> Path:
-    path = _folder() / name
-    path.write_text(json.dumps(document), encoding="utf-8")
-    return path
-
-
-@cache
-def _runner() -> asyncio.Runner:
-    runner = asyncio.Runner()
-    _kept.append(runner)
-    return runner
-
-
 def close() -> None:
     """Release the targets' resources; they are created again on next use."""
     if _ledger.cache_info().currsize:
         _ledger().close()
-    for kept in reversed(_kept):
-        kept.cleanup() if isinstance(kept, tempfile.TemporaryDirectory) else kept.close()
-    _kept.clear()
-    for made in (_folder, _ledger, _runner):
+    _holder().cleanup()
+    for made in (_holder, _ledger):
         made.cache_clear()
 
-
-_kept: list[tempfile.TemporaryDirectory[str] | asyncio.Runner] = []
 
 TARGETS = {
     "frame": Target(frame, tuple(b"\0" + json.dumps(each).encode() for each in FRAMES), 400),
