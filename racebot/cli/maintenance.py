@@ -54,7 +54,7 @@ def verify(database: Database = None) -> None:
     """
     problems: list[Problem] = []
     with open_ledger(database) as (_, ledger), ThreadPoolExecutor(max_workers=1) as thread:
-        # SQLite reads the whole file, so it does that while other processes replay the races.
+        # SQLite reads the whole file, so it does that while the races are replayed.
         check = thread.submit(ledger.check)
         for board in ledger.leaderboards.all():
             with _progress(ledger, board) as advance:
