@@ -316,7 +316,7 @@ def _room_context(
         worker.clock,
         quiet=settings.quiet_seconds,
         announce=settings.announce,
-        style=Style(texts, buttons, settings.listing, page, settings.pin),
+        style=Style(texts, buttons, settings.listing, page, settings.pin, tokens.client_id),
         greeting=answers.greeting if settings.announce and settings.greet else None,
     )
     commands = None

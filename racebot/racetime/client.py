@@ -317,6 +317,7 @@ class TokenSource:
     ) -> None:
         self._site = site
         self._credentials = credentials
+        self.client_id = credentials.client_id
         self._clock = clock
         self._token: str | None = None
         self._made_at = 0.0

@@ -50,6 +50,7 @@ class Style:
             players in messages.
         race_page: returns the address of a race's published page, or None.
         pin: whether to pin the rating message that stands.
+        bot: the bot's client id. Two bots in one room must not send equal guids.
     """
 
     texts: Texts = DEFAULT_TEXTS
@@ -57,6 +58,7 @@ class Style:
     listing: Callable[[Leaderboard], Listing] | None = None
     race_page: Callable[[str], str | None] = lambda _: None
     pin: bool = False
+    bot: str = ""
 
 
 class Announcements:
@@ -229,7 +231,9 @@ class Announcements:
         """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if seed is None:
             seed = f"{race}:{len(self._ledger.messages.of(race))}:{self._clock().isoformat()}"
-        return Message(race, category, str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{seed}")), body)
+        return Message(
+            race, category, str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._style.bot}:{seed}")), body
+        )
 
     def _told(self, race: str) -> ChatBody | None:
         """Return the announcement or correction that stands in a room's chat, or None."""

@@ -60,6 +60,7 @@ class RoomWatch:
             context.work.clock,
             settings.info_block,
             settings.texts,
+            bot=context.tokens.client_id,
         )
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)

@@ -152,6 +152,7 @@ class OutboxDelivery:
         info: how `info_bot` may be used.
         texts: the wording, which identifies our own line in the info box.
         confirm_within: seconds within which the site must show what was sent.
+        bot: the bot's client id. Two bots in one room must not send equal guids.
     """
 
     def __init__(
@@ -163,7 +164,9 @@ class OutboxDelivery:
         info: InfoPolicy,
         texts: Texts,
         confirm_within: float = CONFIRM_WITHIN,
+        bot: str = "",
     ) -> None:
+        self._bot = bot
         self._name = name
         self._ledger = ledger
         self._call = call
@@ -189,7 +192,7 @@ class OutboxDelivery:
                 ignores a second answer, even after a restart.
             to: the id of the only user to see it; None for the room.
         """
-        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:answer:{asked_in}")
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._bot}:answer:{asked_in}")
         self._answers.append(_Answer(text, str(guid), to, time.monotonic() + ANSWER_EXPIRES))
 
     async def deliver(self, room: Conversation) -> None:

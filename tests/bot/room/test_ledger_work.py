@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Delivery, Edit, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
+from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -808,3 +810,25 @@ def test_a_finish_message_marks_new_places_on_the_leaderboard(ledger: Ledger, cl
     follower.stands(result("r", "bo ann", recorded=False))
     (text,) = waiting(follower)
     assert re.findall("[▲▼] [0-9]", text) == ["▲ 1", "▼ 2"]
+
+
+def test_buttons_of_a_message_are_those_of_a_leaderboard_with_changes(ledger: Ledger, clock: Clock) -> None:
+    """A race can count on several leaderboards, and change nothing on the first."""
+    plain, teams = (replace(SIMPLE, name=name, goals=("Any Orb",)) for name in ("No teams", "Teams"))
+    plans = Plans(SIMPLE, named=(plain, replace(teams, teams=TeamPolicy.TEAM)))
+    style = Style(buttons=lambda board, race: {board.name: {"url": race}})
+    clock.advance(seconds=10)
+    red, blue = (replace(each, team=each.name) for each in result("r", "ann bo").entrants)
+    Follower(Settler(ledger, plans), clock, style=style).stands(replace(FINISHED, entrants=(red, blue)))
+    (row,) = ledger.messages.open_for("orb/r")
+    assert chat_body(row).buttons == {"Teams": {"url": "orb/r"}}
+
+
+def test_two_bots_in_one_room_send_no_equal_guids(tmp_path: Path, clock: Clock) -> None:
+    clock.advance(seconds=10)
+    guids = []
+    for bot in ("one", "two"):
+        with Ledger.open(tmp_path / f"{bot}.db") as ledger:
+            Follower(Settler(ledger, Plans(SIMPLE)), clock, style=Style(bot=bot)).stands(FINISHED)
+            guids += [row.message.guid for row in ledger.messages.of("orb/r")]
+    assert len(set(guids)) == 2
