@@ -60,25 +60,7 @@ async def test_lost_rooms_check_their_existence_one_by_one(
     short_pauses(monkeypatch)
     asked: list[str] = []
 
-    async def test_an_event_that_fails_unexpectedly_is_reported_and_commands_are_still_answered(
-    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    broken = iter([True])
-
-    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        if getattr(work, "__name__", "") == "carry_out" and next(broken, False):
-            raise ZeroDivisionError("a fault")
-        return work(*arguments, **options)
-
-    short_pauses(monkeypatch)
-    questions = _Questions()
-    connect(monkeypatch, lambda: SilentSocket([RaceUpdate(seen(status="open")), _line("!leaderboard")]))
-    async with running(watching(ledger, site, call, cast(CommandHandler, questions))):
-        await until(lambda: questions.answered)
-    assert any("ZeroDivisionError" in line for line in caplog.messages)
-
-
-def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path == "/o/token":
             return httpx.Response(200, json={"access_token": "x", "expires_in": 3600})
         asked.append(request.url.path)
@@ -443,6 +425,24 @@ async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announc
     (row,) = ledger.messages.of("orb/r")
     text = chat_body(row).text
     assert text.index("Bo") < text.index("Ann")
+
+
+async def test_an_event_that_fails_unexpectedly_is_reported_and_commands_are_still_answered(
+    ledger: Ledger, site: Site, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = iter([True])
+
+    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
+        if getattr(work, "__name__", "") == "carry_out" and next(broken, False):
+            raise ZeroDivisionError("a fault")
+        return work(*arguments, **options)
+
+    short_pauses(monkeypatch)
+    questions = _Questions()
+    connect(monkeypatch, lambda: SilentSocket([RaceUpdate(seen(status="open")), _line("!leaderboard")]))
+    async with running(watching(ledger, site, call, cast(CommandHandler, questions))):
+        await until(lambda: questions.answered)
+    assert any("ZeroDivisionError" in line for line in caplog.messages)
 
 
 def answer(request: httpx.Request) -> httpx.Response:
