@@ -52,7 +52,7 @@ class Control:
             "rename_user": site.rename_user,
             "delete_user": site.delete_user,
             "rename_goal": site.rename_goal,
-            "add_bot": lambda **about: str(site.add_bot(**about).name),
+            "add_bot": self._add_bot,
             "pin": lambda race, message: site.room(race).set_pin(message, pinned=True),
             "unpin": lambda race, message: site.room(race).set_pin(message, pinned=False),
             "set_info": self._set_info,
@@ -153,6 +153,9 @@ class Control:
                 given[name] = read(given[name])
         getattr(room, command)(**given)
         return render.race(room)
+
+    def _add_bot(self, name: str, client_id: str, client_secret: str) -> None:
+        self._site.add_bot(name, client_id, client_secret)
 
     def _set_info(self, race: str, info: str, client_id: str = CLIENT_ID) -> object:
         room, bot = self._site.room(race), self._site.bots.get(client_id)
