@@ -76,20 +76,6 @@ def test_columns_sort_by_mouse_and_keyboard(opened: Open, served: str) -> None:
     expect(page.locator("th[aria-sort]")).to_have_text("Races")
 
 
-def test_without_scripts_the_server_searches_and_sorts(opened: Open, served: str) -> None:
-    page = opened(scripts=False).new_page()
-    page.goto(f"{served}{BOARD}.html")
-    page.get_by_label("Find a player").fill("racer 1")
-    page.get_by_role("button", name="Show").click()
-    expect(page.locator("table.board tbody tr")).to_have_count(10)
-    found = column(page, 2)
-    for order in ("ascending", "descending"):
-        page.get_by_role("link", name="Player", exact=True).click()
-        expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", order)
-        expect(page.locator("th[aria-sort]")).to_have_text("Player")
-        assert column(page, 2) == sorted(found, reverse=order == "descending")
-
-
 def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(opened: Open, long_database: Path) -> None:
     with serving(long_database) as address:
         _filter_while_typing(opened, address)

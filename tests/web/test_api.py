@@ -311,7 +311,9 @@ def test_sheets_hold_players_and_changes_as_csv(view: LedgerView) -> None:
     assert float(changes[2][-1]) == (RACES[1].entrants[0].finish_time or 0) / SECOND
 
 
-@pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "name", ['=HYPERLINK("http://x")', " =1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"]
+)
 def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
     race = result("a", "ann bo")
     view = merge([replace(race, entrants=(replace(race.entrants[0], name=name), race.entrants[1]))])

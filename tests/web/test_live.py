@@ -154,23 +154,14 @@ def test_stamp_changes_every_minute_without_a_worker(tmp_path: Path) -> None:
     assert stamps[0] == stamps[1] != stamps[2]
 
 
-def test_rooms_stay_while_the_live_file_is_missing_until_they_are_out_of_date(tmp_path: Path) -> None:
-    now = NOW
-    reader = LiveReader(tmp_path / "racebot.db", lambda: now)
-    write_live(tmp_path / "live.json", LiveReport(NOW, (OPEN,)))
-    assert reader.rooms().rooms == (OPEN,)
-    (tmp_path / "live.json").unlink()
-    assert reader.rooms().rooms == (OPEN,)
-    now = NOW + timedelta(minutes=11)
-    assert reader.rooms().rooms == ()
-
-
-def test_rooms_stay_while_the_live_file_cannot_be_read(tmp_path: Path) -> None:
+def test_rooms_stay_while_the_live_file_is_damaged_or_missing(tmp_path: Path) -> None:
     path = tmp_path / "live.json"
     reader = LiveReader(tmp_path / "racebot.db", lambda: NOW)
     write_live(path, LiveReport(NOW, (OPEN,)))
     assert reader.rooms().rooms == (OPEN,)
     path.write_bytes(b"{")
+    assert reader.rooms().rooms == (OPEN,)
+    path.unlink()
     assert reader.rooms().rooms == (OPEN,)
     write_live(path, LiveReport(NOW, (FINISHED,)))
     assert reader.rooms().rooms == (FINISHED,)
@@ -364,31 +355,31 @@ def test_players_hidden_since_the_bot_wrote_the_file_are_not_shown(live: Live) -
 # Overlays
 
 
-def test_room_overlay_shows_odds_then_coming_changes_then_final_ones(live: Live) -> None:
-    live.write(OPEN)
-    assert words(live.get("/overlay/room/orb/live-1")) == "Chance to win Ann 1190 73% Zoe 1000 27%"
-    live.write(FINISHED)
-    shown = words(live.get("/overlay/room/orb/live-1"))
-    assert shown == "Ratings if recorded 1 Zoe 1021 +21 DNF Ann 1180 −10"
-    assert words(live.get("/overlay/room/orb/c")) == "Ratings 1 Ann 1190 +90 2 Bo 810 −90"
+OUT = racer("bo", status=EntrantStatus.DNF, win_chance=0.1)
+RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OUT, status="in_progress")
 
 
-def test_room_overlay_shows_places_once_somebody_finishes(live: Live) -> None:
-    out = racer("bo", status=EntrantStatus.DNF, win_chance=0.1)
-    live.write(
-        room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), out, status="in_progress")
-    )
-    shown = words(live.get("/overlay/room/orb/live-1"))
-    assert shown.endswith("1 Zoe 1000 50% Ann 1000 50% DNF Bo 1000 10%")
-
-
-def test_room_overlay_promises_no_odds_where_there_are_none(live: Live) -> None:
-    live.write(room(racer("ann", win_chance=None)))
-    assert words(live.get("/overlay/room/orb/live-1")) == "Ratings Ann 1000"
-
-
-def test_room_overlay_is_empty_for_a_room_that_is_not_known(live: Live) -> None:
-    assert words(live.get("/overlay/room/orb/other")) == ""
+@pytest.mark.parametrize(
+    ("rooms", "path", "shown"),
+    [
+        ([OPEN], "room/orb/live-1", "Chance to win Ann 1190 73% Zoe 1000 27%"),
+        ([RACING], "room/orb/live-1", "Odds before the start 1 Zoe 1000 50% Ann 1000 50% DNF Bo 1000 10%"),
+        ([FINISHED], "room/orb/live-1", "Ratings if recorded 1 Zoe 1021 +21 DNF Ann 1180 −10"),
+        ([], "room/orb/c", "Ratings 1 Ann 1190 +90 2 Bo 810 −90"),
+        ([room(racer("ann", win_chance=None))], "room/orb/live-1", "Ratings Ann 1000"),
+        ([], "room/orb/other", ""),
+        ([], "player/id-ann", "Ann 1190 place 2 of 5"),
+        ([OPEN], "player/id-ann", "Ann 1190 place 2 of 5 · 73% to win"),
+        ([OPEN], "player/id-zoe", "Zoe 1000 27% to win"),
+        ([FINISHED], "player/id-ann", "Ann 1180 −10 place 2 of 5"),
+        ([FINISHED], "player/id-nobody", ""),
+    ],
+)
+def test_overlays_show_odds_then_coming_changes_then_final_ones(
+    live: Live, rooms: list[LiveRoom], path: str, shown: str
+) -> None:
+    live.write(*rooms)
+    assert words(live.get(f"/overlay/{path}")) == shown
 
 
 def test_room_overlay_counts_the_players_that_do_not_fit(live: Live) -> None:
@@ -396,16 +387,6 @@ def test_room_overlay_counts_the_players_that_do_not_fit(live: Live) -> None:
     assert (
         words(live.get("/overlay/room/orb/live-1?rows=2")).replace("\xa0", " ").endswith("and 3 more players")
     )
-
-
-def test_player_overlay_shows_rating_odds_and_change(live: Live) -> None:
-    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5"
-    live.write(OPEN)
-    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5 · 73% to win"
-    assert words(live.get("/overlay/player/id-zoe")) == "Zoe 1000 27% to win"
-    live.write(FINISHED)
-    assert words(live.get("/overlay/player/id-ann")) == "Ann 1180 −10 place 2 of 5"
-    assert words(live.get("/overlay/player/id-nobody")) == ""
 
 
 def test_player_overlay_shows_the_last_change_for_a_while(live: Live) -> None:
@@ -615,8 +596,11 @@ def stream_request() -> Request:
     return Request({"type": "http", "method": "GET", "query_string": b"", "path_params": path})
 
 
-async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "STREAMS", 2)
+@pytest.mark.parametrize(("limit", "elsewhere"), [("STREAMS", 503), ("STREAMS_OF_CLIENT", 200)])
+async def test_streams_are_bounded_in_all_and_for_each_client(
+    monkeypatch: pytest.MonkeyPatch, limit: str, elsewhere: int
+) -> None:
+    monkeypatch.setattr(events, limit, 2)
 
     async def find(match: Match, query: Mapping[str, str]) -> Rendered:
         await asyncio.sleep(0)
@@ -630,6 +614,9 @@ async def test_streams_that_open_together_are_bounded(monkeypatch: pytest.Monkey
     answers = await asyncio.gather(*(streams.response(stream_request()) for _ in range(4)))
     assert sorted(answer.status_code for answer in answers if answer) == [200, 200, 503, 503]
     assert streams.open == 2
+    other = Request({**stream_request().scope, "client": ("192.0.2.1", 4000)})
+    answer = await streams.response(other)
+    assert answer is not None and answer.status_code == elsewhere
 
 
 async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:

@@ -118,29 +118,20 @@ def test_browsers_are_redirected_to_the_page_about_the_api(get: Get) -> None:
     assert "addresses" in get("/api").json()
 
 
-def test_unknown_paths_get_an_error_page(get: Get) -> None:
-    answer = get("/players/../nobody/x.html")
-    assert answer.status_code == 404
-    assert "Page not found" in answer.text
-
-
-def test_page_for_an_invalid_date_names_the_fix(get: Get) -> None:
-    answer = get(f"{BOARD}?at=31.3.2026")
-    assert answer.status_code == 400
-    assert "at: must be a date, such as 2026-03-31" in answer.text
-
-
-def test_race_without_a_page_is_explained(get: Get) -> None:
-    answer = get("/races/elsewhere/not-recorded-1.html")
-    assert answer.status_code == 404
-    assert NO_RACE in html.unescape(answer.text)
-
-
 @pytest.mark.parametrize(
-    "path", ["/leaderboards/orb/any-orb/page-2.html", "/leaderboards/orb/any-orb/page-0.html"]
+    ("path", "status", "shown"),
+    [
+        ("/players/../nobody/x.html", 404, "Page not found"),
+        ("/races/elsewhere/not-recorded-1.html", 404, NO_RACE),
+        ("/leaderboards/orb/any-orb/page-2.html", 404, "Page not found"),
+        ("/leaderboards/orb/any-orb/page-0.html", 404, "Page not found"),
+        (f"{BOARD}?at=31.3.2026", 400, "at: must be a date, such as 2026-03-31"),
+    ],
 )
-def test_pages_after_the_last_do_not_exist(get: Get, path: str) -> None:
-    assert get(path).status_code == 404
+def test_error_pages_name_the_problem(get: Get, path: str, status: int, shown: str) -> None:
+    answer = get(path)
+    assert answer.status_code == status
+    assert shown in html.unescape(answer.text)
 
 
 @pytest.mark.parametrize("path", [BOARD, "/api/leaderboards/orb/any-orb.csv", CHANGES])

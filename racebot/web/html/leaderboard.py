@@ -214,6 +214,27 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
     return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
 
 
+@dataclass(frozen=True, slots=True)
+class RacePages:
+    """The numbers of the first and last race on a page of a list, with links to its pages."""
+
+    first: int
+    last: int
+    pages: Sequence[PageLink]
+    whole: Sequence[str]
+
+
+def race_pages(total: int, number: int | None, page: Callable[[int | None], str]) -> RacePages | None:
+    """Return page `number` of the older races, or the newest page if it is None; None if there is none."""
+    older = older_race_pages(total)
+    if number is not None and not 1 <= number <= older:
+        return None
+    current = 1 if number is None else older + 2 - number
+    links = [page(None), *map(page, range(older, 0, -1))]
+    pages = pager(current, older + 1, lambda position: links[position - 1])
+    return RacePages(*race_span(total, number), pages, links if older else [])
+
+
 def _heading(first: str, choice: Choice, column: Column) -> str:
     return first + choice.sorted_by(column).query() if column.sorts else ""
 
@@ -261,25 +282,19 @@ def embedded_board(request: PageRequest, board: Board) -> Content:
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
     """Render one page of a leaderboard's races, the newest without a number."""
     total = request.view.race_count(board)
-    older = older_race_pages(total)
-    if number is not None and not 1 <= number <= older:
+    found = race_pages(total, number, lambda page: link(request.path, board.address.races(page)))
+    if found is None:
         return None
-    first, last = race_span(total, number)
-
-    def page_link(position: int) -> str:
-        target = board.address.races(None if position == 1 else older + 2 - position)
-        return link(request.path, target)
-
     return templating.board_page(
         request,
         "races.html",
         board,
         totals=request.view.totals(board) if number is None else None,
         total=total if number is None else None,
-        first=first,
-        last=last,
-        races=latest_races(request.view.ledger, board.key, last - first + 1, total - last),
-        pages=pager(1 if number is None else older + 2 - number, older + 1, page_link),
+        first=found.first,
+        last=found.last,
+        races=latest_races(request.view.ledger, board.key, found.last - found.first + 1, total - found.last),
+        pages=found.pages,
     )
 
 

@@ -22,10 +22,9 @@ from racebot.web.html import fragments, templating
 from racebot.web.html.leaderboard import (
     RACES_ON_A_PAGE,
     PageLink,
-    older_race_pages,
     page_number,
     pager,
-    race_span,
+    race_pages,
 )
 from racebot.web.pictures import charts
 from racebot.web.site import addresses
@@ -240,7 +239,17 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
         return None
     history = view.history(board, player)
     if choice == RaceFilter():
-        found = _all_races(request, board, player, history, number)
+        address = board.address
+        listed = race_pages(
+            len(history), number, lambda page: link(request.path, address.player_races(player, page))
+        )
+        found = (
+            None
+            if listed is None
+            else _RacesOnPage(
+                history[listed.first - 1 : listed.last][::-1], len(history), listed.pages, listed.whole
+            )
+        )
     else:
         found = _chosen_races(request, board, player, history, choice)
     if found is None:
@@ -270,24 +279,6 @@ class _RacesOnPage:
     total: int
     pages: Sequence[PageLink]
     whole: Sequence[str] = ()
-
-
-def _all_races(
-    request: PageRequest, board: Board, player: str, history: Sequence[PlayedRace], number: int | None
-) -> _RacesOnPage | None:
-    older = older_race_pages(len(history))
-    if number is not None and not 1 <= number <= older:
-        return None
-    first, last = race_span(len(history), number)
-    current = 1 if number is None else older + 2 - number
-
-    def page_link(position: int) -> str:
-        target = board.address.player_races(player, None if position == 1 else older + 2 - position)
-        return link(request.path, target)
-
-    whole = [page_link(position) for position in range(1, older + 2)] if older else []
-    shown = history[first - 1 : last][::-1]
-    return _RacesOnPage(shown, len(history), pager(current, older + 1, page_link), whole)
 
 
 def _chosen_races(

@@ -9,7 +9,8 @@ import base64
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -105,20 +106,16 @@ class Route:
 
     pattern: str
     query: frozenset[str] = frozenset()
-    _expression: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    _template: str = field(init=False, repr=False, compare=False)
-    _writers: tuple[tuple[str, Callable[[Any], str]], ...] = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
         parts = re.split(r"\{(\w+)\}", self.pattern)
-        object.__setattr__(self, "_template", "%s".join(parts[::2]))
-        object.__setattr__(self, "_writers", tuple((name, _FIELDS[name].write) for name in parts[1::2]))
         parts[::2] = map(re.escape, parts[::2])
         parts[1::2] = [f"(?P<{name}>{_FIELDS[name].expression})" for name in parts[1::2]]
-        object.__setattr__(self, "_expression", re.compile("".join(parts)))
+        return re.compile("".join(parts))
 
     def path(self, **values: Any) -> str:
-        return self._template % tuple([write(values[name]) for name, write in self._writers])
+        return self.pattern.format_map({name: _FIELDS[name].write(value) for name, value in values.items()})
 
     def match(self, path: str) -> dict[str, Any] | None:
         """Parse the fields of a path. Return None if the path does not match this route."""

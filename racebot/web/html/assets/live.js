@@ -92,6 +92,7 @@
       show(fresh);
       if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
     }
+    if (!notice) return; // an overlay
     tick();
     window.racebot.refresh();
   };
