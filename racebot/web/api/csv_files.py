@@ -63,7 +63,8 @@ def cell(value: Any) -> Any:
     `false`, as in JSON.
     """
     if isinstance(value, str):
-        return f"'{value}" if value.lstrip().startswith(("=", "+", "-", "@")) else value
+        formula = value.startswith(("\t", "\r", "\n")) or value.lstrip().startswith(("=", "+", "-", "@"))
+        return f"'{value}" if formula else value
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, datetime) else value
