@@ -11,7 +11,6 @@ their time includes Python's start; the second figure is their peak memory.
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import statistics
 import subprocess
@@ -45,6 +44,7 @@ from racebot.racetime.payload import Race
 from racebot.settings.model import DEFAULT_MODEL
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.follow_settings import apply_plans
+from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 
 ENTRANTS = 20
@@ -54,6 +54,7 @@ AT_ONCE = 2500
 """Races per transaction while building a ledger."""
 EVERY = timedelta(minutes=30)
 LISTING = Listing(minimum_finishes=2, inactive_days=90)
+PLANS = Plans(LeaderboardPlan(DEFAULT_MODEL))
 
 Figures = dict[str, str]
 
@@ -76,18 +77,15 @@ class World:
         return race(number, sorted(turn), self.skill, self.rng, EVERY)
 
 
-def plans() -> Plans:
-    return Plans(LeaderboardPlan(DEFAULT_MODEL))
-
-
 def build(database: Path, world: World) -> float:
     """Rate all races of a world, and return the seconds it took."""
     begin = time.perf_counter()
     with Ledger.open(database) as ledger:
-        settler = Settler(ledger, plans())
+        settler = Settler(ledger, PLANS)
         results = map(world.result, range(world.races))
         while batch := list(islice(results, AT_ONCE)):
             settler.add_past_races(batch, "import")
+        carry_out_jobs(ledger, utc_now)
     return time.perf_counter() - begin
 
 
@@ -98,21 +96,14 @@ def timed(work: Callable[[], object], times: int = 1) -> str:
         begin = time.perf_counter()
         work()
         taken.append(time.perf_counter() - begin)
-    return _figure(taken)
-
-
-def _figure(taken: list[float]) -> str:
-    middle = statistics.median(taken)
-    if len(taken) < 100:
-        return _duration(middle)
-    return f"{_duration(middle)}, p99 {_duration(statistics.quantiles(taken, n=100, method='inclusive')[98])}"
+    middle = _duration(statistics.median(taken))
+    if times < 100:
+        return middle
+    return f"{middle}, p99 {_duration(statistics.quantiles(taken, n=100, method='inclusive')[98])}"
 
 
 def _duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
-
-
-# In this process
 
 
 def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
@@ -120,9 +111,9 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
     with Ledger.open(database) as ledger:
         yield (
             "bringing leaderboards in line at the start",
-            timed(partial(apply_plans, Settler(ledger, plans())), 5),
+            timed(partial(apply_plans, Settler(ledger, PLANS)), 5),
         )
-        settler = Settler(ledger, plans())
+        settler = Settler(ledger, PLANS)
         work = LedgerWork(settler, utc_now)
         (board,) = ledger.leaderboards.all()
         next_race = ledger.ratings.count(board)
@@ -187,11 +178,7 @@ def _reports(ledger: Ledger, board: Leaderboard, world: World, name: str) -> Ite
     yield "leaderboard, whole, as data", timed(lambda: leaderboard_report(ledger, board, LISTING), 3)
     yield "leaderboard, first 10", timed(lambda: top_players(ledger, board, LISTING, 10), 100)
     yield "player, with the last 20 races", timed(report(middling), 100)
-    yield "the busiest player likewise", timed(report(world.names[0]), 100)
     yield "race, explained", timed(lambda: race_report(ledger, name), 20)
-
-
-# As commands
 
 
 @contextmanager
@@ -274,7 +261,6 @@ def main() -> None:
             if not given.no_commands:
                 for what, figure in commands(database, site, world, f"{CATEGORY}/race-{last:06d}"):
                     note(table, what, changes, figure)
-    print(f"\nload average at the end {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     print("| | " + " | ".join(f"{changes:,} changes" for changes in given.changes) + " |")
     print("|---|" + "---|" * len(given.changes))
     for what, figures in table.items():

@@ -29,11 +29,13 @@ import httpx
 import numpy as np
 from support import CATEGORY, GOAL, people, race
 
+from racebot.bot.heartbeat import utc_now
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.queries.races import latest_races
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application
@@ -71,6 +73,7 @@ def invented(players: int, races: int) -> Iterator[RaceResult]:
 def settle(database: Path, races: Iterator[RaceResult]) -> None:
     with Ledger.open(database) as ledger:
         Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+        carry_out_jobs(ledger, utc_now)
 
 
 def changed(database: Path) -> None:
