@@ -183,14 +183,18 @@ class LedgerView:
         """The name of each player's picture, by player, if the bot has fetched it."""
         names = self.picture_names
         avatars = self.ledger.profiles.avatars().items() if names else ()
-        return {player: name for player, at in avatars if (name := name_of(at)) in names}
+        shown = ((player, name_of(at)) for player, at in avatars if player not in self.hidden)
+        return {player: name for player, name in shown if name in names}
+
+    @cached_property
+    def _category_pictures(self) -> set[str]:
+        images = (self.ledger.profiles.category(board.category) for board in self.boards)
+        return {name_of(each.image) for each in images if each is not None and each.image}
 
     @property
     def pictures_shown(self) -> list[str]:
-        images = (self.ledger.profiles.category(board.category) for board in self.boards)
-        shown = {name_of(each.image) for each in images if each is not None and each.image}
         rated = {name for player, name in self.pictures.items() if player in self.rated_players}
-        return sorted(rated | (shown & self.picture_names))
+        return sorted(rated | (self._category_pictures & self.picture_names))
 
     def live_rooms(self) -> LiveRooms:
         """Return the open rooms that the site lists, without hidden players."""
@@ -201,7 +205,8 @@ class LedgerView:
 
     def picture(self, name: str) -> bytes | None:
         folder = self.publication.pictures
-        return None if folder is None else Pictures(folder).read(name)
+        known = self._category_pictures.union(self.pictures.values())
+        return Pictures(folder).read(name) if folder is not None and name in known else None
 
     @_remembered(_REMEMBERED_FACES)
     def face(self, player: str | None, name: str) -> Face:
