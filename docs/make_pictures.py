@@ -41,8 +41,6 @@ NIGHT = [base + reach * n // 255 for base, reach in ((18, 110), (24, 40), (62, 5
 """The colors behind the overlays, for each level of gray."""
 PATIENCE = 15_000
 """Milliseconds to wait for what a page shall show."""
-LARGEST, LARGEST_ANIMATED = 200_000, 600_000
-"""Bytes of a picture."""
 
 CHAT = """
 <meta charset="utf-8"><style>
@@ -98,7 +96,6 @@ def animate(browser: Browser, lines: Sequence[str]) -> None:
         durations = [1200 + 16 * len(line) for line in lines]  # in milliseconds, as long as a reader needs
         durations[-1] += 3000
         first.save(target, save_all=True, append_images=others, duration=durations, loop=0, optimize=True)
-        report(target, LARGEST_ANIMATED)
 
 
 def write_chat(lines: Sequence[str]) -> None:
@@ -142,14 +139,6 @@ def save(picture: Image.Image, name: str, colors: int | None = 256) -> None:
     if colors is not None:
         shown = shown.quantize(colors, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
     shown.save(IMAGES / name, optimize=True)
-    report(IMAGES / name, LARGEST)
-
-
-def report(path: Path, largest: int) -> None:
-    size = path.stat().st_size
-    print(f"{path.relative_to(DOCS)}: {size:,} bytes")
-    if size > largest:
-        raise SystemExit(f"{path} is larger than {largest:,} bytes")
 
 
 def during(browser: Browser, address: str, shown: Iterator[str]) -> None:
