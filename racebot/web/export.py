@@ -7,6 +7,8 @@ each one atomically. It removes its own files that are no longer needed and neve
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -109,7 +111,9 @@ def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -
     publication = replace(view.publication, listing=lambda board: listings.get(board.key, Listing()))
     count = os.cpu_count() or 1
     tasks = (
-        delayed(render_files)(view.ledger.path, publication, folder, paths[number::count], view.picture_names)
+        delayed(_render_beside)(
+            os.getpid(), view.ledger.path, publication, folder, paths[number::count], view.picture_names
+        )
         for number in range(count)
     )
     try:
@@ -118,6 +122,25 @@ def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -
         raise ExportError(
             "a rendering process was killed, perhaps for lack of memory: free some or use fewer processes"
         ) from None
+
+
+def _render_beside(
+    parent: int,
+    database: Path,
+    publication: Publication,
+    folder: Path,
+    paths: Iterable[str],
+    picture_names: frozenset[str],
+) -> list[_Done]:
+    """Render files in a process that ends when the process with the id `parent` is killed."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return render_files(database, publication, folder, paths, picture_names)
 
 
 def render_files(
