@@ -119,10 +119,7 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         next_race = ledger.ratings.count(board)
         results = [world.result(next_race + number) for number in range(SETTLED)]
         waiting = iter(results)
-        yield (
-            "settling a race of 20, commit included",
-            timed(lambda: _settle(work, next(waiting)), SETTLED),
-        )
+        yield ("settling a race of 20, commit included", timed(lambda: _settle(work, next(waiting)), SETTLED))
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         yield from _chat(settler, board, coming, world)

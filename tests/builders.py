@@ -63,13 +63,7 @@ def entrant(name: str, status: str = "done", time: int | None = None, **facts: A
 
 
 def result(
-    slug: str = "first",
-    finishers: str = "",
-    *,
-    dnf: str = "",
-    dq: str = "",
-    after: float = 0,
-    **facts: Any,
+    slug: str = "first", finishers: str = "", *, dnf: str = "", dq: str = "", after: float = 0, **facts: Any
 ) -> RaceResult:
     """A recorded result whose finishers are a minute apart; `ann=bo` finish in the same microsecond.
 

@@ -33,8 +33,7 @@ console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
 
 Database = Annotated[
-    Path | None,
-    typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE."),
+    Path | None, typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

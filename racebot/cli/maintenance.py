@@ -116,8 +116,7 @@ def make_backup(
     folder: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER",
-            help="The folder for the copy. Default: backups/ beside the database.",
+            metavar="FOLDER", help="The folder for the copy. Default: backups/ beside the database."
         ),
     ] = None,
     database: Database = None,

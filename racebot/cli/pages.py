@@ -36,11 +36,7 @@ def web(
     Ledger.open_to_read(settings.database).close()
     try:
         server.serve(
-            settings.database,
-            publication_of(settings),
-            host,
-            port,
-            lambda address: tell(f"pages: {address}"),
+            settings.database, publication_of(settings), host, port, lambda address: tell(f"pages: {address}")
         )
     except OSError as error:
         raise cannot_listen(port, error) from None
@@ -73,11 +69,7 @@ def export_site(
 
 def publication_of(settings: Settings) -> Publication:
     """Return what the pages show, as the settings say."""
-    from racebot.web.site.ledger_view import (
-        Look,
-        Publication,
-        theme_beside,
-    )
+    from racebot.web.site.ledger_view import Look, Publication, theme_beside
 
     return Publication(
         listing=settings.listing,

@@ -411,7 +411,7 @@ def service(
         str | None,
         typer.Option(
             help="The account that a system service runs as. Default: the folder's owner; if that is root, "
-            "`racebot`.",
+            "`racebot`."
         ),
     ] = None,
 ) -> None:

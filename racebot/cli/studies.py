@@ -92,8 +92,7 @@ def evaluate(
     since: Annotated[datetime | None, date_option("Judge races that ended that day (UTC) or later.")] = None,
     until: Annotated[datetime | None, date_option("Leave out races that ended that day or later.")] = None,
     earlier: Annotated[
-        Path | None,
-        typer.Option(help="File of an earlier season. Its final ratings carry over."),
+        Path | None, typer.Option(help="File of an earlier season. Its final ratings carry over.")
     ] = None,
     carry: Annotated[
         float | None,
@@ -108,8 +107,7 @@ def evaluate(
     ] = None,
     field: FieldSize = None,
     predictions: Annotated[
-        Path | None,
-        typer.Option(help="Write every forecast as CSV: NAME-pairs.csv and NAME-entrants.csv."),
+        Path | None, typer.Option(help="Write every forecast as CSV: NAME-pairs.csv and NAME-entrants.csv.")
     ] = None,
     jobs: Jobs = -1,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
@@ -239,8 +237,7 @@ def tune(
         list[str] | None, typer.Option(metavar="NAME", help="Search only this parameter. Repeatable.")
     ] = None,
     compare: Annotated[
-        list[str] | None,
-        typer.Option(metavar="MODEL", help="Also tune this model, and compare. Repeatable."),
+        list[str] | None, typer.Option(metavar="MODEL", help="Also tune this model, and compare. Repeatable.")
     ] = None,
     objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
     share: Annotated[
@@ -251,8 +248,7 @@ def tune(
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
     seed: Annotated[int, typer.Option(help="The same seed finds the same parameters.")] = 1,
     write: Annotated[
-        bool,
-        typer.Option("--write", help="Write recommended parameters into .env or racebot.toml."),
+        bool, typer.Option("--write", help="Write recommended parameters into .env or racebot.toml.")
     ] = False,
     leaderboard: BoardName = None,
     goal: Goal = None,

@@ -24,13 +24,10 @@ from racebot.text.parse import did_you_mean
 
 File = Annotated[
     Path | None,
-    typer.Argument(
-        help="An archive, JSON saved from the site, or a .csv file. Default: the ledger.",
-    ),
+    typer.Argument(help="An archive, JSON saved from the site, or a .csv file. Default: the ledger."),
 ]
 BoardName = Annotated[
-    str | None,
-    typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several."),
+    str | None, typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several.")
 ]
 Goal = Annotated[str | None, typer.Option(help="Only this goal's races, for a file with several goals.")]
 ParamOption = Annotated[

@@ -279,13 +279,7 @@ def _published(console: Console, rows: Rows, presets: Mapping[str, Preset]) -> N
     console.print("The published figures are for Super Metroid Map Rando, season 1.")
 
 
-def _figures(
-    console: Console,
-    title: str,
-    rows: Rows,
-    columns: Mapping[str, str],
-    digits: int = 4,
-) -> None:
+def _figures(console: Console, title: str, rows: Rows, columns: Mapping[str, str], digits: int = 4) -> None:
     table = _table(title, "Model", *(f">{heading}" for heading in columns.values()))
     best = {name: _best(name, [row[name] for row in rows.values()]) for name in columns}
     for label, row in rows.items():

@@ -34,8 +34,7 @@ def sandbox(
         int, typer.Option(min=0, max=65535, help="Port on this machine; 0 picks a free one.")
     ] = 8000,
     races: Annotated[
-        Path | None,
-        typer.Option(help="Past races to serve: an archive, or JSON saved from the site."),
+        Path | None, typer.Option(help="Past races to serve: an archive, or JSON saved from the site.")
     ] = None,
     goal: Annotated[
         str | None, typer.Option(help="The goal of an archive's races (default: the file's name).")

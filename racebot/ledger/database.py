@@ -160,11 +160,7 @@ _DAMAGED = (
     "the file is damaged or not an SQLite database; restore a backup, or move it away and backfill again"
 )
 _REMEDIES: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (
-    (
-        ("not a database", "malformed"),
-        LedgerError,
-        _DAMAGED,
-    ),
+    (("not a database", "malformed"), LedgerError, _DAMAGED),
     (("readonly",), LedgerUnavailable, "check the permissions of the file and of its folder"),
     (("full", "disk I/O"), LedgerUnavailable, "free space on the disk; the unfinished write was undone"),
     (("locked",), LedgerUnavailable, "another program is using it; stop that program or try again"),

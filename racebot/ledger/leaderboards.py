@@ -7,14 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from racebot.ledger.connection import Connection
 from racebot.ledger.jobs import Jobs
-from racebot.ledger.rows import (
-    Leaderboard,
-    as_text,
-    carry_text,
-    leaderboard_of,
-    state_of,
-    state_text,
-)
+from racebot.ledger.rows import Leaderboard, as_text, carry_text, leaderboard_of, state_of, state_text
 from racebot.races.change import State
 
 

@@ -262,9 +262,5 @@ def _renamed(entrant: Entrant, account: str, player: Player | None) -> Entrant:
     if player is None:
         return replace(entrant, user_id=account, profile=None)
     return replace(
-        entrant,
-        user_id=account,
-        name=player.name,
-        discriminator=player.discriminator or None,
-        profile=None,
+        entrant, user_id=account, name=player.name, discriminator=player.discriminator or None, profile=None
     )

@@ -8,16 +8,7 @@ from datetime import datetime
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Connection
 from racebot.ledger.players import Players
-from racebot.ledger.rows import (
-    START,
-    Leaderboard,
-    Position,
-    StoredRace,
-    as_int,
-    as_text,
-    moment_of,
-    race_of,
-)
+from racebot.ledger.rows import START, Leaderboard, Position, StoredRace, as_int, as_text, moment_of, race_of
 from racebot.races.result import RaceResult
 from racebot.text.format import exact_time
 

@@ -221,11 +221,7 @@ def race_on_board(
 
 
 def _rated_entrant(
-    entrant: Entrant,
-    change: Change,
-    explanation: Explanation,
-    names: Mapping[str, str],
-    win_chance: float,
+    entrant: Entrant, change: Change, explanation: Explanation, names: Mapping[str, str], win_chance: float
 ) -> RatedEntrant:
     why = explanation.reasons()
     return RatedEntrant(

@@ -313,8 +313,7 @@ def _check_against(others: list[_Line], line: _Line) -> None:
         return
     if line.ended_at != others[0].ended_at:
         raise _BadCellError(
-            "ended_at",
-            f"race {reprlib.repr(line.race)} has another time above: use one for the whole race",
+            "ended_at", f"race {reprlib.repr(line.race)} has another time above: use one for the whole race"
         )
     if any(line.entrant.user_id == other.entrant.user_id for other in others):
         raise _BadCellError(

@@ -9,12 +9,7 @@ from dataclasses import replace
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.carry_over import (
-    carried_states,
-    require_sources,
-    sources_first,
-    states_to_carry_now,
-)
+from racebot.standings.carry_over import carried_states, require_sources, sources_first, states_to_carry_now
 from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.proposals import proposals
 from racebot.standings.settle import Settler

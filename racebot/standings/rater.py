@@ -171,12 +171,7 @@ class StoredRaces:
     """
 
     def __init__(
-        self,
-        ledger: Ledger,
-        board: Leaderboard,
-        sequence: int,
-        after: Position,
-        earlier: Sequence[Standing],
+        self, ledger: Ledger, board: Leaderboard, sequence: int, after: Position, earlier: Sequence[Standing]
     ) -> None:
         self._ledger = ledger
         self._board = board

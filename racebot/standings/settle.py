@@ -110,10 +110,7 @@ class Settler:
         return found
 
     def settle(
-        self,
-        result: RaceResult,
-        messages: Callable[[list[RatedRace]], Iterable[Message]],
-        now: datetime,
+        self, result: RaceResult, messages: Callable[[list[RatedRace]], Iterable[Message]], now: datetime
     ) -> list[RatedRace] | None:
         """Rate a recorded result and queue the messages about it, in one transaction.
 

@@ -199,11 +199,7 @@ def _facts(row: RatedRow) -> tuple[object, ...]:
 
 def _standing_difference(expected: Standing, stored: Standing) -> float:
     alike = expected._replace(
-        name=stored.name,
-        hidden=stored.hidden,
-        state=stored.state,
-        rating=stored.rating,
-        points=stored.points,
+        name=stored.name, hidden=stored.hidden, state=stored.state, rating=stored.rating, points=stored.points
     )
     if alike != stored or abs(expected.points - stored.points) > 1:
         return math.inf

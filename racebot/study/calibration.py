@@ -60,11 +60,7 @@ def of_pairs(chance: FloatArray, weight: FloatArray | None = None) -> Reliabilit
 
 
 def reliability(
-    probability: FloatArray,
-    happened: FloatArray,
-    weight: FloatArray | None = None,
-    *,
-    low: float = 0.0,
+    probability: FloatArray, happened: FloatArray, weight: FloatArray | None = None, *, low: float = 0.0
 ) -> Reliability:
     """Bin predictions by probability, and return the reliability.
 

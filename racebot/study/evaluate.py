@@ -276,11 +276,7 @@ def _judge(history: History, whole: Field, run: _Run, first: int) -> Evaluation:
 
 
 def _views(
-    history: History,
-    field: Field,
-    predictions: Predictions,
-    final: FloatArray,
-    first: int,
+    history: History, field: Field, predictions: Predictions, final: FloatArray, first: int
 ) -> dict[str, Figures]:
     scores = Scores.of(field, predictions.rating)
     judged = field.race >= first

@@ -83,9 +83,7 @@ class Found(NamedTuple):
 
 
 def dimensions(
-    key: str,
-    parameters: Parameters | None = None,
-    search: Sequence[str] | None = None,
+    key: str, parameters: Parameters | None = None, search: Sequence[str] | None = None
 ) -> list[Dimension]:
     """Return the numbers that a search of this model varies.
 
@@ -175,11 +173,7 @@ def search(
 
 
 def effective(
-    history: History,
-    key: str,
-    parameters: Parameters,
-    space: Sequence[Dimension],
-    objective: Objective,
+    history: History, key: str, parameters: Parameters, space: Sequence[Dimension], objective: Objective
 ) -> list[Dimension]:
     """Return the dimensions that affect the objective. A search would move the others at random."""
     if not space:

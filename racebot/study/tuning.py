@@ -206,9 +206,7 @@ def ranked(tuned: Sequence[Tuned]) -> list[Candidate]:
     best = min(tuned, key=lambda each: each.later.tuned)
     candidates = [
         Candidate(
-            each,
-            each.later.tuned - best.later.tuned,
-            standard_error(best.later.tally, each.later.tally),
+            each, each.later.tuned - best.later.tuned, standard_error(best.later.tally, each.later.tally)
         )
         for each in tuned
     ]

@@ -7,9 +7,7 @@ from worker_support import Bench, finish, said, settled, until
 NEW_NAME = "Orbs, season 2"
 
 
-async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(
-    sandbox: Bench,
-) -> None:
+async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sandbox: Bench) -> None:
     (goal,) = sandbox.site.category.goals
     sandbox.extra["RACEBOT_GOALS"] = goal
     async with sandbox.worker() as worker:

@@ -397,10 +397,7 @@ def test_a_clock_step_does_not_lengthen_a_refusal(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings(
-        category=CATEGORY,
-        client_id="id",
-        client_secret=SecretStr("secret"),
-        database=tmp_path / "ledger.db",
+        category=CATEGORY, client_id="id", client_secret=SecretStr("secret"), database=tmp_path / "ledger.db"
     )
     worker = Worker(settings, clock)
     worker._health.category_seen(CATEGORY)

@@ -264,8 +264,7 @@ def test_team_races_that_are_ignored_are_not_called_rated(racebot: Racebot, fold
 
 
 @pytest.mark.parametrize(
-    ("text", "begin"),
-    [("2026", (2026, 1, 1)), ("2026-03", (2026, 3, 1)), ("2026-03-09", (2026, 3, 9))],
+    ("text", "begin"), [("2026", (2026, 1, 1)), ("2026-03", (2026, 3, 1)), ("2026-03-09", (2026, 3, 9))]
 )
 def test_date_is_a_year_a_month_or_a_day(text: str, begin: tuple[int, int, int]) -> None:
     assert day(text) == datetime(*begin, tzinfo=UTC)
@@ -372,8 +371,7 @@ def test_verify_reports_a_damaged_database(filled: Racebot, folder: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
-    [("{", "not JSON"), ("5", "neither an archive"), ('[{"name": "orb/x"}]', "orb/x")],
+    ("text", "told"), [("{", "not JSON"), ("5", "neither an archive"), ('[{"name": "orb/x"}]', "orb/x")]
 )
 def test_invalid_import_file_is_reported_by_name(
     racebot: Racebot, folder: Path, text: str, told: str
@@ -528,12 +526,7 @@ def test_missing_web_extra_is_reported(
     assert install_hint("web") in done.complaints[0]
 
 
-@pytest.mark.parametrize(
-    ("module", "extra", "command"),
-    [
-        ("uvicorn", "sandbox", ("sandbox",)),
-    ],
-)
+@pytest.mark.parametrize(("module", "extra", "command"), [("uvicorn", "sandbox", ("sandbox",))])
 def test_missing_extra_is_reported_with_its_command(
     racebot: Racebot, monkeypatch: pytest.MonkeyPatch, module: str, extra: str, command: tuple[str, ...]
 ) -> None:

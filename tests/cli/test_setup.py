@@ -425,11 +425,7 @@ async def test_setup_asks_to_restart_a_running_bot(sandbox: Bench, script: Scrip
 
 async def test_secret_from_the_environment_is_saved(sandbox: Bench, script: Script) -> None:
     done = await script(
-        "--category",
-        "smr",
-        "--no-backfill",
-        RACEBOT_CLIENT_ID=CLIENT_ID,
-        RACEBOT_CLIENT_SECRET=CLIENT_SECRET,
+        "--category", "smr", "--no-backfill", RACEBOT_CLIENT_ID=CLIENT_ID, RACEBOT_CLIENT_SECRET=CLIENT_SECRET
     )
     assert done.code == 0, done.err
     assert written(sandbox.folder)["RACEBOT_CLIENT_SECRET"] == CLIENT_SECRET

@@ -93,9 +93,7 @@ def test_reasons_share_the_line_of_the_figures_only_in_a_wide_terminal(
         assert sum(bool(re.search(r"finishing [+−]", line)) for line in lines) == 4
 
 
-def test_gains_are_green_losses_red_and_other_figures_plain(
-    reports: tuple[PlayerReport, RaceReport],
-) -> None:
+def test_gains_are_green_losses_red_and_other_figures_plain(reports: tuple[PlayerReport, RaceReport]) -> None:
     console = terminal(80)
     tables.print_player(console, reports[0])
     tables.print_race(console, reports[1])

@@ -8,16 +8,7 @@ from builders import CATEGORY, GOAL, NOON, result
 
 from racebot.errors import LedgerError
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import (
-    Body,
-    ChatBody,
-    Delivery,
-    Edit,
-    InfoBody,
-    Message,
-    MetaBody,
-    MetaEntry,
-)
+from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
 
 LATER = NOON + timedelta(hours=1)

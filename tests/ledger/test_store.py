@@ -71,11 +71,7 @@ def test_only_the_owner_can_read_a_new_ledger(tmp_path: Path) -> None:
     with Ledger.open(path) as ledger:
         keep(ledger, result())
         beside = sorted(path.parent.iterdir())
-        assert {p.name for p in beside} == {
-            "ledger.db",
-            "ledger.db-wal",
-            "ledger.db-shm",
-        }
+        assert {p.name for p in beside} == {"ledger.db", "ledger.db-wal", "ledger.db-shm"}
         assert [mode(p) for p in beside] == [0o600] * 3
 
 
@@ -644,10 +640,7 @@ def test_snapshot_does_not_change(ledger: Ledger) -> None:
 
 
 def test_a_ledger_opened_to_read_cannot_be_written(ledger: Ledger) -> None:
-    with (
-        Ledger.open_to_read(ledger.path) as reader,
-        pytest.raises(LedgerUnavailable, match="readonly"),
-    ):
+    with Ledger.open_to_read(ledger.path) as reader, pytest.raises(LedgerUnavailable, match="readonly"):
         reader.leaderboards.save(BOARD)
 
 

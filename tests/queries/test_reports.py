@@ -469,10 +469,7 @@ def test_a_players_races_tell_a_disqualification_from_a_dnf(ledger: Ledger) -> N
 def test_the_result_of_a_race_that_is_not_rated_keeps_its_places(ledger: Ledger) -> None:
     teams = result("t", entrants=(entrant("ann", time=10, team="x"), entrant("bo", time=20, team="y")))
     merge(ledger, [teams])
-    assert [(e.name, e.standing) for e in race_report(ledger, "t").result] == [
-        ("Ann", "1"),
-        ("Bo", "2"),
-    ]
+    assert [(e.name, e.standing) for e in race_report(ledger, "t").result] == [("Ann", "1"), ("Bo", "2")]
 
 
 def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None:

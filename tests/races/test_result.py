@@ -66,12 +66,7 @@ def test_a_result_with_invented_names_is_not_final() -> None:
 
 @pytest.mark.parametrize(
     ("facts", "countable"),
-    [
-        ({}, True),
-        ({"recorded": False}, True),
-        ({"recordable": False}, False),
-        ({"custom_goal": True}, False),
-    ],
+    [({}, True), ({"recorded": False}, True), ({"recordable": False}, False), ({"custom_goal": True}, False)],
 )
 def test_only_final_results_may_be_recorded(facts: dict[str, Any], countable: bool) -> None:
     assert result("r", "ann bo", **facts).countable is countable

@@ -25,10 +25,7 @@ PLAYERS = ("ann", "bo", "cy", "di", "ed")
 @contextmanager
 def fresh(plans: Plans) -> Iterator[Settler]:
     """Open a settler with its own ledger."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Ledger.open(Path(folder) / "ledger.db") as ledger,
-    ):
+    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
         yield Settler(ledger, plans)
 
 

@@ -143,11 +143,7 @@ def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     assert "Cy" not in listed(settler)
     (part,) = race_report(settler.ledger, "a").leaderboards
     assert "Bo" in names_in(settler.ledger)
-    assert [(e.standing, e.name) for e in part.entrants] == [
-        ("1", "Ann"),
-        ("2", "Bo"),
-        ("3", NO_NAME),
-    ]
+    assert [(e.standing, e.name) for e in part.entrants] == [("1", "Ann"), ("2", "Bo"), ("3", NO_NAME)]
     assert ask(settler, Command.RATING, "cy").startswith("No player has that name")
     assert ask(settler, Command.RATING, NO_NAME).startswith("No player has that name")
     assert "Cy" not in ask(settler, Command.WHY, by="ann")

@@ -116,11 +116,7 @@ def test_places_count_entrants_without_a_rating(settler: Settler) -> None:
         ),
     )
     rated = rate(settler, race)
-    assert {p: place for p, (place, _, _) in changes(rated).items()} == {
-        "id-ann": 2,
-        "id-bo": 2,
-        "id-cy": 4,
-    }
+    assert {p: place for p, (place, _, _) in changes(rated).items()} == {"id-ann": 2, "id-bo": 2, "id-cy": 4}
 
 
 @pytest.mark.parametrize(
@@ -690,11 +686,7 @@ def test_the_team_after_two_that_tied_takes_the_third_place(ledger: Ledger) -> N
         ),
     )
     rated = rate(settler, race)
-    assert {p: place for p, (place, _, _) in changes(rated).items()} == {
-        "id-ann": 1,
-        "id-bo": 1,
-        "id-cy": 3,
-    }
+    assert {p: place for p, (place, _, _) in changes(rated).items()} == {"id-ann": 1, "id-bo": 1, "id-cy": 3}
 
 
 # Preview

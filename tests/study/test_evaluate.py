@@ -139,10 +139,7 @@ def test_an_unknown_model_is_refused() -> None:
 def test_diverging_ratings_are_named() -> None:
     history = History.of(result(f"r{hour}", "ann bo cy", after=hour) for hour in range(40))
     entry = Entry("wild", "trueskill", {"sigma": "1e200"})
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises(ModelError, match="wild: the ratings of trueskill diverge"),
-    ):
+    with np.errstate(all="ignore"), pytest.raises(ModelError, match="wild: the ratings of trueskill diverge"):
         evaluate(history, [entry])
 
 

@@ -44,10 +44,7 @@ from racebot.study.metrics import (
 HISTORY = History.of([result("r", "a b", dnf="c d", after=1), result("s", "a=e b", after=2)])
 FIELD = Field.of(HISTORY)
 RATINGS = {"r": {"a": 2.0, "b": 3.0, "c": 1.0, "d": 1.0}, "s": {"e": 1.0, "a": 2.0, "b": 2.0}}
-CHANCES = {
-    "r": {"ab": 0.25, "ac": 0.8, "ad": 0.8, "bc": 0.9, "bd": 0.9},
-    "s": {"eb": 0.2, "ab": 0.5},
-}
+CHANCES = {"r": {"ab": 0.25, "ac": 0.8, "ad": 0.8, "bc": 0.9, "bd": 0.9}, "s": {"eb": 0.2, "ab": 0.5}}
 
 
 def letter(entry: int) -> str:

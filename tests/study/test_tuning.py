@@ -23,10 +23,7 @@ PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 
 
 def searched(season: History, **changed: Any) -> dict[str, Any]:
-    settings: dict[str, Any] = {
-        "search": ["sigma", "beta"],
-        "share": 0.7,
-    }
+    settings: dict[str, Any] = {"search": ["sigma", "beta"], "share": 0.7}
     size = {name: changed.pop(name) for name in ("candidates", "generations") if name in changed}
     effort = replace(Effort(10, 3, 3), **size)
     return {"history": season, "key": "trueskill", "effort": effort, **settings, **changed}
@@ -148,13 +145,7 @@ def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
 def test_a_find_far_better_than_the_start_is_recommended(season: History) -> None:
     """The starting values are certain about newcomers, so ratings hardly move."""
     start = {"newcomer_spread": 0.01, "lasting_spread": 0.01}
-    found = tune(
-        season,
-        "thurstone-hurdle",
-        start,
-        search=["newcomer_spread"],
-        effort=Effort(12, 2, 5),
-    )
+    found = tune(season, "thurstone-hurdle", start, search=["newcomer_spread"], effort=Effort(12, 2, 5))
     assert found.objective is Objective.JOINT
     assert found.later.start_pairs.log_loss == pytest.approx(math.log(2), abs=0.01)
     assert found.recommended
@@ -164,13 +155,7 @@ def test_a_find_far_better_than_the_start_is_recommended(season: History) -> Non
 def test_a_search_over_finishes_moves_no_rating(season: History) -> None:
     """The starting values forecast that four in five players give up."""
     start = {"finish_level": 3.0, "level": 1.0}
-    found = tune(
-        season,
-        "thurstone-hurdle",
-        start,
-        objective=Objective.FINISHES,
-        effort=Effort(24, 15, 2),
-    )
+    found = tune(season, "thurstone-hurdle", start, objective=Objective.FINISHES, effort=Effort(24, 15, 2))
     assert set(found.searched) == {"finish_level", "finish_width"}
     assert found.parameters["level"] == 1.0
     assert found.recommended

@@ -28,11 +28,7 @@ from racebot.web.site.ledger_view import Board, LedgerView, Publication
 from racebot.web.site.request import Document
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
-RACES = (
-    result("a", "ann bo"),
-    result("b", "cy di", dnf="ed", after=24),
-    result("c", "ann bo", after=240),
-)
+RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))
 
 Merge = Callable[..., LedgerView]
 

@@ -349,12 +349,7 @@ def test_description_is_valid_openapi(served: bool) -> None:
     validate(description(served=served))
 
 
-EXAMPLES = {
-    "category": "orb",
-    "board": "any-orb",
-    "player": "id-ann",
-    "race": "b",
-}
+EXAMPLES = {"category": "orb", "board": "any-orb", "player": "id-ann", "race": "b"}
 
 
 @pytest.mark.parametrize("served", [False, True])

@@ -54,11 +54,7 @@ def test_player_not_listed_before_moves_in_points_only(merge: Merge) -> None:
 
 
 def test_places_before_are_among_the_players_listed_before(merge: Merge) -> None:
-    races = [
-        result("a", "ann bo cy"),
-        result("b", "ann bo", after=24),
-        result("c", "ann cy", after=240),
-    ]
+    races = [result("a", "ann bo cy"), result("b", "ann bo", after=24), result("c", "ann cy", after=240)]
     view = merge(races, listing=Listing(inactive_days=2))
     # Bo was second of the three before c, and is not listed now that he has stayed away.
     cy = moved(view)["Cy"]

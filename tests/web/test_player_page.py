@@ -70,12 +70,7 @@ def test_places_and_unfinished_races_are_counted(merge: Merge) -> None:
         result("e", "b", dnf="ann", after=4),
     ]
     found = figures(merge(races), "id-ann").places
-    assert [(row.place, row.races) for row in found] == [
-        ("1", 2),
-        ("3", 1),
-        ("11+", 1),
-        ("unfinished", 1),
-    ]
+    assert [(row.place, row.races) for row in found] == [("1", 2), ("3", 1), ("11+", 1), ("unfinished", 1)]
 
 
 def test_best_and_worst_races_leave_out_provisional_ratings(merge: Merge) -> None:
@@ -135,8 +130,5 @@ def test_months_sum_up_the_races_newest_first(merge: Merge) -> None:
 
 def test_standings_begin_with_the_leaderboard_last_raced_on(merge: Merge) -> None:
     view = merge([result("a", "ann bo", goal="First"), result("b", "ann cy", goal="Second", after=1)])
-    assert [found.leaderboard for _, found in view.standings("id-ann")] == [
-        "Second",
-        "First",
-    ]
+    assert [found.leaderboard for _, found in view.standings("id-ann")] == ["Second", "First"]
     assert [found.leaderboard for _, found in view.standings("id-bo")] == ["First"]

@@ -146,9 +146,7 @@ class PairwiseElo(GradientModel):
     dummy: Number | None = inherited("dummy", 0.0)
     rates: tuple[Number, ...] = inherited("rates", (0.07,))
     combine: str = parameter(
-        "sum",
-        help="how to combine the updates of an entrant's pairs",
-        choices=("sum", "mean"),
+        "sum", help="how to combine the updates of an entrant's pairs", choices=("sum", "mean")
     )
     version: str = parameter(
         "exponential",

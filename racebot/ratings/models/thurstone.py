@@ -89,9 +89,7 @@ class Thurstone(GradientModel, PredictsPerformance):
     rates: tuple[Number, ...] = inherited("rates", (0.65, 0.09, 0.07))
     floor: Number | None = inherited("floor", 0.0)
     density: str = parameter(
-        "gaussian",
-        help="distribution of performances around the rating",
-        choices=("gaussian", "logistic"),
+        "gaussian", help="distribution of performances around the rating", choices=("gaussian", "logistic")
     )
     weight: Number = parameter(
         1.0,

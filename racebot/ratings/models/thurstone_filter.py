@@ -20,13 +20,7 @@ import numpy as np
 from racebot.ratings.forfeit_floor import above_forfeit, floor_parameter
 from racebot.ratings.kernel import Columns, KernelRace, Steps
 from racebot.ratings.model import FloatArray, Number, shrink_toward, shrink_variance
-from racebot.ratings.models.hurdle import (
-    GaussianHurdleModel,
-    Hurdle,
-    after_hurdle,
-    after_order,
-    days_away,
-)
+from racebot.ratings.models.hurdle import GaussianHurdleModel, Hurdle, after_hurdle, after_order, days_away
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
 
 

@@ -123,12 +123,7 @@ def units(race: KernelRace) -> tuple[list[int], list[int], list[int]]:
 
 
 def evidence(
-    means: list[float],
-    variances: list[float],
-    sizes: list[int],
-    groups: list[int],
-    margin: float,
-    tie: bool,
+    means: list[float], variances: list[float], sizes: list[int], groups: list[int], margin: float, tie: bool
 ) -> tuple[list[float], list[float], bool]:
     """Compare units, best first, and return the evidence, and False if compiled code cannot."""
     count = len(groups)

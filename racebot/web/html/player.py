@@ -19,13 +19,7 @@ from racebot.queries.races import winners_of
 from racebot.queries.records import upsets
 from racebot.text.format import integer
 from racebot.web.html import fragments, templating
-from racebot.web.html.leaderboard import (
-    RACES_ON_A_PAGE,
-    PageLink,
-    page_number,
-    pager,
-    race_pages,
-)
+from racebot.web.html.leaderboard import RACES_ON_A_PAGE, PageLink, page_number, pager, race_pages
 from racebot.web.pictures import charts
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
@@ -163,11 +157,7 @@ class RaceFilter:
     opponent: str = ""
 
     def matches(self, race: PlayedRace) -> bool:
-        shown = {
-            "won": race.place == 1,
-            "finished": race.place is not None,
-            "unfinished": race.place is None,
-        }
+        shown = {"won": race.place == 1, "finished": race.place is not None, "unfinished": race.place is None}
         return shown.get(self.result, True) and self.goal in {"", race.goal}
 
 

@@ -161,8 +161,7 @@ def test_undoing_do_not_record_and_cancelling_a_settled_race_are_followed(
 
     nobody = [(name, "dnf") for name, _ in OLD]
     replay.edit(
-        back,
-        document(nobody, 31, status="cancelled", recordable=False, ended_at="2026-03-01T12:00:00.000Z"),
+        back, document(nobody, 31, status="cancelled", recordable=False, ended_at="2026-03-01T12:00:00.000Z")
     )
     assert replay.wait() == [DEFAULT_TEXTS.withdrawn]
     assert ledger.races.get("orb/r") is None

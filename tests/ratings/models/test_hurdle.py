@@ -145,9 +145,7 @@ def of_four(means: FloatArray, scales: FloatArray) -> float:
     ],
 )
 def test_skills_are_those_of_the_exact_posterior(
-    log_probability: Callable[[FloatArray, FloatArray], float],
-    means: list[float],
-    variances: list[float],
+    log_probability: Callable[[FloatArray, FloatArray], float], means: list[float], variances: list[float]
 ) -> None:
     """Of a Gaussian prior and any likelihood L of the mean: m + v L', v + v² L'' (L in logarithms)."""
     center, variance = np.array(means), np.array(variances)

@@ -391,11 +391,7 @@ def test_the_filter_agrees_with_a_race_worked_by_hand() -> None:
     model = ThurstoneFilter(**FILTER_WITHOUT_FLOOR)
     states = np.array([[1.0, 0.4, 1000.0], [0.0, 4.01**2, 0.0], [-2.0, 1.0, 10.0]])
     day = 1010.0
-    grown = [
-        0.4 + 0.0071**2 + 10 * 0.0416**2,
-        4.01**2 + 0.0071**2,
-        1.0 + 0.0071**2 + 365 * 0.0416**2,
-    ]
+    grown = [0.4 + 0.0071**2 + 10 * 0.0416**2, 4.01**2 + 0.0071**2, 1.0 + 0.0071**2 + 365 * 0.0416**2]
     moved = []
     for mean, variance, unfinished in zip(states[:, 0], grown, [False, False, True], strict=True):
 

@@ -12,10 +12,7 @@ from scipy.special import log_ndtr
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments
-from racebot.ratings.numerics.order_statistics import (
-    complete_order_moments,
-    posterior_moments,
-)
+from racebot.ratings.numerics.order_statistics import complete_order_moments, posterior_moments
 from racebot.ratings.ranking import Groups
 
 CLOSE = 5e-6
