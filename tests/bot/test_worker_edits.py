@@ -100,6 +100,7 @@ async def test_why_is_answered_from_the_edited_result(sandbox: Bench) -> None:
         assert said(room)[1] != first
 
 
+@pytest.mark.long  # the bot looks at a finished race once a minute
 async def test_an_account_deleted_before_the_record_is_corrected_once(sandbox: Bench) -> None:
     """No version rises, and the connection repeats its own copy of the race."""
     sandbox.extra |= {"RACEBOT_ROOMS_EVERY": "0.5", "RACEBOT_REQUEST_INTERVAL": "0"}
