@@ -77,7 +77,7 @@ class CategoryWorker:
         self._context = _room_context(worker, self._tokens, self.follow_goal)
         self._goals: Collection[str] = ()
         self._followed: set[str] = set()
-        """Goals that are not in `_goals`, for which the list of past races has been read."""
+        """Goals for which the list of past races has been read: none of them is an old one renamed since."""
         self._following = asyncio.Lock()
         self._profile: CategoryProfile | None = None
         self._watches: dict[str, RoomWatch] = {}
@@ -125,11 +125,9 @@ class CategoryWorker:
             # The site accepted the bot at the start, so a front proxy refuses or the token was revoked.
             self._tokens.refuse(token)
             raise SiteError(str(error)) from None
-        known, self._goals = self._goals, category.goals
+        self._followed -= set(category.goals) - set(self._goals)
+        self._goals = category.goals
         await self._store_profile(category)
-        if known and set(known) != set(category.goals):
-            self._followed.clear()
-            await self.past_races()  # a goal may have been renamed
         for room in category.rooms:
             if self._settler.plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
                 self._watch(room.name)
@@ -148,6 +146,8 @@ class CategoryWorker:
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)
+        if self._followed and not self._followed.issuperset(self._goals):
+            await self.past_races()  # a goal may have been renamed
 
     async def _store_profile(self, category: Category) -> None:
         """Store the category's name and picture for the pages, if they are new."""
@@ -164,6 +164,10 @@ class CategoryWorker:
 
     async def past_races(self) -> None:
         """Read the list of past races far enough back to see late recordings, oldest settled first."""
+        async with self._following:
+            await self._read_past_races()
+
+    async def _read_past_races(self) -> None:
         oldest = self._site.clock() - LOOK_BACK
         seen = {}
         async for _, listed in self._site.past_race_pages(self.slug):
@@ -177,6 +181,7 @@ class CategoryWorker:
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
             with about(race.name):
                 await self._on_listed(race)
+        self._followed.update(self._goals, (race.goal for race in seen.values()))
 
     async def all_past_races(self) -> None:
         """Read the whole list of past races, and forget players whose accounts have been deleted."""
@@ -212,13 +217,13 @@ class CategoryWorker:
         Raises:
             SiteError: the site cannot say at the moment.
         """
-        if not self._goals or goal in self._goals or goal in self._followed:
+        if not self._goals or goal in self._followed:
             return
         async with self._following:
             if goal in self._followed:
                 return
             try:
-                await self.past_races()
+                await self._read_past_races()
             except PayloadError as error:
                 raise SiteError(str(error)) from error
             self._followed.add(goal)

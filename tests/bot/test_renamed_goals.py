@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from worker_support import Bench, finish, said, settled, until
 
 NEW_NAME = "Orbs, season 2"
@@ -35,12 +36,15 @@ async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sand
     assert any(goal in line and NEW_NAME in line for line in done.stdout.replace("\n", " ").split("ok "))
 
 
+@pytest.mark.parametrize("goals_are_set", [True, False])
 async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_leaderboard(
-    sandbox: Bench,
+    sandbox: Bench, *, goals_are_set: bool
 ) -> None:
     """The bot learns of the new name from the room, long before it next reads the list of past races."""
     (goal,) = sandbox.site.category.goals
     sandbox.extra |= {"RACEBOT_GREET": "false"}
+    if goals_are_set:
+        sandbox.extra["RACEBOT_GOALS"] = goal
     async with sandbox.worker():
         first = sandbox.open_race(3)
         await until(lambda: first.listeners)
@@ -57,6 +61,7 @@ async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_lea
         sandbox.site.rename_goal(goal, NEW_NAME)
         finish(second, 61, 60, 62)
         await until(lambda: said(second))
+        assert len(said(second)) == 1, "nothing is withdrawn"
         assert "new" not in said(second)[0].partition(": ")[2]
         second.record()
         await until(lambda: settled(sandbox, second))

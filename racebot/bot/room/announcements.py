@@ -93,6 +93,8 @@ class Announcements:
         if told is None or told.result == key:
             return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
         edits = edits_between(told.told, result)
+        if not edits and list(self._entries(rated).values()) == list(told.entries.values()):
+            return None
         number = 1 + max(body.correction for _, body in chat_messages(self._ledger.messages.of(result.name)))
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
         return "correction" if self._put_changes(rated, body, told.entries) else None
@@ -190,6 +192,10 @@ class Announcements:
             for each in rated
         }
 
+    def _entries(self, rated: Sequence[RatedRace]) -> dict[str, dict[str, str]]:
+        named = [self._masked(each) for each in rated if each.changes]
+        return rating_message.entries(named, self._style.texts, self._rank_changes(named))
+
     def _put_changes(
         self,
         rated: Sequence[RatedRace],
@@ -263,9 +269,10 @@ class Announcements:
 def announcement_key(rated: Sequence[RatedRace]) -> str:
     """Return a key that changes if the result behind an announcement changes.
 
-    Points are left out: another race settled in the meantime changes them, which needs no correction.
+    Points are left out: another race settled in the meantime changes them, which needs no correction. So are
+    the names of leaderboards, which the site can change.
     """
-    facts = [(r.leaderboard.name, r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
+    facts = [(r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 

@@ -368,6 +368,8 @@ class _Step:
 
     def _on_read(self, race: Race, sent_at: float) -> None:
         case = self.case
+        if sent_at < case._confirmed_at and not race.recorded:
+            return  # the answer to a later request came first
         if self._is_outdated(race):
             if sent_at < case._version_at + CERTAIN_AFTER:
                 self._read_at(case._version_at + CERTAIN_AFTER)
@@ -424,11 +426,15 @@ class _Step:
             case._read_at = case._certain_at = None
             case.is_recorded = True
         if case.is_settled:
-            self._without_record(race)
+            if not race.recorded:  # a recorded race stays rated, even if its goal no longer counts
+                self._without_record(race)
         elif not (was_over or (row is not None and row.over)) and (case.is_watched or row is not None):
-            self.effects.append(Withdraw())
+            if not case.is_quiet:
+                self.effects.append(Withdraw())
             ended_at = _return_possible_since(race)
-            if ended_at is None:
+            if ended_at is None and row is not None and row.quiet:
+                case.row = replace(row, ended_at=self.now.site, next_look=None)  # chat stays open for an hour
+            elif ended_at is None:
                 case.row = None
             else:
                 row = row or CaseRow(case.name, race.category)

@@ -175,6 +175,8 @@ class OutboxDelivery:
         self._texts = texts
         self._within = confirm_within
         self._tries: Counter[int] = Counter()
+        self._shown: set[int] = set()
+        """Ids of messages that chat showed."""
         self._room: Conversation
         self._rows: Sequence[OutboxRow] = ()
         self._row: OutboxRow
@@ -217,8 +219,10 @@ class OutboxDelivery:
     async def _deliver_row(self, row: OutboxRow) -> None:
         kind, body = row.message.kind, row.message.body
         if self._tries[row.id] >= MOST_TRIES[kind]:
-            log.warning("%s: gave up on a %s message that the site never showed", self._name, kind)
-            await self._mark(Delivery.REFUSED, "never confirmed by the site")
+            # A message that was shown counts, although the one before it could not be unpinned.
+            shown = row.id in self._shown
+            log.warning("%s: gave up on a %s message", self._name, kind)
+            await self._mark(Delivery.DELIVERED if shown else Delivery.REFUSED, "never confirmed by the site")
             return
         match body:
             case ChatBody():
@@ -236,6 +240,7 @@ class OutboxDelivery:
         if row.state is Delivery.SENT:
             history = await self._history()
             if self._arrived(body.text, history):
+                self._shown.add(row.id)
                 await self._unpin_replaced(body)
                 await self._mark(Delivery.DELIVERED, "found in the chat history")
                 return
@@ -255,6 +260,7 @@ class OutboxDelivery:
         message = actions.message(body.text, row.message.guid, buttons=body.buttons, pinned=pinned)
         event = await self._exchange(message, confirms=_echo_of(body.text))
         if not isinstance(event, Refusal):
+            self._shown.add(row.id)
             await self._unpin_replaced(body)
         await self._conclude(event)
 

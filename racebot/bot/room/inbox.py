@@ -10,7 +10,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
@@ -18,7 +18,7 @@ from racebot.bot.room.answers import CommandHandler, Question, recent
 from racebot.bot.room.case import Announce, Case, Effect, Moment, ReadRace, step
 from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.errors import LedgerError, LedgerUnavailable, PayloadError, RacebotError, SiteError
+from racebot.errors import LedgerError, LedgerUnavailable, RacebotError, SiteError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.connection import RunOnLedger
 from racebot.racetime.client import Site, TokenSource
@@ -103,6 +103,8 @@ class Inbox:
         self._pauses = retry_pauses()
         self._questions: deque[Question] = deque()
         self._saw_history = False
+        self._history: ChatHistory | None = None
+        """A chat history that came before the race was shown."""
         self._reading: asyncio.Task[None] | None = None
         self._read_again = False
         self._answering: asyncio.Task[None] | None = None
@@ -151,14 +153,21 @@ class Inbox:
                 is_gone = is_gone or isinstance(event, cases.Missing)
                 try:
                     await self._handle(event)
-                except (LedgerUnavailable, SiteError) as error:
+                except LedgerUnavailable as error:
                     self._failed(error)
+                except SiteError as error:
+                    # The site cannot say which leaderboard the race's goal belongs to.
+                    self._failed(error)
+                    self._events.appendleft(event)
+                    await asyncio.sleep(next(self._pauses))
                 except LedgerError:
                     raise
                 except Exception as error:
                     # An event that cannot be handled is lost, but not the room.
                     self._failed(error)
                     self._effects.clear()
+                    if self._case is not None:
+                        self._case = replace(self._case, row=self._stored)
                 finally:
                     self._is_busy = False
                 self._changed()
@@ -198,7 +207,11 @@ class Inbox:
             case ChatHistory():
                 self._on_history(event)
             case _:
+                if isinstance(event, (cases.Frame, cases.Read, cases.Listed)):
+                    await self._follow_goal(event.race)
                 self._step(event)
+                if self._history is not None and self.race is not None:
+                    self._on_history(self._history)
         await self._carry_out()
         await self._answer_next()
 
@@ -220,7 +233,6 @@ class Inbox:
             return
         if self._retry_at is not None and time.monotonic() < self._retry_at:
             return
-        await self._follow_goal()
         self._effects = [e for e in self._effects if not isinstance(e, Announce) or case.holds(e.result)]
         await self._context.call(self._context.work.carry_out, case, self._stored, tuple(self._effects))
         self._stored = case.row
@@ -232,9 +244,10 @@ class Inbox:
         """Return whether the ledger has yet to store or carry out anything."""
         return self._case is not None and (bool(self._effects) or self._case.row != self._stored)
 
-    async def _follow_goal(self) -> None:
-        if self.race is not None and not self.race.custom_goal:
-            await self._context.follow_goal(self.race.goal)
+    async def _follow_goal(self, race: Race) -> None:
+        """Learn of a renamed goal before the case or the ledger takes it for a new one."""
+        if not race.custom_goal:
+            await self._context.follow_goal(race.goal)
 
     def _failed(self, error: Exception) -> None:
         """Log a failure, and plan to carry out again what it left."""
@@ -258,8 +271,8 @@ class Inbox:
             self._read_again = False
             try:
                 race, sent_at = await self._context.site.timed_race(self._name)
-            except (SiteError, PayloadError) as error:
-                self._context.troubles.failed(source, str(error))
+            except Exception as error:
+                self._context.troubles.failed(source, str(error) or repr(error))
                 self.put(cases.ReadFailed())
             else:
                 self._context.troubles.over(source)
@@ -283,8 +296,11 @@ class Inbox:
     def _on_history(self, history: ChatHistory) -> None:
         """Queue the commands that the chat history shows."""
         handler, case = self._context.commands, self._case
-        if handler is None or case is None or case.shown is None:
+        if handler is None or case is None:
             return
+        self._history = history if case.shown is None else None
+        if self._history is not None:
+            return  # until the race is shown
         if self._saw_history:
             lines = recent(history)
         else:
@@ -312,6 +328,9 @@ class Inbox:
                 except LedgerUnavailable:
                     self._try_later(ready)
                     raise
+                if self._is_unstored():
+                    self._try_later(ready)
+                    return
             self._answering = asyncio.create_task(self._answer(ready), name=f"answer {self._name}")
 
     def _is_ready(self, question: Question, now: float) -> bool:
@@ -339,14 +358,13 @@ class Inbox:
         try:
             if handler is None or case is None or race is None or race.recorded:
                 return
-            await self._follow_goal()
             reply = await self._context.call(handler.reply, question, race, is_quiet=case.is_quiet)
             # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
             if reply is not None and text and not handler.is_repeat(race.name, reply, text):
                 metrics.COMMANDS.labels(question.asked.command.value).inc()
                 self._delivery.answer(text, question.message.id, to=reply.to)
-        except (LedgerUnavailable, SiteError) as error:
+        except LedgerUnavailable as error:
             log.warning("%s; trying again", error)
             self._try_later(question)
         except LedgerError as error:

@@ -163,8 +163,7 @@ class LedgerWork:
 
     def _withdraw(self, case: Case) -> None:
         self._announcements.drop_waiting(case.name, "the race is not recorded")
-        if not case.is_quiet:
-            self._announcements.withdraw(case.name, case.name.partition("/")[0])
+        self._announcements.withdraw(case.name, case.name.partition("/")[0])
         log.info("%s: cancelled or set to do not record; no ratings change", case.name)
 
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:

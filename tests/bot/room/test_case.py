@@ -516,3 +516,9 @@ def test_the_time_of_the_site_decides_whether_a_result_is_old(room: Room) -> Non
         case, _ = step(case, cases.Frame(seen(FIRST)), moment)
         _, effects = step(case, cases.Tick(), replace(moment, seconds=110))
         assert effects == (Announce(FIRST, is_late=is_late),)
+
+
+def test_an_answer_to_an_earlier_request_that_comes_late_is_ignored(standing: Room) -> None:
+    standing.on_read(seen(SECOND, 19), 202, sent_at=201)
+    standing.on_read(seen(FIRST, 19), 203, sent_at=200)
+    assert standing.case.holds(SECOND)

@@ -667,7 +667,7 @@ async def test_a_site_that_takes_messages_but_answers_no_request_is_not_asked_fo
         with pytest.raises(ConnectionLost):
             await room.deliver()
     await room.deliver()
-    assert room.states == ["delivered", "refused"]
+    assert room.states == ["delivered", "refused" if "gethistory" in lost else "delivered"]
 
 
 @pytest.mark.parametrize("trouble", ["token", "connection"])

@@ -832,3 +832,30 @@ def test_two_bots_in_one_room_send_no_equal_guids(tmp_path: Path, clock: Clock) 
             Follower(Settler(ledger, Plans(SIMPLE)), clock, style=Style(bot=bot)).stands(FINISHED)
             guids += [row.message.guid for row in ledger.messages.of("orb/r")]
     assert len(set(guids)) == 2
+
+
+def test_a_recorded_race_stays_rated_when_its_goal_no_longer_counts(ledger: Ledger, clock: Clock) -> None:
+    Follower(Settler(ledger, Plans(SIMPLE)), clock).read(seen(RECORDED))
+    narrowed = Follower(Settler(ledger, Plans(SIMPLE, goals={CATEGORY: frozenset({"Other"})})), clock)
+    for _ in range(3):
+        narrowed.read(seen(RECORDED))
+        clock.advance(hours=2)
+    assert ledger.races.has("orb/r")
+    assert ledger.cases.get("orb/r") is None
+
+
+def test_a_renamed_goal_needs_no_correction(follower: Follower) -> None:
+    follower.stands(FINISHED)
+    deliver(follower)
+    follower.stands(replace(FINISHED, goal="Any Orb, season 2"))
+    assert waiting(follower) == []
+
+
+def test_quiet_outlasts_the_end_of_a_race_that_cannot_come_back(follower: Follower) -> None:
+    follower.frame(seen(status="open"))
+    follower.on("orb/r", cases.QuietOrder(True, NOON))
+    follower.frame(seen(status="cancelled", recordable=False, cancelled_at=NOON))
+    row = follower.ledger.cases.get("orb/r")
+    assert row is not None
+    assert row.quiet
+    assert follower.ledger.cases.unfinished(CATEGORY) == []
