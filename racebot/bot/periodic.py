@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from apscheduler.triggers.cron import CronTrigger
@@ -80,10 +80,12 @@ class Jobs:
         due = trigger.get_next_fire_time(None, self._clock())
         while True:
             await asyncio.sleep(CHECK_CLOCK_EVERY)
-            if self._clock() >= due:
+            now = self._clock()
+            if now >= due:
                 await self._run(job, name)
+                now = self._clock() + timedelta(microseconds=1)  # the trigger's next time may be now itself
             # Computed at every look, because a clock that was set back moves the next run forward.
-            due = trigger.get_next_fire_time(None, self._clock())
+            due = trigger.get_next_fire_time(None, now)
 
     async def _run(self, job: Job, name: str) -> None:
         try:
