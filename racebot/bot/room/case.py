@@ -432,7 +432,7 @@ class _Step:
             if not case.is_quiet:
                 self.effects.append(Withdraw())
             ended_at = _return_possible_since(race)
-            if ended_at is None and row is not None and row.quiet:
+            if ended_at is None and row is not None and case.is_quiet:
                 case.row = replace(row, ended_at=self.now.site, next_look=None)  # chat stays open for an hour
             elif ended_at is None:
                 case.row = None

@@ -337,9 +337,7 @@ class OutboxDelivery:
 
     async def _history(self) -> Sequence[ChatMessage]:
         """Return the last messages of chat, or none if the site refuses to show them."""
-        event = await self._exchange(
-            actions.GET_HISTORY, confirms=lambda event: isinstance(event, ChatHistory)
-        )
+        event = await self._exchange(actions.GET_HISTORY, confirms=_is_history)
         return event.messages if isinstance(event, ChatHistory) else ()
 
     async def _exchange(self, *sent: Action, confirms: Confirms) -> Event:
