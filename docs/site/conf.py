@@ -3,6 +3,7 @@
 The source folder is the repository's root, so that links between pages work here and on a forge alike.
 """
 
+import json
 import shutil
 import tomllib
 from pathlib import Path
@@ -22,7 +23,15 @@ version = release = _VERSION["__version__"]
 
 extensions = ["myst_parser", "sphinx_external_toc"]
 external_toc_path = "docs/site/toc.yml"
-include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md"]
+include_patterns = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "docs/*.md",
+    "examples/*.ipynb",
+]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 myst_heading_anchors = 3
 nitpicky = True
 
@@ -40,5 +49,21 @@ def _copy_images(app: Sphinx, error: Exception | None) -> None:
         shutil.copytree(_ROOT / "docs" / "images", Path(app.outdir) / "docs" / "images", dirs_exist_ok=True)
 
 
+def _read_notebook(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Turn a notebook into Markdown with its stored outputs."""
+    if Path(app.env.doc2path(docname)).suffix != ".ipynb":
+        return
+    parts = []
+    for cell in json.loads(source[0])["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+        for output in cell.get("outputs", []):
+            data = output.get("data", {"text/plain": output.get("text")})
+            html = "".join(data.get("text/html", []))
+            parts.append(html or f"```text\n{''.join(data['text/plain'])}\n```")
+    source[0] = "\n\n".join(parts)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", _read_notebook)
     app.connect("build-finished", _copy_images)

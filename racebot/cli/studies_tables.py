@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from racebot.analysis import verdict
 from racebot.cli.tables import with_columns
 from racebot.ratings.parameters import Parameters, ParameterValue
 from racebot.settings.write import parameters_as_text
@@ -28,8 +29,6 @@ Rows = Mapping[str, Mapping[str, float]]
 """Figures by name, by label of the model."""
 MOST_COMPARED = 6
 """Most pairwise comparisons to print. `--json` always has all of them."""
-TRUSTED = 2.0
-"""Mean error of the odds, in percentage points, up to which the verdict trusts them."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
 MAIN = {
     "misordered": "Misordered",
@@ -63,25 +62,6 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset], 
         _published(console, rows, presets)
     if full:
         _all_figures(console, report, rows)
-
-
-def verdict(report: Report) -> str:
-    """Say which model predicts best, which cannot be told apart from it, and how far to trust its odds."""
-    best = next(each for each in report.evaluations if each.label == report.best)
-    wrong = f"{100 * best.figures.misordered:.1f}% of pairs in the wrong order"
-    others = sorted((m[0].difference, m[0].error, name) for name, m in report.margins.items())
-    others = [other for other in others if other[2] != report.best]
-    level = [name for _, _, name in others if report.margins[name][0].level]
-    off = 100 * best.figures.calibration_error
-    trusted = f"can be trusted (off by {off:.1f} points on average)"
-    odds = f"Its odds {trusted if off <= TRUSTED else f'are off by {off:.1f} points on average'}."
-    if not others:
-        return f"{report.best}: {wrong}. {odds}"
-    difference, error, second = others[0]
-    fewer = f"{100 * difference:.1f} ± {100 * error:.1f} points fewer than {second}"
-    if level:
-        return f"{report.best} and {', '.join(level)} predict equally well: {wrong}, {fewer}. {odds}"
-    return f"{report.best} predicts best: {wrong}, {fewer}. {odds}"
 
 
 def _standings(console: Console, report: Report) -> None:

@@ -47,11 +47,16 @@ FREQUENT_RACES = 100
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model to evaluate: its label, its key, and the parameters that differ from its defaults."""
+    """A model to evaluate: its label, its key, and the parameters that differ from its defaults.
+
+    Attributes:
+        own: a model that is not in the registry, in place of the key and the parameters.
+    """
 
     label: str
     model: str
     parameters: Parameters = dataclass_field(default_factory=dict)
+    own: RatingModel | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +235,7 @@ def _run(
     earlier: Earlier | None,
     progress: Callable[[str, int], None] | None = None,
 ) -> _Run:
-    model = create(entry.model, entry.parameters)
+    model = entry.own or create(entry.model, entry.parameters)
     table = at_start(model, history, earlier)
     ratings, probabilities = [np.empty(0)], [np.empty(0)]
     tightness = np.full(len(history), np.nan)
@@ -251,7 +256,9 @@ def _run(
         raise ModelError(
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
         )
-    return _Run(entry, as_json(model), predictions, tightness, complaints, model.rating(table))
+    return _Run(
+        entry, {} if entry.own else as_json(model), predictions, tightness, complaints, model.rating(table)
+    )
 
 
 def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) -> float:

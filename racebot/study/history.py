@@ -33,7 +33,7 @@ class PastRace:
     outcome: Outcome
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class History:
     """Races in the order they ended, and their players.
 
@@ -43,11 +43,13 @@ class History:
         players: user ids. `PastRace.players` holds indices into this tuple.
         names: the players' latest names, in the same order.
         races: the races, oldest first.
+        notes: how a file was read where that was a choice, one line each.
     """
 
     players: tuple[str, ...]
     names: tuple[str, ...]
     races: tuple[PastRace, ...]
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, results: Iterable[RaceResult], teams: TeamPolicy = TeamPolicy.IGNORE) -> History:
@@ -80,6 +82,11 @@ class History:
 
     def __len__(self) -> int:
         return len(self.races)
+
+    def __repr__(self) -> str:
+        first, last = (f"{self.races[i].ended_at:%Y-%m-%d}" if self.races else "–" for i in (0, -1))
+        summary = f"{len(self.races)} races of {len(self.players)} players, {first} to {last}"
+        return "\n".join([summary, *self.notes])
 
     def of_sizes(self, least: int, most: int) -> History:
         """Return the races with `least` to `most` rated entrants, inclusive."""

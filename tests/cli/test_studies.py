@@ -14,6 +14,7 @@ from archives import archive
 from builders import result
 from typer.testing import CliRunner
 
+from racebot.analysis import verdict
 from racebot.cli import app, studies_tables
 from racebot.cli.common import print_json
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
@@ -69,7 +70,7 @@ def test_models_within_two_standard_errors_are_called_equal(season: Path, margin
     report = evaluate(history, [Entry("a", "multielo"), Entry("b", "elo-ffa")])
     best = Margin(0.0, 0.0)
     report = replace(report, best="a", margins={"a": (best, best), "b": (margin, margin)})
-    assert words in studies_tables.verdict(report)
+    assert words in verdict(report)
 
 
 def test_all_models_are_evaluated_and_the_others_named_with_the_reason(season: Path) -> None:

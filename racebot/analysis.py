@@ -1,0 +1,245 @@
+"""Read, rate, judge and forecast races from Python or a notebook.
+
+These are `racebot.read`, `racebot.rate`, `racebot.evaluate` and `racebot.odds`. docs/python.md shows them at
+work, and the commands of the same names do the same.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from html import escape
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from racebot.errors import ModelError, PayloadError
+from racebot.races.outcome import TeamPolicy
+from racebot.ratings import registry
+from racebot.ratings.model import RatingModel
+from racebot.ratings.parameters import Parameters
+from racebot.standings.backfill import read_races
+from racebot.study import evaluate as judging, predictions
+from racebot.study.history import History
+
+DEFAULT = "thurstone-hurdle"
+TRUSTED = 2.0
+"""Mean error of the odds, in percentage points, up to which the verdict trusts them."""
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+
+class Table(tuple[Row, ...], Generic[Row]):
+    """Rows of results, as a tuple of named tuples that prints as a table.
+
+    Attributes:
+        title: one line above the table; empty for none.
+    """
+
+    title: str = ""
+
+    def to_frame(self) -> Any:
+        """Return a DataFrame with a column for each field: of pandas, or of polars if only that is installed.
+
+        Raises:
+            ImportError: neither is installed.
+        """
+        columns = {name: [row[i] for row in self] for i, name in enumerate(self._names())}
+        library = importlib.import_module("pandas" if importlib.util.find_spec("pandas") else "polars")
+        return library.DataFrame(columns)
+
+    def __repr__(self) -> str:
+        lines = [self._names(), *([_cell(value) for value in row] for row in self)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
+        return "\n".join([self.title, *text] if self.title else text)
+
+    def _repr_html_(self) -> str:
+        """Return the table for a notebook."""
+        head = "".join(f"<th>{escape(name)}</th>" for name in self._names())
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>" for row in self
+        )
+        return f"<p>{escape(self.title)}</p><table><tr>{head}</tr>{body}</table>"
+
+    def _names(self) -> list[str]:
+        return list(getattr(self[0], "_fields", ())) if self else []
+
+
+class Judged(NamedTuple):
+    """How well one model predicted.
+
+    Attributes:
+        misordered: share of pairs in which the lower rated player was placed better.
+        to_best: difference in that share to the best model of the table.
+        error: standard error of the difference, over races. Within two errors, models are equal.
+        log_loss: mean log loss of the odds over pairs, in nats.
+        calibration_error: mean distance of the odds from what happened, as a share.
+    """
+
+    model: str
+    misordered: float
+    to_best: float
+    error: float
+    log_loss: float
+    calibration_error: float
+
+
+def read(
+    source: str | Path | Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    goal: str | None = None,
+    teams: TeamPolicy | str = TeamPolicy.IGNORE,
+) -> History:
+    """Read past races from a file or a DataFrame. What is returned prints how it was read.
+
+    Args:
+        source: a file that `racebot evaluate` reads, or a DataFrame of pandas or polars, one row per entrant.
+        columns: the source's own names of columns, by ours: `{"race": "Game", "place": "Pos"}`.
+        goal: the one goal to keep, for JSON saved from the site; by default all.
+        teams: how to rate team races: `ignore`, `individual` or `team`.
+
+    Raises:
+        PayloadError: the source cannot be read; the message says what is wrong and where.
+    """
+    notes: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = source if isinstance(source, Path) else Path(folder) / "DataFrame.csv"
+        if isinstance(source, str):
+            path = Path(source)
+        elif hasattr(source, "to_csv"):
+            source.to_csv(path, index=False)
+        elif hasattr(source, "write_csv"):
+            source.write_csv(path)
+        elif not isinstance(source, Path):
+            raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
+        try:
+            results = read_races(
+                path,
+                category="",
+                goal=goal,
+                columns=columns,
+                note=notes.append,
+            )
+        except PayloadError as error:
+            raise PayloadError(str(error).replace(f"{folder}{os.sep}", "")) from None
+    return replace(History.of(results, TeamPolicy(teams)), notes=tuple(notes))
+
+
+def rate(
+    history: History, model: str | RatingModel = DEFAULT, parameters: Parameters | None = None
+) -> Table[predictions.RatedPlayer]:
+    """Rate all races of a history, and return the players with their ratings, best first.
+
+    Args:
+        model: a model's key, or a model of your own.
+        parameters: what differs from the model's defaults, if `model` is a key.
+
+    Raises:
+        ModelError: the model or a parameter is unknown, or the model cannot rate a race.
+    """
+    return Table(predictions.final_ratings(history, _model(model, parameters)))
+
+
+def evaluate(
+    history: History,
+    models: Iterable[str | RatingModel] = (DEFAULT, "trueskill"),
+    *,
+    since: datetime | None = None,
+) -> Table[Judged]:
+    """Predict each race from those before it, and return how well each model did, best first.
+
+    Args:
+        models: keys, or models of your own.
+        since: judge races that ended at this time or later; earlier ones only train. By default all count.
+
+    Raises:
+        ModelError: a model is unknown, given twice, or cannot rate a race.
+        PayloadError: no race is left to judge.
+    """
+    entries = [
+        judging.Entry(each, each) if isinstance(each, str) else judging.Entry(each.key, each.key, own=each)
+        for each in models
+    ]
+    if len({entry.label for entry in entries}) < len(entries):
+        raise ModelError("two models have the same key: give each a key of its own")
+    report = judging.evaluate(history, entries, since=since)
+    if not report.races:
+        raise PayloadError("no race is left to judge: choose an earlier `since`")
+    found = Table(
+        sorted(
+            (
+                Judged(
+                    each.label,
+                    each.figures.misordered,
+                    *report.margins[each.label][0],
+                    each.figures.log_loss,
+                    each.figures.calibration_error,
+                )
+                for each in report.evaluations
+            ),
+            key=lambda row: row.misordered,
+        )
+    )
+    found.title = verdict(report)
+    return found
+
+
+def odds(
+    history: History,
+    players: Iterable[str],
+    model: str | RatingModel = DEFAULT,
+    parameters: Parameters | None = None,
+) -> Table[predictions.Odds]:
+    """Forecast a race between players of a history, from their ratings after its last race.
+
+    Args:
+        players: names or ids, forgiven letter case and accents.
+
+    Raises:
+        ModelError: the model or a parameter is unknown, or the model cannot rate a race.
+        NoSuchEntryError: no player has that name, or several have.
+    """
+    made = _model(model, parameters)
+    rows = [predictions.find_player(history, name) for name in players]
+    states = predictions.final_states(history, made)[rows]
+    return Table(predictions.odds(made, [history.names[row] for row in rows], states))
+
+
+def verdict(report: judging.Report) -> str:
+    """Say which model predicts best, which cannot be told apart from it, and how far to trust its odds."""
+    best = next(each for each in report.evaluations if each.label == report.best)
+    wrong = f"{100 * best.figures.misordered:.1f}% of pairs in the wrong order"
+    others = sorted((m[0].difference, m[0].error, name) for name, m in report.margins.items())
+    others = [other for other in others if other[2] != report.best]
+    level = [name for _, _, name in others if report.margins[name][0].level]
+    off = 100 * best.figures.calibration_error
+    trusted = f"can be trusted (off by {off:.1f} points on average)"
+    odds = f"Its odds {trusted if off <= TRUSTED else f'are off by {off:.1f} points on average'}."
+    if not others:
+        return f"{report.best}: {wrong}. {odds}"
+    difference, error, second = others[0]
+    fewer = f"{100 * difference:.1f} ± {100 * error:.1f} points fewer than {second}"
+    if level:
+        return f"{report.best} and {', '.join(level)} predict equally well: {wrong}, {fewer}. {odds}"
+    return f"{report.best} predicts best: {wrong}, {fewer}. {odds}"
+
+
+def _model(model: str | RatingModel, parameters: Parameters | None) -> RatingModel:
+    return registry.create(model, parameters or {}) if isinstance(model, str) else model
+
+
+def _cell(value: object) -> str:
+    """Write a value for people: numbers short, several of them side by side."""
+    if isinstance(value, tuple):
+        return " ".join(map(_cell, value))
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    return "–" if value is None else str(value)

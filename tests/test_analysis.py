@@ -1,0 +1,89 @@
+"""Analysts' four functions: on DataFrames, with models of one's own, and as the notebook shows them."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import racebot
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError
+from racebot.races.outcome import Outcome
+from racebot.ratings.model import FloatArray
+from racebot.ratings.models.elo import PairwiseElo
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+CUP = EXAMPLES / "cup.csv"
+
+
+class Halved(PairwiseElo):
+    """A model of one's own: it may be any object with a model's methods."""
+
+    key = "halved"
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        return (states + super().rate(states, outcome)) / 2
+
+
+def test_the_notebook_shows_what_its_cells_return(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(EXAMPLES)
+    names: dict[str, Any] = {}
+    cells = [
+        cell
+        for cell in json.loads((EXAMPLES / "cup.ipynb").read_text(encoding="utf-8"))["cells"]
+        if cell["cell_type"] == "code"
+    ]
+    assert len(cells) >= 5
+    for cell in cells:
+        tree = ast.parse("".join(cell["source"]))
+        last = tree.body.pop()
+        assert isinstance(last, ast.Expr)
+        exec(compile(tree, "cup.ipynb", "exec"), names)  # noqa: S102 - our own notebook
+        shown = eval(compile(ast.Expression(last.value), "cup.ipynb", "eval"), names)  # noqa: S307
+        data = cell["outputs"][-1]["data"]
+        assert repr(shown) == "".join(data["text/plain"])
+        if "text/html" in data:
+            assert shown._repr_html_() == "".join(data["text/html"])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_data_frame_is_read_as_the_file_it_came_from(library: str) -> None:
+    frames = pytest.importorskip(library)
+    frame = frames.read_csv(CUP, **{"sep" if library == "pandas" else "separator": ";"})
+    assert racebot.rate(racebot.read(frame)) == racebot.rate(racebot.read(CUP))
+    with pytest.raises(PayloadError, match=r"^DataFrame\.csv, line 1: no column place"):
+        racebot.read(frame, columns={"place": "Result"})
+
+
+def test_a_table_becomes_a_data_frame() -> None:
+    pytest.importorskip("pandas")
+    table = racebot.rate(racebot.read(CUP))
+    frame = table.to_frame()
+    assert list(frame.columns) == ["name", "points", "rating", "races"]
+    assert list(frame["points"]) == [row.points for row in table]
+
+
+def test_a_model_of_ones_own_stands_in_the_same_table() -> None:
+    races = racebot.read(str(CUP))
+    table = racebot.evaluate(races, ["pairwise-elo", Halved()])
+    assert {row.model for row in table} == {"pairwise-elo", "halved"}
+    assert len({row.log_loss for row in table}) == 2
+    assert {row.name for row in racebot.odds(races, ["ann", "BO"], Halved())} == {"Ann", "Bo"}
+
+
+def test_what_cannot_be_done_names_its_reason() -> None:
+    races = racebot.read(CUP)
+    with pytest.raises(ModelError, match="same key"):
+        racebot.evaluate(races, [Halved(), Halved()])
+    with pytest.raises(ModelError, match="thurstone-hurdle"):
+        racebot.rate(races, "thurstone-hurdel")
+    with pytest.raises(NoSuchEntryError, match="Ann"):
+        racebot.odds(races, ["Anne", "Bo"])
+    with pytest.raises(PayloadError, match="neither a path nor a DataFrame"):
+        racebot.read(io.StringIO("race"))
+    with pytest.raises(AttributeError, match="predict"):
+        racebot.predict  # noqa: B018
