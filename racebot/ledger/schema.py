@@ -11,30 +11,18 @@ from collections.abc import Callable
 from sqlite_utils import Migrations
 from sqlite_utils.db import Database
 
-from racebot.races.result import NO_NAME
 from racebot.text.parse import fold_name
 
-
-def run(db: Database, *statements: str) -> None:
-    """Run the statements of a migration."""
-    for statement in statements:
-        db.execute(statement)
-
-
-def m001_ledger(db: Database) -> None:
-    """Players, races, leaderboards, and what each race did to each rating."""
-    run(
-        db,
-        """
+_STATEMENTS = {
+    # Players, races, leaderboards, and what each race did to each rating.
+    "m001_ledger": """
         CREATE TABLE players (
             id TEXT PRIMARY KEY,
             name TEXT NOT NULL,
             first_seen TEXT NOT NULL,
             last_seen TEXT NOT NULL
-        ) WITHOUT ROWID
-        """,
-        "CREATE INDEX players_by_name ON players (name COLLATE NOCASE)",
-        """
+        ) WITHOUT ROWID;
+        CREATE INDEX players_by_name ON players (name COLLATE NOCASE);
         CREATE TABLE races (
             name TEXT PRIMARY KEY,
             category TEXT NOT NULL,
@@ -44,10 +32,8 @@ def m001_ledger(db: Database) -> None:
             source TEXT NOT NULL CHECK (source IN ('live', 'backfill', 'import')),
             result TEXT NOT NULL,
             fingerprint TEXT NOT NULL
-        ) WITHOUT ROWID
-        """,
-        "CREATE INDEX races_in_order ON races (category, goal, counted_at, name)",
-        """
+        ) WITHOUT ROWID;
+        CREATE INDEX races_in_order ON races (category, goal, counted_at, name);
         CREATE TABLE leaderboards (
             id INTEGER PRIMARY KEY,
             category TEXT NOT NULL,
@@ -58,17 +44,13 @@ def m001_ledger(db: Database) -> None:
             teams TEXT NOT NULL,
             carry TEXT NOT NULL,
             UNIQUE (category, name)
-        )
-        """,
-        """
+        );
         CREATE TABLE carried (
             leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
             player TEXT NOT NULL REFERENCES players (id),
             state TEXT NOT NULL,
             PRIMARY KEY (leaderboard, player)
-        ) WITHOUT ROWID
-        """,
-        """
+        ) WITHOUT ROWID;
         CREATE TABLE rated (
             leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
             sequence INTEGER NOT NULL,
@@ -76,9 +58,7 @@ def m001_ledger(db: Database) -> None:
             note TEXT,
             PRIMARY KEY (leaderboard, sequence),
             UNIQUE (leaderboard, race)
-        ) WITHOUT ROWID
-        """,
-        """
+        ) WITHOUT ROWID;
         CREATE TABLE changes (
             leaderboard INTEGER NOT NULL,
             sequence INTEGER NOT NULL,
@@ -92,10 +72,8 @@ def m001_ledger(db: Database) -> None:
             parts TEXT NOT NULL,
             PRIMARY KEY (leaderboard, sequence, player),
             FOREIGN KEY (leaderboard, sequence) REFERENCES rated (leaderboard, sequence) ON DELETE CASCADE
-        ) WITHOUT ROWID
-        """,
-        "CREATE INDEX changes_by_player ON changes (leaderboard, player, sequence)",
-        """
+        ) WITHOUT ROWID;
+        CREATE INDEX changes_by_player ON changes (leaderboard, player, sequence);
         CREATE TABLE standings (
             leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
             player TEXT NOT NULL REFERENCES players (id),
@@ -107,17 +85,11 @@ def m001_ledger(db: Database) -> None:
             wins INTEGER NOT NULL,
             last_race_at TEXT NOT NULL,
             PRIMARY KEY (leaderboard, player)
-        ) WITHOUT ROWID
-        """,
-        "CREATE INDEX standings_by_rating ON standings (leaderboard, rating DESC)",
-    )
-
-
-def m002_work(db: Database) -> None:
-    """Pending races, messages to deliver, and unfinished backfills."""
-    run(
-        db,
-        """
+        ) WITHOUT ROWID;
+        CREATE INDEX standings_by_rating ON standings (leaderboard, rating DESC);
+    """,
+    # Pending races, messages to deliver, and unfinished backfills.
+    "m002_work": """
         CREATE TABLE pending (
             race TEXT PRIMARY KEY,
             category TEXT NOT NULL,
@@ -125,15 +97,11 @@ def m002_work(db: Database) -> None:
             next_look TEXT NOT NULL,
             said TEXT,
             corrections INTEGER NOT NULL DEFAULT 0
-        ) WITHOUT ROWID
-        """,
-        """
+        ) WITHOUT ROWID;
         CREATE TABLE joined (
             race TEXT PRIMARY KEY,
             category TEXT NOT NULL
-        ) WITHOUT ROWID
-        """,
-        """
+        ) WITHOUT ROWID;
         CREATE TABLE outbox (
             id INTEGER PRIMARY KEY,
             race TEXT NOT NULL,
@@ -145,55 +113,37 @@ def m002_work(db: Database) -> None:
             detail TEXT,
             created_at TEXT NOT NULL,
             updated_at TEXT NOT NULL
-        )
-        """,
-        "CREATE INDEX outbox_by_race ON outbox (race, id)",
-        "CREATE INDEX outbox_open ON outbox (race, id) WHERE state IN ('waiting', 'sent')",
-        """
+        );
+        CREATE INDEX outbox_by_race ON outbox (race, id);
+        CREATE INDEX outbox_open ON outbox (race, id) WHERE state IN ('waiting', 'sent');
         CREATE TABLE backfills (
             category TEXT PRIMARY KEY,
             next_page INTEGER NOT NULL,
             started_at TEXT NOT NULL
-        ) WITHOUT ROWID
-        """,
-        """
+        ) WITHOUT ROWID;
         CREATE TABLE fetched (
             race TEXT PRIMARY KEY,
             category TEXT NOT NULL,
             result TEXT NOT NULL
-        ) WITHOUT ROWID
-        """,
-    )
-
-
-def m003_chat(db: Database) -> None:
-    """Case-folded names for look-ups, and rooms in which the bot keeps quiet."""
-    run(
-        db,
-        "ALTER TABLE players ADD COLUMN folded TEXT NOT NULL DEFAULT ''",
-        "DROP INDEX players_by_name",
-        "CREATE INDEX players_by_name ON players (folded)",
-        "CREATE TABLE quiet (race TEXT PRIMARY KEY) WITHOUT ROWID",
-    )
-    _fold_names(db, "folded", str.casefold)
-
-
-def m004_places(db: Database) -> None:
-    """Indices that give places and a leaderboard's last race without reading every standing."""
-    run(
-        db,
-        "DROP INDEX standings_by_rating",
-        "CREATE INDEX standings_by_rating ON standings (leaderboard, rating DESC, finishes, last_race_at)",
-        "CREATE INDEX standings_by_last_race ON standings (leaderboard, last_race_at)",
-    )
-
-
-def m005_people(db: Database) -> None:
-    """Discriminators, which distinguish players with the same name, and operators' orders."""
-    run(
-        db,
-        "ALTER TABLE players ADD COLUMN discriminator TEXT NOT NULL DEFAULT ''",
-        """
+        ) WITHOUT ROWID;
+    """,
+    # Case-folded names for look-ups, and rooms in which the bot keeps quiet.
+    "m003_chat": """
+        ALTER TABLE players ADD COLUMN folded TEXT NOT NULL DEFAULT '';
+        DROP INDEX players_by_name;
+        CREATE INDEX players_by_name ON players (folded);
+        CREATE TABLE quiet (race TEXT PRIMARY KEY) WITHOUT ROWID;
+        UPDATE players SET folded = casefold(name) WHERE name <> 'deleted account';
+    """,
+    # Indices that give places and a leaderboard's last race without reading every standing.
+    "m004_places": """
+        DROP INDEX standings_by_rating;
+        CREATE INDEX standings_by_rating ON standings (leaderboard, rating DESC, finishes, last_race_at);
+        CREATE INDEX standings_by_last_race ON standings (leaderboard, last_race_at);
+    """,
+    # Discriminators, which distinguish players with the same name, and operators' orders.
+    "m005_people": """
+        ALTER TABLE players ADD COLUMN discriminator TEXT NOT NULL DEFAULT '';
         CREATE TABLE orders (
             id INTEGER PRIMARY KEY,
             given_at TEXT NOT NULL,
@@ -201,10 +151,8 @@ def m005_people(db: Database) -> None:
             subject TEXT NOT NULL,
             target TEXT,
             reason TEXT NOT NULL
-        )
-        """,
-        "CREATE INDEX orders_by_subject ON orders (subject, kind, id)",
-        """
+        );
+        CREATE INDEX orders_by_subject ON orders (subject, kind, id);
         CREATE VIEW shown_players AS
         SELECT
             id,
@@ -215,162 +163,106 @@ def m005_people(db: Database) -> None:
                 ) THEN name || '#' || discriminator
                 ELSE name
             END AS name
-        FROM players
-        """,
-        """
+        FROM players;
         CREATE VIEW hidden_players AS
         SELECT subject AS player FROM orders
         WHERE kind IN ('forget', 'hide') AND NOT EXISTS (
             SELECT 1 FROM orders AS later
             WHERE later.subject = orders.subject AND later.kind = 'unhide' AND later.id > orders.id
-        )
-        """,
-        """
+        );
         CREATE VIEW excluded_races AS
         SELECT subject AS race FROM orders
         WHERE kind = 'exclude' AND NOT EXISTS (
             SELECT 1 FROM orders AS later
             WHERE later.subject = orders.subject AND later.kind = 'include' AND later.id > orders.id
-        )
-        """,
-    )
-
-
-def m006_edits(db: Database) -> None:
-    """Cancelled races that may come back, races that the site does not find, and undone records."""
-    run(
-        db,
-        "ALTER TABLE pending RENAME COLUMN said TO announced_key",
-        "ALTER TABLE pending ADD COLUMN over INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE pending ADD COLUMN misses INTEGER NOT NULL DEFAULT 0",
-        "CREATE TABLE unrecorded (race TEXT PRIMARY KEY, first_seen TEXT NOT NULL) WITHOUT ROWID",
-    )
-
-
-def m007_replays(db: Database) -> None:
-    """The platforms that rated races, and goals that were renamed on the site."""
-    run(
-        db,
-        """
+        );
+    """,
+    # Cancelled races that may come back, races that the site does not find, and undone records.
+    "m006_edits": """
+        ALTER TABLE pending RENAME COLUMN said TO announced_key;
+        ALTER TABLE pending ADD COLUMN over INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE pending ADD COLUMN misses INTEGER NOT NULL DEFAULT 0;
+        CREATE TABLE unrecorded (race TEXT PRIMARY KEY, first_seen TEXT NOT NULL) WITHOUT ROWID;
+    """,
+    # The platforms that rated races, and goals that were renamed on the site.
+    "m007_replays": """
         CREATE TABLE rated_on (
             leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
             sequence INTEGER NOT NULL,
             platform TEXT NOT NULL,
             PRIMARY KEY (leaderboard, sequence)
-        ) WITHOUT ROWID
-        """,
-        """
+        ) WITHOUT ROWID;
         CREATE TABLE renamed_goals (
             category TEXT NOT NULL,
             earlier TEXT NOT NULL,
             goal TEXT NOT NULL,
             PRIMARY KEY (category, earlier)
-        ) WITHOUT ROWID
-        """,
-    )
-
-
-def m008_full_reads(db: Database) -> None:
-    """When the whole list of a category's past races was last read."""
-    run(db, "CREATE TABLE full_reads (category TEXT PRIMARY KEY, read_at TEXT NOT NULL) WITHOUT ROWID")
-
-
-def m009_profiles(db: Database) -> None:
-    """What players and categories show on the site beside their names."""
-    run(
-        db,
-        """
+        ) WITHOUT ROWID;
+    """,
+    # When the whole list of a category's past races was last read.
+    "m008_full_reads": """
+        CREATE TABLE full_reads (category TEXT PRIMARY KEY, read_at TEXT NOT NULL) WITHOUT ROWID;
+    """,
+    # What players and categories show on the site beside their names.
+    "m009_profiles": """
         CREATE TABLE profiles (
             player TEXT PRIMARY KEY,
             avatar TEXT,
             pronouns TEXT NOT NULL,
             twitch TEXT NOT NULL
-        ) WITHOUT ROWID
-        """,
-        "CREATE TABLE categories (slug TEXT PRIMARY KEY, name TEXT NOT NULL, image TEXT) WITHOUT ROWID",
-    )
-
-
-def m010_rebuilds(db: Database) -> None:
-    """Leaderboards rebuilt beside the live one, and a number that changes when past races are rated again.
-
-    `shadow_of` is NULL for a live leaderboard. A rebuild writes to a hidden one, whose `shadow_of` names the
-    live one; an empty text marks one that is no longer needed. `number` stays the same after a rebuild.
-    """
-    run(
-        db,
-        "ALTER TABLE leaderboards ADD COLUMN shadow_of TEXT",
-        "ALTER TABLE leaderboards ADD COLUMN revision INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE leaderboards ADD COLUMN number INTEGER",
-    )
-
-
-def m011_parameters(db: Database) -> None:
-    """Parameters that older hurdle models did not have, with the values that leave them as they were."""
-    neutral = '{"odds_scale": 1.0, "odds_doubt": 1.0, "spare_finishers": false}'
-    db.execute(
-        "UPDATE leaderboards SET parameters = json_patch(?, parameters)"
-        " WHERE model IN ('thurstone-hurdle', 'thurstone-filter')",
-        (neutral,),
-    )
-    db.execute(
-        "UPDATE leaderboards SET parameters = json_patch('{\"spare_finishers\": false}', parameters)"
-        " WHERE model = 'plackett-luce-hurdle'"
-    )
-
-
-def m012_letters(db: Database) -> None:
-    """Names in plain letters, as `fold_name` writes them, for look-ups. Empty for forgotten players."""
-    run(
-        db,
-        "ALTER TABLE players ADD COLUMN letters TEXT NOT NULL DEFAULT ''",
-        "CREATE INDEX players_by_letters ON players (letters)",
-    )
-    _fold_names(db, "letters", fold_name)
-
-
-def m013_order_givers(db: Database) -> None:
-    """Whether players gave an order about themselves. Until now, only its reason showed that."""
-    run(
-        db,
-        "ALTER TABLE orders ADD COLUMN by_player INTEGER NOT NULL DEFAULT 0",
-        "UPDATE orders SET by_player = 1 WHERE kind IN ('hide', 'unhide') AND reason = 'asked in chat'",
-    )
-
-
-def m014_results(db: Database) -> None:
-    """Places in the index of each player's changes, which then counts finishes and wins up to any race."""
-    run(
-        db,
-        "DROP INDEX changes_by_player",
-        "CREATE INDEX changes_by_player ON changes (leaderboard, player, sequence, place)",
-    )
-
-
-def m015_corrections(db: Database) -> None:
-    """When a recorded race got another result, for feeds."""
-    run(db, "ALTER TABLE races ADD COLUMN corrected_at TEXT")
-
-
-def m016_updates(db: Database) -> None:
-    """When races of a leaderboard were last rated, for its pages. Unknown until the next race."""
-    run(db, "ALTER TABLE leaderboards ADD COLUMN updated_at TEXT")
-
-
-def m017_spaces(db: Database) -> None:
-    """Names in plain letters with single spaces, as players type them."""
-    _fold_names(db, "letters", fold_name)
-
-
-def m018_wide_races(db: Database) -> None:
-    """Races in a table with row numbers, which takes half the space and is faster to read.
-
-    Without row numbers, SQLite moves the end of each row longer than about 1,000 bytes to a page of its own.
-    Foreign keys must be off: https://www.sqlite.org/lang_altertable.html#otheralter
-    """
-    run(
-        db,
-        """
+        ) WITHOUT ROWID;
+        CREATE TABLE categories (slug TEXT PRIMARY KEY, name TEXT NOT NULL, image TEXT) WITHOUT ROWID;
+    """,
+    # Leaderboards rebuilt beside the live one, and a number that changes when past races are rated again.
+    # `shadow_of` is NULL for a live leaderboard. A rebuild writes to a hidden one, whose `shadow_of` names
+    # the live one; an empty text marks one that is no longer needed. `number` stays the same after a rebuild.
+    "m010_rebuilds": """
+        ALTER TABLE leaderboards ADD COLUMN shadow_of TEXT;
+        ALTER TABLE leaderboards ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE leaderboards ADD COLUMN number INTEGER;
+    """,
+    # Parameters that older hurdle models did not have, with the values that leave them as they were.
+    "m011_parameters": """
+        UPDATE leaderboards
+        SET parameters = json_patch(
+            '{"odds_scale": 1.0, "odds_doubt": 1.0, "spare_finishers": false}', parameters
+        )
+        WHERE model IN ('thurstone-hurdle', 'thurstone-filter');
+        UPDATE leaderboards SET parameters = json_patch('{"spare_finishers": false}', parameters)
+        WHERE model = 'plackett-luce-hurdle';
+    """,
+    # Names in plain letters, as `fold_name` writes them, for look-ups. Empty for forgotten players.
+    "m012_letters": """
+        ALTER TABLE players ADD COLUMN letters TEXT NOT NULL DEFAULT '';
+        CREATE INDEX players_by_letters ON players (letters);
+        UPDATE players SET letters = fold_name(name) WHERE name <> 'deleted account';
+    """,
+    # Whether players gave an order about themselves. Until now, only its reason showed that.
+    "m013_order_givers": """
+        ALTER TABLE orders ADD COLUMN by_player INTEGER NOT NULL DEFAULT 0;
+        UPDATE orders SET by_player = 1 WHERE kind IN ('hide', 'unhide') AND reason = 'asked in chat';
+    """,
+    # Places in the index of each player's changes, which then counts finishes and wins up to any race.
+    "m014_results": """
+        DROP INDEX changes_by_player;
+        CREATE INDEX changes_by_player ON changes (leaderboard, player, sequence, place);
+    """,
+    # When a recorded race got another result, for feeds.
+    "m015_corrections": """
+        ALTER TABLE races ADD COLUMN corrected_at TEXT;
+    """,
+    # When races of a leaderboard were last rated, for its pages. Unknown until the next race.
+    "m016_updates": """
+        ALTER TABLE leaderboards ADD COLUMN updated_at TEXT;
+    """,
+    # Names in plain letters with single spaces, as players type them.
+    "m017_spaces": """
+        UPDATE players SET letters = fold_name(name) WHERE name <> 'deleted account';
+    """,
+    # Races in a table with row numbers, which takes half the space and is faster to read.
+    # Without them, SQLite moves the end of each row longer than about 1,000 bytes to a page of its own.
+    # Foreign keys must be off: https://www.sqlite.org/lang_altertable.html#otheralter
+    "m018_wide_races": """
         CREATE TABLE races_by_number (
             name TEXT NOT NULL PRIMARY KEY,
             category TEXT NOT NULL,
@@ -381,28 +273,18 @@ def m018_wide_races(db: Database) -> None:
             corrected_at TEXT,
             fingerprint TEXT NOT NULL,
             result TEXT NOT NULL
-        )
-        """,
-        """
+        );
         INSERT INTO races_by_number
         SELECT name, category, goal, ended_at, counted_at, source, corrected_at, fingerprint, result
-        FROM races ORDER BY category, goal, counted_at, name
-        """,
-        "DROP TABLE races",
-        "ALTER TABLE races_by_number RENAME TO races",
-        "CREATE INDEX races_in_order ON races (category, goal, counted_at, name)",
-    )
-
-
-def m019_jobs(db: Database) -> None:
-    """Jobs that rate leaderboards again in another process, and ids of leaderboards that are never reused.
-
-    Rated races no longer refer to stored ones by a foreign key, so that a race can be deleted while a hidden
-    leaderboard holds it. Foreign keys must be off, as for `m018_wide_races`.
-    """
-    run(
-        db,
-        """
+        FROM races ORDER BY category, goal, counted_at, name;
+        DROP TABLE races;
+        ALTER TABLE races_by_number RENAME TO races;
+        CREATE INDEX races_in_order ON races (category, goal, counted_at, name);
+    """,
+    # Jobs that rate leaderboards again in another process, and ids of leaderboards that are never reused.
+    # Rated races no longer refer to stored ones by a foreign key, so that a race can be deleted while a
+    # hidden leaderboard holds it. Foreign keys must be off, as for `m018_wide_races`.
+    "m019_jobs": """
         CREATE TABLE jobs (
             leaderboard INTEGER PRIMARY KEY,
             model TEXT NOT NULL,
@@ -416,9 +298,7 @@ def m019_jobs(db: Database) -> None:
             error TEXT,
             tries INTEGER NOT NULL DEFAULT 0,
             not_before TEXT NOT NULL DEFAULT ''
-        )
-        """,
-        """
+        );
         CREATE TABLE leaderboards_by_number (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             category TEXT NOT NULL,
@@ -433,12 +313,10 @@ def m019_jobs(db: Database) -> None:
             number INTEGER,
             updated_at TEXT,
             UNIQUE (category, name)
-        )
-        """,
-        "INSERT INTO leaderboards_by_number SELECT * FROM leaderboards",
-        "DROP TABLE leaderboards",
-        "ALTER TABLE leaderboards_by_number RENAME TO leaderboards",
-        """
+        );
+        INSERT INTO leaderboards_by_number SELECT * FROM leaderboards;
+        DROP TABLE leaderboards;
+        ALTER TABLE leaderboards_by_number RENAME TO leaderboards;
         CREATE TABLE rated_races (
             leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
             sequence INTEGER NOT NULL,
@@ -446,19 +324,13 @@ def m019_jobs(db: Database) -> None:
             note TEXT,
             PRIMARY KEY (leaderboard, sequence),
             UNIQUE (leaderboard, race)
-        ) WITHOUT ROWID
-        """,
-        "INSERT INTO rated_races SELECT * FROM rated",
-        "DROP TABLE rated",
-        "ALTER TABLE rated_races RENAME TO rated",
-    )
-
-
-def m020_cases(db: Database) -> None:
-    """One row for each race that the bot follows, in place of four tables."""
-    run(
-        db,
-        """
+        ) WITHOUT ROWID;
+        INSERT INTO rated_races SELECT * FROM rated;
+        DROP TABLE rated;
+        ALTER TABLE rated_races RENAME TO rated;
+    """,
+    # One row for each race that the bot follows, in place of four tables.
+    "m020_cases": """
         CREATE TABLE cases (
             race TEXT PRIMARY KEY,
             category TEXT NOT NULL,
@@ -469,54 +341,24 @@ def m020_cases(db: Database) -> None:
             quiet INTEGER NOT NULL DEFAULT 0,
             ordered_at TEXT,
             unrecorded_since TEXT
-        ) WITHOUT ROWID
-        """,
-        """
+        ) WITHOUT ROWID;
         INSERT INTO cases (race, category, ended_at, next_look, misses, over)
-        SELECT race, category, ended_at, next_look, misses, over FROM pending
-        """,
-        "INSERT OR IGNORE INTO cases (race, category) SELECT race, category FROM joined",
-        """
+        SELECT race, category, ended_at, next_look, misses, over FROM pending;
+        INSERT OR IGNORE INTO cases (race, category) SELECT race, category FROM joined;
         INSERT OR IGNORE INTO cases (race, category, ended_at)
-        SELECT race, substr(race, 1, instr(race, '/') - 1), first_seen FROM unrecorded
-        """,
-        """
-        UPDATE cases SET unrecorded_since = (SELECT first_seen FROM unrecorded WHERE race = cases.race)
-        """,
-        "UPDATE cases SET quiet = 1 WHERE race IN (SELECT race FROM quiet)",
-        *(f"DROP TABLE {table}" for table in ("pending", "joined", "unrecorded", "quiet")),
-        "CREATE INDEX cases_by_next_look ON cases (category, next_look)",
-    )
+        SELECT race, substr(race, 1, instr(race, '/') - 1), first_seen FROM unrecorded;
+        UPDATE cases SET unrecorded_since = (SELECT first_seen FROM unrecorded WHERE race = cases.race);
+        UPDATE cases SET quiet = 1 WHERE race IN (SELECT race FROM quiet);
+        DROP TABLE pending;
+        DROP TABLE joined;
+        DROP TABLE unrecorded;
+        DROP TABLE quiet;
+        CREATE INDEX cases_by_next_look ON cases (category, next_look);
+    """,
+}
+"""The statements of each migration. `casefold` and `fold_name` are ours: SQLite folds only ASCII letters."""
 
-
-_STEPS = (
-    m001_ledger,
-    m002_work,
-    m003_chat,
-    m004_places,
-    m005_people,
-    m006_edits,
-    m007_replays,
-    m008_full_reads,
-    m009_profiles,
-    m010_rebuilds,
-    m011_parameters,
-    m012_letters,
-    m013_order_givers,
-    m014_results,
-    m015_corrections,
-    m016_updates,
-    m017_spaces,
-    m018_wide_races,
-    m019_jobs,
-    m020_cases,
-)
-
-NAMES = tuple(step.__name__ for step in _STEPS)
-
-migrations = Migrations("racebot")
-for step in _STEPS:
-    migrations()(step)
+NAMES = tuple(_STATEMENTS)
 
 
 def unknown(db: Database) -> list[str]:
@@ -524,8 +366,16 @@ def unknown(db: Database) -> list[str]:
     return [migration.name for migration in migrations.applied(db) if migration.name not in NAMES]
 
 
-def _fold_names(db: Database, column: str, fold: Callable[[str], str]) -> None:
-    """Fold all names into a column, except forgotten ones. SQLite itself folds only ASCII letters."""
-    named = db.query("SELECT id, name FROM players WHERE name <> ?", (NO_NAME,))
-    folded = [(fold(row["name"]), row["id"]) for row in named]
-    db.conn.executemany(f"UPDATE players SET {column} = ? WHERE id = ?", folded)  # noqa: S608 - ours
+def _migration(statements: str) -> Callable[[Database], None]:
+    def migrate(db: Database) -> None:
+        db.conn.create_function("casefold", 1, str.casefold)
+        db.conn.create_function("fold_name", 1, fold_name)
+        for statement in statements.split(";"):
+            db.execute(statement)
+
+    return migrate
+
+
+migrations = Migrations("racebot")
+for name, statements in _STATEMENTS.items():
+    migrations(name=name)(_migration(statements))

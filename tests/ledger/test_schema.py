@@ -4,11 +4,13 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import locked
 from racebot.ledger.outbox import ChatBody, Delivery, Message
-from racebot.ledger.rows import START, CategoryProfile
+from racebot.ledger.rows import START, CategoryProfile, Leaderboard
 from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import Placing, open_leaderboard, placing_of, top_players
@@ -30,102 +32,101 @@ from racebot.queries.races import races_numbered
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.ratings import registry
-from racebot.ratings.parameters import Parameters, as_json
+from racebot.ratings.parameters import as_json
 from racebot.standings.verify import verify
 
-
-def schema(path: Path) -> set[tuple[str, str]]:
-    connection = sqlite3.connect(path)
-    try:
-        return set(
-            connection.execute(
-                "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE '%migrations%'"
-            ).fetchall()
-        )
-    finally:
-        connection.close()
-
-
-def test_migrations_are_numbered_without_gaps() -> None:
-    assert [int(name[1:4]) for name in NAMES] == list(range(1, len(NAMES) + 1))
-    assert len(set(NAMES)) == len(NAMES)
+RACE = result("r", "ann", dnf="bo")
+VALUES = {
+    "noon": "2026-03-01T12:00:00.000000+00:00",
+    "later": "2026-03-02T12:00:00.000000+00:00",
+    # A result as the first schema stored it. Written out, so that it does not depend on today's code.
+    "result": '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00",'
+    '"entrants":[{"user_id":"id-ann","name":"Ann","status":"done","finish_time":3600000000},'
+    '{"user_id":"id-bo","name":"Bo","status":"dnf"}],'
+    '"recorded":true,"recordable":true,"custom_goal":false,"hidden":false}',
+    "fingerprint": RACE.fingerprint(),
+}
+"""Values of statements below, by name."""
 
 
-def test_a_new_ledger_has_all_tables(tmp_path: Path) -> None:
-    Ledger.open(tmp_path / "new.db").close()
-    tables = {name for name, sql in schema(tmp_path / "new.db") if sql and sql.startswith("CREATE TABLE")}
-    assert tables >= {
-        "players",
-        "races",
-        "leaderboards",
-        "rated",
-        "changes",
-        "standings",
-        "cases",
-        "outbox",
-        "backfills",
-        "fetched",
-    }
+class Stage(NamedTuple):
+    """A migration's test: rows as its schema stored them, and how today's code must read them."""
+
+    statements: tuple[str, ...]
+    read: Callable[[Ledger], None]
+    digest: str
+    """Of the schema that the migration leads to. Those of released migrations never change."""
 
 
-def fill_m001(database: Database) -> None:
-    """Insert data of the first schema: one race, rated on a leaderboard."""
-    before = registry.create("elo-ffa").initial()
-    after = registry.create("elo-ffa").rate(np.array([before, before]), outcome_of(RACE).outcome)
-    points = registry.create("elo-ffa").points(np.array([before, *after])).tolist()
-    ids = [entrant.user_id for entrant in RACE.entrants]
-    noon = "2026-03-01T12:00:00.000000+00:00"
-    for user_id, name in zip(ids, ("Ann", "Bo"), strict=True):
-        database.execute("INSERT INTO players VALUES (?, ?, ?, ?)", (user_id, name, noon, noon))
-    database.execute(
-        "INSERT INTO races VALUES ('orb/r', 'orb', 'Any Orb', ?, ?, 'live', ?, ?)",
-        (noon, noon, STORED_RESULT, RACE.fingerprint()),
-    )
-    parameters = json.dumps(as_json(registry.create("elo-ffa")))
-    database.execute(
-        "INSERT INTO leaderboards VALUES (7, 'orb', 'Any Orb', ?, 'elo-ffa', ?, 'ignore', 'null')",
-        ('["Any Orb"]', parameters),
-    )
-    database.execute("INSERT INTO rated VALUES (7, 1, 'orb/r', NULL)")
-    for row, (user_id, place) in enumerate(zip(ids, (1, None), strict=True)):
-        state, new = json.dumps(before.tolist()), json.dumps(after[row].tolist())
-        database.execute(
-            "INSERT INTO changes VALUES (7, 1, ?, ?, ?, ?, ?, ?, 0, '[]')",
-            (user_id, place, state, new, points[0], points[row + 1]),
-        )
-        rating = float(registry.create("elo-ffa").rating(after)[row])
-        won = int(place == 1)
-        database.execute(
-            "INSERT INTO standings VALUES (7, ?, ?, ?, ?, 1, ?, ?, ?)",
-            (user_id, new, rating, points[row + 1], won, won, noon),
-        )
+STAGES: dict[str, Stage] = {}
 
 
-def read_m001(ledger: Ledger) -> None:
+def stage(digest: str, *statements: str) -> Callable[[Callable[[Ledger], None]], Callable[[Ledger], None]]:
+    """Add the stage of the migration whose name the reading function has."""
+
+    def add(read: Callable[[Ledger], None]) -> Callable[[Ledger], None]:
+        STAGES[read.__name__] = Stage(statements, read, digest)
+        return read
+
+    return add
+
+
+def board_of(ledger: Ledger, name: str = "Any Orb") -> Leaderboard:
+    board = ledger.leaderboards.get("orb", name)
+    assert board is not None
+    return board
+
+
+@stage(
+    "eca7492b8f6596b1",
+    "INSERT INTO players VALUES ('id-ann', 'Ann', :noon, :noon), ('id-bo', 'Bo', :noon, :noon)",
+    "INSERT INTO races VALUES ('orb/r', 'orb', 'Any Orb', :noon, :noon, 'live', :result, :fingerprint)",
+)
+def m001_ledger(ledger: Ledger) -> None:
     stored = ledger.races.get("orb/r")
     assert stored is not None
     assert stored.result == RACE
-    board = ledger.leaderboards.get("orb", "Any Orb")
-    assert board is not None
+    board = board_of(ledger)
     assert board.key == 7
     assert verify(ledger, board) == []
     assert [(s.name, s.races) for s in ledger.standings.all(board)] == [("Ann", 1), ("Bo", 1)]
 
 
-def fill_m002(database: Database) -> None:
-    """Insert data of the second migration: a pending race, a watched race, a message, half a backfill."""
-    noon = "2026-03-01T12:00:00.000000+00:00"
-    database.execute("INSERT INTO pending VALUES ('orb/q', 'orb', ?, ?, 'abc', 2)", (noon, noon))
-    database.execute("INSERT INTO joined VALUES ('orb/s', 'orb')")
+def rate_first_race(database: Database) -> None:
+    """Rate the race of the first schema on a leaderboard."""
+    model = registry.create("elo-ffa")
+    before = model.initial()
+    after = model.rate(np.array([before, before]), outcome_of(RACE).outcome)
+    points = model.points(np.array([before, *after])).tolist()
     database.execute(
-        "INSERT INTO outbox VALUES (3, 'orb/q', 'orb', 'chat', 'g-1', ?, 'sent', NULL, ?, ?)",
-        ('{"text":"hi"}', noon, noon),
+        "INSERT INTO leaderboards VALUES (7, 'orb', 'Any Orb', ?, 'elo-ffa', ?, 'ignore', 'null')",
+        ('["Any Orb"]', json.dumps(as_json(model))),
     )
-    database.execute("INSERT INTO backfills VALUES ('orb', 4, ?)", (noon,))
-    database.execute("INSERT INTO fetched VALUES ('orb/r', 'orb', ?)", (STORED_RESULT,))
+    database.execute("INSERT INTO rated VALUES (7, 1, 'orb/r', NULL)")
+    for row, (player, place) in enumerate((("id-ann", 1), ("id-bo", None))):
+        state, new = json.dumps(before.tolist()), json.dumps(after[row].tolist())
+        database.execute(
+            "INSERT INTO changes VALUES (7, 1, ?, ?, ?, ?, ?, ?, 0, '[]')",
+            (player, place, state, new, points[0], points[row + 1]),
+        )
+        rating = float(model.rating(after)[row])
+        won = int(place == 1)
+        database.execute(
+            "INSERT INTO standings VALUES (7, ?, ?, ?, ?, 1, ?, ?, ?)",
+            (player, new, rating, points[row + 1], won, won, VALUES["noon"]),
+        )
 
 
-def read_m002(ledger: Ledger) -> None:
+@stage(
+    "0405ad75f5aa17fd",
+    "INSERT INTO pending VALUES ('orb/q', 'orb', :noon, :noon, 'abc', 2)",
+    "INSERT INTO joined VALUES ('orb/s', 'orb')",
+    """INSERT INTO outbox
+    VALUES (3, 'orb/q', 'orb', 'chat', 'g-1', '{"text":"hi"}', 'sent', NULL, :noon, :noon)""",
+    "INSERT INTO backfills VALUES ('orb', 4, :noon)",
+    "INSERT INTO fetched VALUES ('orb/r', 'orb', :result)",
+)
+def m002_work(ledger: Ledger) -> None:
     row = ledger.cases.get("orb/q")
     assert row is not None
     assert replace(row, quiet=False) == CaseRow("orb/q", "orb", NOON, NOON)
@@ -137,374 +138,190 @@ def read_m002(ledger: Ledger) -> None:
     assert ledger.backfills.results("orb") == [RACE]
 
 
-def fill_m003(database: Database) -> None:
-    """Insert data of the third migration: a room in which a moderator asked for quiet."""
-    database.execute("INSERT INTO quiet VALUES ('orb/q')")
-
-
-def read_m003(ledger: Ledger) -> None:
+@stage(
+    "f49fd1ac35c1e0e5",
+    "INSERT INTO quiet VALUES ('orb/q')",
+    """INSERT INTO players (id, name, folded, first_seen, last_seen)
+    VALUES ('id-ólöf', 'Ólöf', 'ólöf', :noon, :noon),
+        ('id-wide', 'Wide  Name', 'wide  name', :noon, :noon),
+        ('id-gone', 'deleted account', 'deleted account', :noon, :noon)""",
+)
+def m003_chat(ledger: Ledger) -> None:
     row = ledger.cases.get("orb/q")
     assert row is not None
     assert row.quiet
     assert [p.id for p in ledger.players.called("BO")] == ["id-bo"], "a player of the first schema"
 
 
-def fill_m004(database: Database) -> None:
-    """Insert nothing: the fourth migration only added indices."""
-    noon, later = "2026-03-01T12:00:00.000000+00:00", "2026-03-02T12:00:00.000000+00:00"
-    database.execute(
-        "INSERT INTO leaderboards VALUES (9, 'orb', 'Old Orb', '[]', 'elo-ffa', '{}', 'ignore', 'null')"
-    )
-    database.execute("INSERT INTO standings VALUES (9, 'id-ann', '[0.0]', 2.0, 2, 3, 1, 1, ?)", (noon,))
-    database.execute("INSERT INTO standings VALUES (9, 'id-bo', '[0.0]', 3.0, 3, 3, 3, 2, ?)", (later,))
-
-
-def read_m004(ledger: Ledger) -> None:
-    board = ledger.leaderboards.get("orb", "Old Orb")
-    assert board is not None
+@stage(
+    "5b6a8c5929e4cb70",
+    "INSERT INTO leaderboards VALUES (9, 'orb', 'Old Orb', '[]', 'elo-ffa', '{}', 'ignore', 'null')",
+    "INSERT INTO standings VALUES (9, 'id-ann', '[0.0]', 2.0, 2, 3, 1, 1, :noon)",
+    "INSERT INTO standings VALUES (9, 'id-bo', '[0.0]', 3.0, 3, 3, 3, 2, :later)",
+)
+def m004_places(ledger: Ledger) -> None:
+    board = board_of(ledger, "Old Orb")
     assert ledger.standings.latest_race(board) == NOON + timedelta(days=1)
     best = top_players(ledger, board, Listing(1), 5)
     assert [(place, standing.name) for place, standing in best] == [(1, "Bo"), (2, "Ann")]
     assert placing_of(ledger, board, best[1][1], Listing(1)) == Placing(2, 2)
 
 
-def fill_m005(database: Database) -> None:
-    """Orders of each kind, two of them undone."""
-    for number, (kind, subject) in enumerate(ORDERS):
-        given_at = f"2026-03-0{number + 1}T12:00:00.000000+00:00"
-        database.execute("INSERT INTO orders VALUES (NULL, ?, ?, ?, NULL, '')", (given_at, kind, subject))
-
-
-def read_m005(ledger: Ledger) -> None:
+@stage(
+    "7c973e81cf5d9702",
+    """INSERT INTO orders (given_at, kind, subject, reason) VALUES
+        (:noon, 'forget', 'gone', ''),
+        (:noon, 'hide', 'shy', 'asked in chat'),
+        (:noon, 'hide', 'rude', 'offensive'),
+        (:noon, 'hide', 'bold', ''), (:noon, 'unhide', 'bold', ''),
+        (:noon, 'exclude', 'orb/out', ''),
+        (:noon, 'exclude', 'orb/in', ''), (:noon, 'include', 'orb/in', '')""",
+)
+def m005_people(ledger: Ledger) -> None:
     assert ledger.players.find("Bo#0007").id == "id-bo", "discriminators are still to be learned"
-    assert {"gone", "shy"} <= ledger.orders.hidden()
-    assert not ledger.orders.is_hidden("bold")
-    assert ledger.connection.db.execute("SELECT race FROM excluded_races").fetchall() == [("orb/out",)]
+    assert ledger.orders.hidden() == {"gone", "shy", "rude"}
+    assert ledger.orders.excluded() == {"orb/out"}
 
 
-def fill_m006(database: Database) -> None:
-    """A race that is over but may come back, and a settled race that lost its record."""
-    noon = "2026-03-01T12:00:00.000000+00:00"
-    database.execute(
-        "INSERT INTO pending (race, category, ended_at, next_look, announced_key, corrections, over, misses)"
-        " VALUES ('orb/over', 'orb', ?, ?, NULL, 1, 1, 3)",
-        (noon, noon),
-    )
-    database.execute("INSERT INTO unrecorded VALUES ('orb/r', ?)", (noon,))
-
-
-def read_m006(ledger: Ledger) -> None:
+@stage(
+    "6988c12335c2183f",
+    """INSERT INTO pending (race, category, ended_at, next_look, announced_key, corrections, over, misses)
+    VALUES ('orb/over', 'orb', :noon, :noon, NULL, 1, 1, 3)""",
+    "INSERT INTO unrecorded VALUES ('orb/r', :noon)",
+)
+def m006_edits(ledger: Ledger) -> None:
     over = CaseRow("orb/over", "orb", NOON, NOON, over=True, misses=3)
     assert ledger.cases.get("orb/over") == over
     assert ledger.cases.get("orb/r") == CaseRow("orb/r", "orb", NOON, unrecorded_since=NOON)
 
 
-ORDERS = [
-    ("forget", "gone"),
-    ("hide", "shy"),
-    ("hide", "bold"),
-    ("unhide", "bold"),
-    ("exclude", "orb/out"),
-    ("exclude", "orb/in"),
-    ("include", "orb/in"),
-]
-
-
-def fill_m007(database: Database) -> None:
-    """Insert data of the seventh migration: the platform that rated a sequence, and a renamed goal."""
-    database.execute("INSERT INTO rated_on VALUES (7, 1, 'a platform')")
-    database.execute("INSERT INTO renamed_goals VALUES ('orb', 'An Orb', 'Any Orb')")
-
-
-def read_m007(ledger: Ledger) -> None:
-    board = ledger.leaderboards.get("orb", "Any Orb")
-    assert board is not None
-    assert ledger.ratings.platforms(board) == ["a platform"]
+@stage(
+    "82a88e2909ec63c9",
+    "INSERT INTO rated_on VALUES (7, 1, 'a platform')",
+    "INSERT INTO renamed_goals VALUES ('orb', 'An Orb', 'Any Orb')",
+)
+def m007_replays(ledger: Ledger) -> None:
+    assert ledger.ratings.platforms(board_of(ledger)) == ["a platform"]
     assert ledger.races.current_goal("orb", "An Orb") == "Any Orb"
     assert ledger.races.current_goal("orb", "Any Orb") == "Any Orb"
 
 
-def fill_m008(database: Database) -> None:
-    """Insert data of the eighth migration: when all past races were last read."""
-    database.execute("INSERT INTO full_reads VALUES ('orb', '2026-03-01T12:00:00+00:00')")
-
-
-def read_m008(ledger: Ledger) -> None:
+@stage("e6c64caa9a69daab", "INSERT INTO full_reads VALUES ('orb', :noon)")
+def m008_full_reads(ledger: Ledger) -> None:
     assert ledger.backfills.fully_read_at("orb", NOON + timedelta(days=1)) == NOON
 
 
-def fill_m009(database: Database) -> None:
-    """Insert data of the ninth migration: a player's and a category's profile."""
-    database.execute("INSERT INTO profiles VALUES ('id-ann', '/media/ann.png', 'she/her', 'ann_runs')")
-    database.execute("INSERT INTO categories VALUES ('orb', 'Orb Racing', NULL)")
-
-
-def read_m009(ledger: Ledger) -> None:
+@stage(
+    "ff6db24a31eebb98",
+    "INSERT INTO profiles VALUES ('id-ann', '/media/ann.png', 'she/her', 'ann_runs')",
+    "INSERT INTO categories VALUES ('orb', 'Orb Racing', NULL)",
+)
+def m009_profiles(ledger: Ledger) -> None:
     assert ledger.profiles.get("id-ann") == Profile("/media/ann.png", "she/her", "ann_runs")
     assert ledger.profiles.category("orb") == CategoryProfile("Orb Racing")
 
 
-def fill_m010(database: Database) -> None:
-    """Insert data of the tenth migration: a leaderboard that was being rebuilt."""
-    database.execute(
-        "INSERT INTO leaderboards VALUES"
-        " (11, 'orb', 'abc', '[]', 'elo-ffa', '{}', 'ignore', 'null', 'Any Orb', 0, NULL)"
-    )
-    database.execute("UPDATE leaderboards SET number = 5, revision = 2 WHERE id = 7")
+OLD_PARAMETERS = {
+    "thurstone-hurdle": {"odds_scale": 1.0, "odds_doubt": 1.0},
+    "thurstone-filter": {"odds_scale": 1.0, "odds_doubt": 1.0},
+    "plackett-luce-hurdle": {},
+}
 
 
-def read_m010(ledger: Ledger) -> None:
-    board = ledger.leaderboards.get("orb", "Any Orb")
-    assert board is not None
+@stage(
+    "8c97a492c5da5d9c",
+    """INSERT INTO leaderboards VALUES
+    (11, 'orb', 'abc', '[]', 'elo-ffa', '{}', 'ignore', 'null', 'Any Orb', 0, NULL)""",
+    "UPDATE leaderboards SET number = 5, revision = 2 WHERE id = 7",
+    *(
+        f"""INSERT INTO leaderboards (category, name, goals, model, parameters, teams, carry)
+        VALUES ('orb', '{model}', '["Duels"]', '{model}', '{{"level": 0.5}}', 'ignore', 'null')"""  # noqa: S608
+        for model in OLD_PARAMETERS
+    ),
+)
+def m010_rebuilds(ledger: Ledger) -> None:
+    board = board_of(ledger)
     assert (board.number, ledger.ratings.revision_of(board)) == (5, 2)
     assert ledger.jobs.due(NOON), "a hidden leaderboard is to be deleted"
     assert 11 not in {each.id for each in ledger.leaderboards.all()}
 
 
-def fill_m011(database: Database) -> None:
-    """Insert data of the eleventh migration: a leaderboard with all parameters of its model."""
-    parameters = {**as_json(registry.create("plackett-luce-hurdle")), "spare_finishers": False}
-    database.execute(
-        "INSERT INTO leaderboards (id, category, name, goals, model, parameters, teams, carry)"
-        " VALUES (8, 'orb', 'Duels', '[\"Duels\"]', ?, ?, 'ignore', 'null')",
-        ("plackett-luce-hurdle", json.dumps(parameters)),
-    )
+@stage("8c97a492c5da5d9c")
+def m011_parameters(ledger: Ledger) -> None:
+    for model, odds in OLD_PARAMETERS.items():
+        found = board_of(ledger, model).parameters
+        assert found == {"level": 0.5, "spare_finishers": False, **odds}
 
 
-def read_m011(ledger: Ledger) -> None:
-    assert parameters_of(ledger, "Duels")["spare_finishers"] is False
-
-
-def fill_m012(database: Database) -> None:
-    """Insert data of the twelfth migration: a name with an accent, and a forgotten player."""
-    database.execute(
-        "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"
-        " VALUES ('id-ólöf', 'Ólöf', 'ólöf', 'olof', '', '2026-03-01', '2026-03-01'),"
-        " ('id-gone', 'deleted account', 'deleted account', '', '', '2026-03-01', '2026-03-01')"
-    )
-
-
-def read_m012(ledger: Ledger) -> None:
+@stage("f7a2d5cabab12f63", "UPDATE players SET letters = 'wide  name' WHERE id = 'id-wide'")
+def m012_letters(ledger: Ledger) -> None:
     assert [player.id for player in ledger.players.called("olof", roughly=True)] == ["id-ólöf"]
     assert ledger.players.called("deleted account", roughly=True) == []
 
 
-def test_older_names_are_found_without_their_accents(tmp_path: Path) -> None:
-    database = Database(tmp_path / "old.db")
-    migrations.apply(database, stop_before="m012_letters")
-    database.execute(
-        "INSERT INTO players (id, name, folded, discriminator, first_seen, last_seen)"
-        " VALUES ('id-ólöf', 'Ólöf', 'ólöf', '', '2026-03-01', '2026-03-01'),"
-        " ('id-gone', 'deleted account', 'deleted account', '', '2026-03-01', '2026-03-01')"
-    )
-    database.close()
-    with Ledger.open(tmp_path / "old.db") as ledger:
-        read_m012(ledger)
+@stage("b61d4aabc58bc6d9")
+def m013_order_givers(ledger: Ledger) -> None:
+    assert [ledger.orders.is_hidden_by_operator(player) for player in ("shy", "rude")] == [False, True]
 
 
-def fill_m013(database: Database) -> None:
-    """Insert data of the thirteenth migration: hide orders of a player and of the operator."""
-    database.execute(
-        "INSERT INTO orders (given_at, kind, subject, target, reason, by_player)"
-        " VALUES ('2026-03-01', 'hide', 'id-own', NULL, 'asked in chat', 1),"
-        " ('2026-03-01', 'hide', 'id-other', NULL, 'offensive', 0)"
-    )
-
-
-def read_m013(ledger: Ledger) -> None:
-    hidden = [ledger.orders.is_hidden_by_operator(player) for player in ("id-own", "id-other")]
-    assert hidden == [False, True]
-
-
-def test_givers_of_older_orders_follow_from_the_reasons(tmp_path: Path) -> None:
-    database = Database(tmp_path / "old.db")
-    migrations.apply(database, stop_before="m013_order_givers")
-    database.execute(
-        "INSERT INTO orders (given_at, kind, subject, target, reason)"
-        " VALUES ('2026-03-01', 'hide', 'id-own', NULL, 'asked in chat'),"
-        " ('2026-03-01', 'hide', 'id-other', NULL, 'offensive')"
-    )
-    database.close()
-    with Ledger.open(tmp_path / "old.db") as ledger:
-        read_m013(ledger)
-
-
-def fill_m014(database: Database) -> None:
-    """Insert nothing: the fourteenth migration only changed an index."""
-
-
-def read_m014(ledger: Ledger) -> None:
-    (board,) = (each for each in ledger.leaderboards.all() if each.id == 7)
-    players = open_leaderboard(ledger, board, Listing(), at=NOON + timedelta(days=1)).players
+@stage("5c7141e780592f43")
+def m014_results(ledger: Ledger) -> None:
+    players = open_leaderboard(ledger, board_of(ledger), Listing(), at=NOON + timedelta(days=1)).players
     assert sorted((row.player, row.finishes, row.wins) for row in players.rows) == [
         ("id-ann", 1, 1), ("id-bo", 0, 0)
     ]  # fmt: skip
 
 
-def fill_m015(database: Database) -> None:
-    database.execute("UPDATE races SET corrected_at = '2026-03-02T12:00:00.000000+00:00'")
-
-
-def read_m015(ledger: Ledger) -> None:
+@stage("af4c95f203e24f00", "UPDATE races SET corrected_at = :later")
+def m015_corrections(ledger: Ledger) -> None:
     assert races_numbered(ledger, 7, [1])[1].updated_at == NOON + timedelta(days=1)
 
 
-def fill_m016(database: Database) -> None:
-    database.execute("UPDATE leaderboards SET updated_at = '2026-03-02T12:00:00+00:00'")
+@stage("1668ef9f71adf2bf", "UPDATE leaderboards SET updated_at = :later WHERE id = 7")
+def m016_updates(ledger: Ledger) -> None:
+    assert ledger.ratings.updated_at(board_of(ledger)) == NOON + timedelta(days=1)
 
 
-def read_m016(ledger: Ledger) -> None:
-    assert {ledger.ratings.updated_at(board) for board in ledger.leaderboards.all()} == {
-        NOON + timedelta(days=1)
-    }
-
-
-def fill_m017(database: Database) -> None:
-    """Insert data of the seventeenth migration: a name with two spaces in a row."""
-    database.execute(
-        "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"
-        " VALUES ('id-wide', 'Wide  Name', 'wide  name', 'wide name', '', '2026-03-01', '2026-03-01')"
-    )
-
-
-def read_m017(ledger: Ledger) -> None:
+@stage("1668ef9f71adf2bf")
+def m017_spaces(ledger: Ledger) -> None:
     assert [player.id for player in ledger.players.called("wide name", roughly=True)] == ["id-wide"]
 
 
-def test_older_names_are_found_with_single_spaces(tmp_path: Path) -> None:
-    database = Database(tmp_path / "old.db")
-    migrations.apply(database, stop_before="m017_spaces")
-    fill_m017(database)
-    database.execute("UPDATE players SET letters = folded WHERE id = 'id-wide'")
-    database.close()
-    with Ledger.open(tmp_path / "old.db") as ledger:
-        read_m017(ledger)
-
-
-def fill_m018(database: Database) -> None:
-    """Insert data of the eighteenth migration: a race, by the names of its columns."""
-    noon = "2026-03-01T12:00:00.000000+00:00"
-    database.execute(
-        "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
-        " VALUES ('cave/r', 'cave', 'Any Cave', ?, ?, 'import', '{}', '')",
-        (noon, noon),
-    )
-
-
-def read_m018(ledger: Ledger) -> None:
+@stage(
+    "b2e6a416a0258b60",
+    """INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)
+    VALUES ('cave/r', 'cave', 'Any Cave', :noon, :noon, 'import', '{}', '')""",
+)
+def m018_wide_races(ledger: Ledger) -> None:
     assert ledger.races.has("cave/r")
     assert ledger.races.goals() == [("cave", "Any Cave"), ("orb", "Any Orb")]
 
 
-def fill_m019(database: Database) -> None:
-    """Insert data of the nineteenth migration: a leaderboard with a job, by its number."""
-    database.execute(
-        "INSERT INTO leaderboards (id, category, name, goals, model, parameters, teams, carry, number,"
-        " updated_at) VALUES (30, 'cave', 'Any Cave', '[\"Any Cave\"]', 'trueskill', '{}', 'ignore', 'null',"
-        " 29, '2026-03-02T12:00:00+00:00')"
-    )
-    database.execute(
-        "INSERT INTO jobs (leaderboard, model, parameters, teams, carry, counted_at, race, reason)"
-        " VALUES (29, 'elo-ffa', '{}', 'ignore', 'null', '', '', 'the settings changed')"
-    )
-
-
-def read_m019(ledger: Ledger) -> None:
+@stage(
+    "b37946b073f23450",
+    """INSERT INTO leaderboards (id, category, name, goals, model, parameters, teams, carry, number)
+    VALUES (30, 'cave', 'Any Cave', '["Any Cave"]', 'trueskill', '{}', 'ignore', 'null', 29)""",
+    """INSERT INTO jobs (leaderboard, model, parameters, teams, carry, counted_at, race, reason)
+    VALUES (29, 'elo-ffa', '{}', 'ignore', 'null', '', '', 'the settings changed')""",
+)
+def m019_jobs(ledger: Ledger) -> None:
     (job,) = ledger.jobs.all()
     assert (job.board.key, job.board.model, job.start) == (30, "elo-ffa", START)
 
 
-def fill_m020(database: Database) -> None:
-    """Insert data of the twentieth migration: a race whose room was ordered to be quiet."""
-    noon = "2026-03-01T12:00:00.000000+00:00"
-    database.execute(
-        "INSERT INTO cases (race, category, quiet, ordered_at) VALUES ('cave/q', 'cave', 1, ?)", (noon,)
-    )
-
-
-def read_m020(ledger: Ledger) -> None:
+@stage(
+    "e3b78c8a17fc534f",
+    "INSERT INTO cases (race, category, quiet, ordered_at) VALUES ('cave/q', 'cave', 1, :noon)",
+)
+def m020_cases(ledger: Ledger) -> None:
     assert ledger.cases.get("cave/q") == CaseRow("cave/q", "cave", quiet=True, ordered_at=NOON)
 
 
-def parameters_of(ledger: Ledger, name: str) -> Parameters:
-    """Return the stored parameters of a leaderboard."""
-    (board,) = (board for board in ledger.leaderboards.all() if board.name == name)
-    return board.parameters
-
-
-@pytest.mark.parametrize("model", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"])
-def test_a_leaderboard_older_than_the_floor_stays_without_it(tmp_path: Path, model: str) -> None:
-    database = Database(tmp_path / "old.db")
-    migrations.apply(database, stop_before="m011_parameters")
-    database.execute(
-        "INSERT INTO leaderboards (id, category, name, goals, model, parameters, teams, carry)"
-        " VALUES (8, 'orb', 'Duels', '[\"Duels\"]', ?, ?, 'ignore', 'null')",
-        (model, '{"level": 0.5}'),
-    )
-    database.close()
-    with Ledger.open(tmp_path / "old.db") as ledger:
-        found = parameters_of(ledger, "Duels")
-    odds = {} if model == "plackett-luce-hurdle" else {"odds_scale": 1.0, "odds_doubt": 1.0}
-    assert found == {"level": 0.5, "spare_finishers": False, **odds}
-
-
-RACE = result("r", "ann", dnf="bo")
-STORED_RESULT = (
-    '{"name":"orb/r","category":"orb","goal":"Any Orb","ended_at":"2026-03-01T12:00:00+00:00","entrants":['
-    '{"user_id":"id-ann","name":"Ann","status":"done","finish_time":3600000000},'
-    '{"user_id":"id-bo","name":"Bo","status":"dnf"}],'
-    '"recorded":true,"recordable":true,"custom_goal":false,"hidden":false}'
-)
-"""A result as the first schema stored it. Written out, so that it does not depend on today's code."""
-
-DATA = {
-    "m001_ledger": (fill_m001, read_m001),
-    "m002_work": (fill_m002, read_m002),
-    "m003_chat": (fill_m003, read_m003),
-    "m004_places": (fill_m004, read_m004),
-    "m005_people": (fill_m005, read_m005),
-    "m006_edits": (fill_m006, read_m006),
-    "m007_replays": (fill_m007, read_m007),
-    "m008_full_reads": (fill_m008, read_m008),
-    "m009_profiles": (fill_m009, read_m009),
-    "m010_rebuilds": (fill_m010, read_m010),
-    "m011_parameters": (fill_m011, read_m011),
-    "m012_letters": (fill_m012, read_m012),
-    "m013_order_givers": (fill_m013, read_m013),
-    "m014_results": (fill_m014, read_m014),
-    "m015_corrections": (fill_m015, read_m015),
-    "m016_updates": (fill_m016, read_m016),
-    "m017_spaces": (fill_m017, read_m017),
-    "m018_wide_races": (fill_m018, read_m018),
-    "m019_jobs": (fill_m019, read_m019),
-    "m020_cases": (fill_m020, read_m020),
-}
-"""For each migration: rows as that schema stored them, and checks of how today's code reads them."""
-
-
-DIGESTS = {
-    "m001_ledger": "10d8bc4f04dd4508",
-    "m002_work": "6756632d4cf49c6a",
-    "m003_chat": "901c7c7fbcc5ff58",
-    "m004_places": "22bbd58f68180183",
-    "m005_people": "7368651a5b953de0",
-    "m006_edits": "42e9cf97e7390fc1",
-    "m007_replays": "ae2b92bfe23150ae",
-    "m008_full_reads": "5a930416e7fedeae",
-    "m009_profiles": "34ffb5464e4ce093",
-    "m010_rebuilds": "9d1679d1c306737c",
-    "m011_parameters": "9d1679d1c306737c",
-    "m012_letters": "7786c133888d9ba4",
-    "m013_order_givers": "7714c66fb60056fe",
-    "m014_results": "ed71f84456c85f20",
-    "m015_corrections": "009bbf38c00e88d7",
-    "m016_updates": "21bcb1713140bc69",
-    "m017_spaces": "21bcb1713140bc69",
-    "m018_wide_races": "28d42151d1fc4f9e",
-    "m019_jobs": "7bb8cf7b3882e919",
-    "m020_cases": "fa1bc8b273807bd8",
-}
-"""For each migration: a digest of the schema that it leads to. Those of released migrations never change."""
+def schema(path: Path) -> set[tuple[str, str]]:
+    """Return the name and the statement of each table, index and view but those of the migrations."""
+    query = "SELECT name, trim(sql, char(10, 32)) FROM sqlite_master WHERE name NOT LIKE '%migrations%'"
+    with closing(sqlite3.connect(path)) as connection:
+        return set(connection.execute(query))
 
 
 def older(path: Path, last: str) -> Path:
@@ -512,13 +329,17 @@ def older(path: Path, last: str) -> Path:
     database = Database(path)
     for count, name in enumerate(NAMES[: NAMES.index(last) + 1], start=1):
         migrations.apply(database, stop_before=set(NAMES[count:]))
-        DATA[name][0](database)
+        for statement in STAGES[name].statements:
+            database.execute(statement, VALUES)
+        if count == 1:
+            rate_first_race(database)
     database.close()
     return path
 
 
-def test_each_migration_is_tested_with_data() -> None:
-    assert tuple(DATA) == tuple(DIGESTS) == NAMES
+def test_each_migration_is_numbered_and_tested() -> None:
+    assert [int(name[1:4]) for name in NAMES] == list(range(1, len(NAMES) + 1))
+    assert tuple(STAGES) == NAMES
 
 
 @pytest.mark.parametrize("last", NAMES)
@@ -527,7 +348,7 @@ def test_migrations_keep_the_data_of_every_earlier_schema(tmp_path: Path, last: 
     Ledger.open(tmp_path / "new.db").close()
     with Ledger.open(path) as ledger:
         for name in NAMES[: NAMES.index(last) + 1]:
-            DATA[name][1](ledger)
+            STAGES[name].read(ledger)
         assert ledger.check() == []
     assert schema(path) == schema(tmp_path / "new.db")
 
@@ -536,7 +357,7 @@ def test_migrations_keep_the_data_of_every_earlier_schema(tmp_path: Path, last: 
 def test_released_migration_is_never_edited(tmp_path: Path, last: str) -> None:
     """Otherwise new ledgers would have a different schema from old ones."""
     found = sorted(schema(older(tmp_path / "old.db", last)), key=str)
-    assert blake2b(repr(found).encode(), digest_size=8).hexdigest() == DIGESTS[last]
+    assert blake2b(repr(found).encode(), digest_size=8).hexdigest() == STAGES[last].digest
 
 
 def test_a_database_of_a_newer_version_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
