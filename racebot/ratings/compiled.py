@@ -22,8 +22,8 @@ from numba import get_num_threads, njit
 from numba.extending import overload, register_jitable
 
 from racebot.races.outcome import BoolArray, IntArray
-from racebot.ratings import forfeit_floor, kernel as kernels
-from racebot.ratings.kernel import Compilable, KernelRace, Replayable
+from racebot.ratings import kernel as kernels
+from racebot.ratings.kernel import KernelModel, KernelRace, Replayable
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models import (
     hurdle,
@@ -59,7 +59,6 @@ _OVERLOADED = (
 
 for _module in (
     kernels,
-    forfeit_floor,
     truncated_normal,
     order_statistics,
     order_quadrature,
@@ -122,106 +121,46 @@ def _jointly(
 
 
 class RaceBlock(NamedTuple):
-    """Races as arrays, one race after the other, as compiled code reads them.
+    """Races as arrays, one race after the other, as compiled code reads them; see `KernelRace`.
 
     Attributes:
         players: shape [entries]; the entrants' rows in the table of states.
-        group, unfinished: shape [entries]; see `Outcome`.
+        group, unfinished, last: shape [entries].
         bounds: shape [races + 1]; the first entry of each race, followed by the number of entries.
-        last_group, last_unfinished, day: shape [races]; see `Outcome`.
-        by_team: shape [races]; True for races that are rated by team.
+        worst_first: shape [finishers].
+        finishers: shape [races + 1]; the first finisher of each race, followed by their number.
+        last_group, day, by_team: shape [races]; `by_team` is True for races that are rated by team.
     """
 
     players: IntArray
     group: IntArray
     unfinished: BoolArray
+    last: BoolArray
     bounds: IntArray
+    worst_first: IntArray
+    finishers: IntArray
     last_group: IntArray
-    last_unfinished: BoolArray
     day: FloatArray
     by_team: BoolArray
 
     @classmethod
     def of(cls, races: Sequence[Replayable]) -> RaceBlock:
-        outcomes = [race.outcome for race in races]
+        parts = [KernelRace.of(race.outcome) for race in races]
         return cls(
             players=np.concatenate([race.players for race in races]),
-            group=np.concatenate([outcome.group for outcome in outcomes]),
-            unfinished=np.concatenate([outcome.unfinished for outcome in outcomes]),
-            bounds=np.cumsum([0, *(outcome.size for outcome in outcomes)]),
-            last_group=np.array([outcome.last_group for outcome in outcomes]),
-            last_unfinished=np.array([outcome.last_unfinished for outcome in outcomes]),
-            day=np.array([outcome.day for outcome in outcomes]),
-            by_team=np.array([outcome.team is not None for outcome in outcomes]),
+            group=np.concatenate([race.group for race in parts]),
+            unfinished=np.concatenate([race.unfinished for race in parts]),
+            last=np.concatenate([race.last for race in parts]),
+            bounds=np.cumsum([0, *(len(race.group) for race in parts)]),
+            worst_first=np.concatenate([race.worst_first for race in parts]),
+            finishers=np.cumsum([0, *(len(race.worst_first) for race in parts)]),
+            last_group=np.array([race.last_group for race in parts]),
+            day=np.array([race.day for race in parts]),
+            by_team=np.array([len(race.team) > 0 for race in parts]),
         )
 
 
-def _thurstone_hurdle(before, race, p, after):
-    settings = thurstone_hurdle.HurdleParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
-    finish: Any = np.empty(before.shape)
-    place: Any = np.empty(before.shape)
-    return thurstone_hurdle.update(before, race, settings, finish, place, after)
-
-
-def _thurstone_filter(before, race, p, after):
-    settings = thurstone_filter.FilterParameters(p[0], p[1], p[2], p[3], p[4], p[5], p[6])
-    finish: Any = np.empty(before.shape)
-    place: Any = np.empty(before.shape)
-    return thurstone_filter.update(before, race, settings, finish, place, after)
-
-
-def _plackett_luce_hurdle(before, race, p, after):
-    settings = plackett_luce_hurdle.PlackettLuceHurdleParameters(p[0], p[1], p[2], p[3], p[4:])
-    finish: Any = np.empty(before.shape)
-    place: Any = np.empty(before.shape)
-    return plackett_luce_hurdle.update(before, race, settings, finish, place, after)
-
-
-def _plackett_luce(before, race, p, after):
-    settings = plackett_luce.PlackettLuceParameters(p[0], p[1], p[2], p[3], p[4:])
-    return plackett_luce.update(before, race, settings, after)
-
-
-def _thurstone(before, race, p, after):
-    settings = thurstone.ThurstoneParameters(p[0], p[1], p[2], p[3:])
-    return thurstone.update(before, race, settings, after)
-
-
-def _trueskill(before, race, p, after):
-    settings = trueskill.TrueSkillParameters(p[0], p[1], p[2], p[3])
-    return trueskill.update(before, race, settings, after)
-
-
-_RATE: dict[str, Callable[..., Any]] = {
-    "plackett-luce": _plackett_luce,
-    "plackett-luce-hurdle": _plackett_luce_hurdle,
-    "thurstone": _thurstone,
-    "thurstone-filter": _thurstone_filter,
-    "thurstone-hurdle": _thurstone_hurdle,
-    "trueskill": _trueskill,
-}
-"""For each model, a function that rates one race with the settings p."""
-for _function in _RATE.values():
-    register_jitable(_function)
-
-
-@register_jitable
-def _arrange(block):
-    """Return for each race the finishers, worst placed first, their number, and the entrants to clamp."""
-    group = block.group
-    order, counts = np.empty_like(group), np.zeros(len(block.day), dtype=np.int64)
-    clamped = np.empty(len(group), dtype=np.bool_)
-    for r in range(len(block.day)):
-        first, stop = block.bounds[r], block.bounds[r + 1]
-        for i in np.argsort(-group[first:stop], kind="mergesort"):
-            clamped[first + i] = not block.last_unfinished[r] and group[first + i] == block.last_group[r]
-            if not block.unfinished[first + i]:
-                order[first + counts[r]] = i
-                counts[r] += 1
-    return order, counts, clamped
-
-
-def _driver(rate: Callable[..., Any], version: str) -> Callable[..., None]:
+def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[..., None]:
     """Compile a function that rates races, from `at` on, with every candidate.
 
     It stops a candidate at a race that plain Python must rate, and at the end, and updates `at`. Numba's
@@ -229,10 +168,9 @@ def _driver(rate: Callable[..., Any], version: str) -> Callable[..., None]:
     """
 
     @njit(cache=True, nogil=True)
-    def drive(table, p, block, before, after, at):
+    def drive(table, settings, block, before, after, at):
         if version == "":
             return
-        order, counts, clamped = _arrange(block)
         nobody: Any = np.empty(0, dtype=np.int64)
         for c in range(len(table)):
             for r in range(at[c], len(block.day)):
@@ -244,17 +182,19 @@ def _driver(rate: Callable[..., Any], version: str) -> Callable[..., None]:
                 race = KernelRace(
                     block.group[a:b],
                     block.unfinished[a:b],
-                    clamped[a:b],
-                    order[a : a + counts[r]],
+                    block.last[a:b],
+                    block.worst_first[block.finishers[r] : block.finishers[r + 1]],
                     block.day[r],
                     block.last_group[r],
                     nobody,
                 )
+                filled: Any = np.empty((steps, before.shape[-1], b - a))
                 if not finite:
-                    after[c, a:b] = np.nan
-                elif block.by_team[r] or not rate(before[c, a:b].T, race, p[c], after[c, a:b].T):
+                    filled[:] = np.nan
+                elif block.by_team[r] or not update(before[c, a:b].T, race, settings[c], filled):
                     at[c] = r
                     break
+                after[c, a:b] = filled[-1].T
                 for i in range(a, b):
                     table[c, block.players[i]] = after[c, i]
                 at[c] = r + 1
@@ -263,43 +203,48 @@ def _driver(rate: Callable[..., Any], version: str) -> Callable[..., None]:
 
 
 @cache
-def _drive(key: str) -> Callable[..., None]:
+def _drive(model: type[KernelModel]) -> Callable[..., None]:
     """Return the compiled function that replays a block of races with this model."""
-    return _driver(_RATE[key], _version())
+    return _driver(model.kernel, len(model.step_names), _version())
 
 
 def replay(
-    model: Compilable, races: Sequence[Replayable], table: FloatArray
+    model: KernelModel, races: Sequence[Replayable], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Rate races in order; see `racebot.ratings.fast.replay`."""
-    drive = _drive(model.key)
     remaining = iter(races)
     while block := list(islice(remaining, _BLOCK)):
-        yield from _replay_block(model, drive, block, table)
+        yield from _replay_block(model, block, table)
 
 
 def _replay_block(
-    model: Compilable, drive: Callable[..., None], races: Sequence[Replayable], table: FloatArray
+    model: KernelModel, races: Sequence[Replayable], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    block = RaceBlock.of(races)
+    drive, block = _drive(type(model)), RaceBlock.of(races)
     bounds = block.bounds.tolist()
     rows = table.reshape(-1, *table.shape[-2:])
-    settings = np.array(np.broadcast_to(model.settings, (len(rows), model.settings.shape[-1])))
+    shape = len(rows), model.settings.shape[-1]
+    settings = np.array(np.broadcast_to(model.settings, shape), order="C")
+    # As records, whose numbers compiled code reads by name.
+    names = model.kernel_settings._fields
+    bends = settings.shape[-1] - len(names) + 1
+    kinds = [(name, np.float64, (bends,)) if name == "bends" else (name, np.float64) for name in names]
+    records = settings.view(np.dtype(kinds))[:, 0]
     before = np.empty((len(rows), len(block.players), rows.shape[-1]))
     after = np.empty_like(before)
     at = np.zeros(len(rows), dtype=np.int64)
     while (at < len(races)).any():
         if len(rows) < _MANY:
-            drive(rows, settings, block, before, after, at)
+            drive(rows, records, block, before, after, at)
         else:
             parts = [slice(first, first + _PART) for first in range(0, len(rows), _PART)]
-            calls = [(rows[i], settings[i], block, before[i], after[i], at[i]) for i in parts]
+            calls = [(rows[i], records[i], block, before[i], after[i], at[i]) for i in parts]
             with ThreadPoolExecutor(get_num_threads()) as threads:
                 list(threads.map(lambda call: drive(*call), calls))
         for c in np.flatnonzero(at < len(races)).tolist():
             race = races[at[c]]
             part = slice(bounds[at[c]], bounds[at[c] + 1])
-            after[c, part] = model.rate_candidate(before[c, part], race.outcome, settings[c].tolist())
+            after[c, part] = model.rate_candidate(before[c, part], race.outcome, settings[c])
             rows[c, race.players] = after[c, part]
             at[c] += 1
     before, after = (states.reshape(*table.shape[:-2], *states.shape[1:]) for states in (before, after))

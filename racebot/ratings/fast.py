@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Sequence
 
-from racebot.ratings.kernel import Compilable, Replayable
+from racebot.ratings.kernel import KernelModel, Replayable
 from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
@@ -31,7 +31,7 @@ def replay(
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
     """
     worthwhile = table.ndim > 2 or sum(race.outcome.size**2 for race in races) >= LEAST_WORK
-    if worthwhile and table.flags.c_contiguous and isinstance(model, Compilable) and compiles(model):
+    if worthwhile and table.flags.c_contiguous and isinstance(model, KernelModel) and compiles(model):
         from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
 
         yield from compiled.replay(model, races, table)
@@ -45,4 +45,4 @@ def replay(
 
 def compiles(model: RatingModel) -> bool:
     """Return True if replays of this model are compiled."""
-    return AVAILABLE and isinstance(model, Compilable) and model.compilable
+    return AVAILABLE and isinstance(model, KernelModel) and model.compilable

@@ -1,12 +1,11 @@
 """Base class for models that rate one race in plain floats, with a kernel that can also be compiled.
 
-A kernel is a function `update(before, race, settings, after)` of one race and one parameter set:
+A kernel is a function `update(before, race, settings, steps)` of one race and one parameter set:
 
 - `before` holds the states before the race, as columns; see `RatingModel.columns` for their names.
 - `race` is the outcome, a `KernelRace`.
-- `settings` holds the parameters, as a named tuple of floats.
-- `after` is filled with the states after the race. A kernel that updates in steps fills three outputs:
-  `finish` after the hurdle, `place` after the order, and `limit` after the floors and the clamp.
+- `settings` holds the parameters by name, as floats.
+- `steps` is filled with the states after each of the model's `step_names`; the last are those after the race.
 
 It returns False if compiled code cannot rate the race, which is then rated in plain Python.
 
@@ -16,16 +15,16 @@ Plain Python passes lists, which is fast and bit-for-bit reproducible, as `raceb
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from abc import ABC
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.model import FloatArray, Number, RatingModel
+from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import stack_parameters
 
 Columns = list[list[float]]
@@ -95,24 +94,6 @@ def best_first(group: Sequence[int]) -> list[int]:
     return order
 
 
-@runtime_checkable
-class Compilable(Protocol):
-    """A model with a kernel that can be compiled."""
-
-    key: ClassVar[str]
-
-    @property
-    def compilable(self) -> bool:
-        """Return True if the compiled kernel covers the model's options."""
-
-    @property
-    def settings(self) -> FloatArray:
-        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
-
-    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
-        """Rate one race with one candidate, in plain Python. Return NaN if its ratings diverge."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class KernelModel(RatingModel, ABC):
     """Base class for models that rate a race with a kernel.
@@ -121,103 +102,52 @@ class KernelModel(RatingModel, ABC):
     """
 
     key: ClassVar[str]
-    kernel_parameters: ClassVar[tuple[str, ...]]
-    """Names of the kernel's parameters, in the order of its settings."""
-
-    @abstractmethod
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
-        """Rate one race with one parameter set."""
+    kernel: ClassVar[Callable[..., bool]]
+    kernel_settings: ClassVar[type[Any]]
+    """Named tuple of the kernel's parameters. If the last is `bends`, it holds all remaining numbers."""
+    step_names: ClassVar[tuple[str, ...]] = ("after",)
 
     @property
     def compilable(self) -> bool:
+        """Return True if the compiled kernel covers the model's options."""
         return True
 
     @cached_property
     def settings(self) -> FloatArray:
-        values: list[Number] = [getattr(self, name) for name in self.kernel_parameters]
-        return stack_parameters(values)
+        """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""
+        return stack_parameters(getattr(self, name) for name in self.kernel_settings._fields)
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
-        race = KernelRace.of(outcome)
+        race, settings = KernelRace.of(outcome), self.settings
         if not race.rateable:
             return states.copy()
-        if states.ndim == 2 and self.settings.ndim == 1:
-            return to_rows(self.rate_race(states.T.tolist(), race, self._values))
-        rows, settings, shape = per_candidate(states, self.settings)
-        after = np.empty_like(rows)
-        for new, old, values in zip(after, rows, settings.tolist(), strict=True):
-            new[:] = self._rate_candidate(old, race, values)
-        return after.reshape(shape)
+        if states.ndim == 2 and settings.ndim == 1:
+            return to_rows(self.race_steps(states, race, settings)[-1])
+        # Candidates are the first leading axis of the states.
+        settings = settings.reshape(*settings.shape[:-1], *(1,) * (states.ndim - 3), settings.shape[-1])
+        leading = np.broadcast_shapes(states.shape[:-2], settings.shape[:-1])
+        after = np.array(np.broadcast_to(states, (*leading, *states.shape[-2:])))
+        settings = np.broadcast_to(settings, (*leading, settings.shape[-1]))
+        for index in np.ndindex(leading):
+            after[index] = self.rate_candidate(after[index], outcome, settings[index])
+        return after
 
-    @cached_property
-    def _values(self) -> list[float]:
-        values: list[float] = self.settings.tolist()
-        return values
-
-    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
-        return self._rate_candidate(states, KernelRace.of(outcome), settings)
-
-    def _rate_candidate(self, states: FloatArray, race: KernelRace, settings: Sequence[float]) -> FloatArray:
+    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: FloatArray) -> FloatArray:
+        """Rate one race with one candidate, in plain Python. Return NaN if its ratings diverge."""
         try:
-            return to_rows(self.rate_race(states.T.tolist(), race, settings))
+            return to_rows(self.race_steps(states, KernelRace.of(outcome), settings)[-1])
         except (ArithmeticError, ValueError):
             return np.full_like(states, np.nan)
 
-
-class Steps(NamedTuple):
-    """Columns after the hurdle update, after the order update, and after clamping to the limits."""
-
-    finish: Columns
-    place: Columns
-    limit: Columns
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepwiseKernelModel(KernelModel, ABC):
-    """Base class for models whose kernel updates in steps; see `racebot.ratings.model.Stepwise`."""
-
-    @abstractmethod
-    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
-        """Rate one race with one parameter set, and fill each step."""
-
-    def race_steps(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Steps:
-        steps = Steps(*([column.copy() for column in before] for _ in Steps._fields))
-        self.fill(before, race, settings, steps)
+    def race_steps(self, states: FloatArray, race: KernelRace, settings: FloatArray) -> list[Columns]:
+        """Rate one race with one parameter set, and return the columns after each step."""
+        before, values = states.T.tolist(), settings.tolist()
+        steps = [[column.copy() for column in before] for _ in self.step_names]
+        names = self.kernel_settings._fields
+        if names[-1] == "bends":
+            values[len(names) - 1 :] = [values[len(names) - 1 :]]
+        self.kernel(before, race, self.kernel_settings(*values), steps)
         return steps
-
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
-        return self.race_steps(before, race, settings).limit
-
-    def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """Return the states after the hurdle (`finish`), the order (`place`) and the limits (`limit`)."""
-        race = KernelRace.of(outcome)
-        if not race.rateable:
-            return tuple((name, states.copy()) for name in Steps._fields)
-        steps = self.race_steps(states.T.tolist(), race, self._values)
-        return tuple((name, to_rows(columns)) for name, columns in zip(Steps._fields, steps, strict=True))
-
-
-def per_candidate(states: FloatArray, settings: FloatArray) -> tuple[FloatArray, FloatArray, tuple[int, ...]]:
-    """Broadcast states and settings over all candidates.
-
-    Args:
-        states: shape [..., n, k].
-        settings: shape [p], or [candidates, p]; candidates are the first leading axis of the states.
-
-    Returns:
-        States of shape [c, n, k], settings of shape [c, p], and the shape of the result.
-    """
-    leading = states.ndim - 2
-    if settings.ndim > 1 and leading > 1:
-        settings = settings.reshape(settings.shape[0], *(1,) * (leading - 1), settings.shape[-1])
-    shape = np.broadcast_shapes(states.shape[:-2], settings.shape[:-1])
-    rows = np.broadcast_to(states, (*shape, *states.shape[-2:]))
-    values = np.broadcast_to(settings, (*shape, settings.shape[-1]))
-    return (
-        np.ascontiguousarray(rows.reshape(-1, *states.shape[-2:])),
-        np.ascontiguousarray(values.reshape(-1, settings.shape[-1])),
-        rows.shape,
-    )
 
 
 def to_rows(columns: Columns) -> FloatArray:

@@ -55,14 +55,6 @@ class RatingModel(Protocol):
 
 
 @runtime_checkable
-class Stepwise(Protocol):
-    """A model that updates in steps: `finish`, `place`, and `limit`, which keeps every bound."""
-
-    def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """Return the states after each named step, shaped like `states`. The last equal those of `rate`."""
-
-
-@runtime_checkable
 class Carries(Protocol):
     """A model whose ratings can carry over into a new season."""
 

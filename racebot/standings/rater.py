@@ -25,7 +25,8 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.model import RatingModel, Stepwise
+from racebot.ratings.model import RatingModel
+from racebot.ratings.models.hurdle import HurdleModel
 from racebot.standings.carry_over import carried_states, states_to_carry, states_to_carry_now
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Rater:
         excluded: Collection[str] = (),
     ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
-        self._stepwise = self.model if isinstance(self.model, Stepwise) else None
+        self._stepwise = self.model if isinstance(self.model, HurdleModel) else None
         self.teams = TeamPolicy(board.teams)
         self._excluded = excluded
         self._sequence = next_sequence

@@ -12,8 +12,8 @@ from typing import Self
 import numpy as np
 
 from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.forfeit_floor import ForfeitsAlone
 from racebot.ratings.model import RatingModel
+from racebot.ratings.models.hurdle import HurdleModel
 from racebot.study.history import Step
 
 LARGE = 50
@@ -34,7 +34,7 @@ class Complaints:
             race count if the model uses it.
         order_dependent: players whose change would differ if the entrants were listed in reverse order.
         late_losses: finishers who lost points and would have lost less with a forfeit. In a field over
-            `LARGE`, unless the model is `ForfeitsAlone`, only the ten worst placed of them are checked.
+            `LARGE`, unless the model is `HurdleModel`, only the ten worst placed of them are checked.
     """
 
     unfinished_gains: int = 0
@@ -94,7 +94,7 @@ def _after_forfeits(model: RatingModel, step: Step, finishers: IntArray) -> IntA
     outcome = step.race.outcome
     if not finishers.size:
         return finishers
-    if isinstance(model, ForfeitsAlone):
+    if isinstance(model, HurdleModel):
         return model.points(model.after_forfeit(step.before[finishers], outcome.day))
     points = model.points(step.after)
     checked = finishers[np.argsort(-outcome.group[finishers], kind="stable")]

@@ -8,8 +8,8 @@ import pytest
 from builders import result
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.forfeit_floor import ForfeitsAlone
 from racebot.ratings.model import RatingModel
+from racebot.ratings.models.hurdle import HurdleModel
 from racebot.ratings.registry import create
 from racebot.study.complaints import Complaints, gave_up
 from racebot.study.history import History, Step, replay
@@ -119,7 +119,7 @@ def test_only_the_worst_placed_are_checked_in_large_fields(size: int, checked: i
 def test_the_state_after_a_forfeit_is_that_of_a_race_without_it(key: str) -> None:
     """The formula agrees with rating the race once more for each finisher."""
     model = create(key)
-    assert isinstance(model, ForfeitsAlone)
+    assert isinstance(model, HurdleModel)
     states = np.abs(np.random.default_rng(2).normal(1.0, 0.5, (6, len(model.columns))))
     outcome = Outcome.of([1, 2, 2, 4], unfinished=2, day=20_000.0)
     found = model.after_forfeit(states, outcome.day)

@@ -23,8 +23,8 @@ import scipy
 from numpy.typing import NDArray
 
 from racebot.errors import ModelError
-from racebot.ratings.forfeit_floor import ForfeitsAlone, floor_parameter
-from racebot.ratings.kernel import KernelRace
+from racebot.races.outcome import Outcome
+from racebot.ratings.kernel import KernelModel, KernelRace, to_rows
 from racebot.ratings.model import FloatArray, Number, PredictsFinish, PredictsPerformance, to_points
 from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.numerics.truncated_normal import normal_cdf, win
@@ -126,8 +126,56 @@ def days_away(last: float, day: float) -> float:
     return min(max(day - last, 0.0), LONGEST_ABSENCE) if last > 0.0 else 0.0
 
 
+class HurdleModel(KernelModel, PredictsFinish):
+    """Base class of the hurdle models.
+
+    In a hurdle model a forfeit has the same effect whatever the others do. Players who did not finish are
+    compared with nobody, so a place far behind could cost more than giving up. Each kernel therefore computes
+    what a forfeit would have given, and with `spare_finishers` raises a finisher's new rating to that.
+    docs/model.md says why this is the default, and what it changes.
+    """
+
+    rates_teams: ClassVar[bool] = False
+    step_names: ClassVar[tuple[str, ...]] = ("finish", "place", "limit")
+
+    newcomer_points: Number
+    points_scale: Number
+
+    def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
+        """Return the states after the hurdle (`finish`), the order (`place`), and the floors and the clamp
+        (`limit`), shaped like `states`. The last equal those of `rate`.
+        """
+        race = KernelRace.of(outcome)
+        if not race.rateable:
+            return tuple((name, states.copy()) for name in self.step_names)
+        steps = self.race_steps(states, race, self.settings)
+        return tuple((name, to_rows(columns)) for name, columns in zip(self.step_names, steps, strict=True))
+
+    def after_forfeit(self, states: FloatArray, day: float = 0.0) -> FloatArray:
+        """Return each entrant's state if they had given up: shape [n, k].
+
+        Args:
+            states: states before the race, shape [n, k].
+            day: end of the race, in days since 1970-01-01 UTC.
+        """
+        # All of them give up, and one more player finishes.
+        outcome = Outcome.of([1], unfinished=len(states), day=day)
+        return self.rate(np.vstack([self.initial(), states]), outcome)[1:]
+
+    def points(self, states: FloatArray) -> NDArray[np.int64]:
+        rating = self.rating(states)
+        above = rating - broadcast_to(self._newcomer_rating, rating)
+        scaled = broadcast_to(self.points_scale, rating) * above
+        return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
+
+    @cached_property
+    def _newcomer_rating(self) -> FloatArray:
+        newcomer: FloatArray = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
+        return newcomer
+
+
 @dataclass(frozen=True, kw_only=True)
-class GaussianHurdleModel(ForfeitsAlone, PredictsFinish, PredictsPerformance):
+class GaussianHurdleModel(HurdleModel, PredictsPerformance):
     """Base class of the hurdle models with Gaussian skills.
 
     In a sweep each numeric parameter is a number or an array of shape [candidates].
@@ -135,8 +183,6 @@ class GaussianHurdleModel(ForfeitsAlone, PredictsFinish, PredictsPerformance):
     Raises:
         ModelError: on creation, if the lapse is not below 1.
     """
-
-    rates_teams: ClassVar[bool] = False
 
     level: Number = parameter(
         0.0, help="a of the hurdle: the skill at which half of the players finish", search=(-8.0, 6.0)
@@ -175,7 +221,7 @@ class GaussianHurdleModel(ForfeitsAlone, PredictsFinish, PredictsPerformance):
         maximum=MOST_ODDS_DOUBT,
         search=(0.0, MOST_ODDS_DOUBT),
     )
-    spare_finishers: bool = floor_parameter(False)
+    spare_finishers: bool = parameter(True, help="whether a finisher never loses more than for a forfeit")
     newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
     points_scale: Number = parameter(250.0, help="points per unit of rating", positive=True)
 
@@ -186,17 +232,6 @@ class GaussianHurdleModel(ForfeitsAlone, PredictsFinish, PredictsPerformance):
     @abstractmethod
     def skill_variance(self, states: FloatArray) -> FloatArray:
         """Return the variance of each player's skill estimate: shape [..., n]."""
-
-    def points(self, states: FloatArray) -> NDArray[np.int64]:
-        rating = self.rating(states)
-        above = rating - broadcast_to(self._newcomer_rating, rating)
-        scaled = broadcast_to(self.points_scale, rating) * above
-        return to_points(broadcast_to(self.newcomer_points, rating) + scaled)
-
-    @cached_property
-    def _newcomer_rating(self) -> FloatArray:
-        newcomer: FloatArray = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
-        return newcomer
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that a player in state `a` is placed before one in state `b`: shape [...].

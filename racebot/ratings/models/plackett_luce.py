@@ -54,7 +54,7 @@ class PlackettLuceParameters(NamedTuple):
     bends: Sequence[float]
 
 
-def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, after: Columns) -> bool:
+def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, steps: list[Columns]) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     size = len(before[0])
     ratings = [before[0][i] for i in range(size)]
@@ -72,7 +72,7 @@ def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, 
     for i in range(size):
         rating = ratings[i]
         moved = rating + learning_rate_at(rating, settings.bends) * moves[i]
-        after[0][i] = above_floor(moved, rating, settings.floor)
+        steps[0][0][i] = above_floor(moved, rating, settings.floor)
     return sound
 
 
@@ -284,6 +284,8 @@ class PlackettLuce(KernelModel, SingleParameterModel):
     """
 
     key: ClassVar[str] = "plackett-luce"
+    kernel = staticmethod(update)
+    kernel_settings = PlackettLuceParameters
 
     initial_rating: Number = inherited("initial_rating", 0.25)
     dummy: Number | None = inherited("dummy", 1.35)
@@ -311,12 +313,6 @@ class PlackettLuce(KernelModel, SingleParameterModel):
         floor = -math.inf if self.floor is None else self.floor
         backwards = float(self.orientation == "reversed")
         return stack_parameters((dummy, floor, _WORDS[self.unfinished], backwards, *self.bends))
-
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
-        after = [before[0].copy()]
-        dummy, floor, unfinished, backwards, *bends = settings
-        update(before, race, PlackettLuceParameters(dummy, floor, unfinished, backwards, bends), after)
-        return after
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])

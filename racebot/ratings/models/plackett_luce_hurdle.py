@@ -16,14 +16,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from racebot.ratings.forfeit_floor import ForfeitsAlone, above_forfeit, floor_parameter
-from racebot.ratings.kernel import Columns, KernelRace, Steps
-from racebot.ratings.model import FloatArray, Number, PredictsFinish, to_points
+from racebot.ratings.kernel import Columns, KernelRace
+from racebot.ratings.model import FloatArray, Number
+from racebot.ratings.models.hurdle import GaussianHurdleModel, HurdleModel
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
-from racebot.ratings.parameters import broadcast_to, parameter, stack_parameters
+from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, stack_parameters
 
 
 class PlackettLuceHurdleParameters(NamedTuple):
@@ -40,15 +39,10 @@ class PlackettLuceHurdleParameters(NamedTuple):
 
 
 def update(
-    before: Columns,
-    race: KernelRace,
-    settings: PlackettLuceHurdleParameters,
-    finish: Columns,
-    place: Columns,
-    limit: Columns,
+    before: Columns, race: KernelRace, settings: PlackettLuceHurdleParameters, steps: list[Columns]
 ) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
-    ratings = before[0]
+    ratings, finish, place, limit = before[0], steps[0], steps[1], steps[2]
     gradient, sound = finishers_gradient(ratings, race)
     for i in range(len(ratings)):
         rating = ratings[i]
@@ -57,7 +51,7 @@ def update(
         finish[0][i] = rating + rate * hurdle
         place[0][i] = rating + rate * (hurdle + gradient[i])
         forfeit = rating + rate * hurdle_gradient(rating, True, settings.level, settings.width)
-        moved = above_forfeit(place[0][i], forfeit, settings.spare_finishers)
+        moved = max(place[0][i], forfeit) if settings.spare_finishers > 0.0 else place[0][i]
         moved = above_floor(moved, rating, settings.floor)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(moved, rating) if race.last[i] else moved
@@ -116,10 +110,12 @@ def finishers_gradient(ratings: list[float], race: KernelRace) -> tuple[list[flo
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlackettLuceHurdle(ForfeitsAlone, SingleParameterModel, PredictsFinish):
+class PlackettLuceHurdle(HurdleModel, SingleParameterModel):
     """A hurdle model with one rating per player. If all entrants finish, last place never gains."""
 
     key: ClassVar[str] = "plackett-luce-hurdle"
+    kernel = staticmethod(update)
+    kernel_settings = PlackettLuceHurdleParameters
 
     initial_rating: Number = inherited("initial_rating", 0.869)
     dummy: None = field(default=None, init=False)
@@ -129,39 +125,17 @@ class PlackettLuceHurdle(ForfeitsAlone, SingleParameterModel, PredictsFinish):
     level: Number = parameter(
         1.87, help="a of the hurdle: the rating at which half of the players finish", search=(-4.0, 5.0)
     )
-    width: Number = parameter(
-        1.33,
-        help="b of the hurdle: the larger, the less a finish or a DNF counts",
-        positive=True,
-        search=(0.3, 5.0),
-    )
-    spare_finishers: bool = floor_parameter(True)
-    finish_level: Number = parameter(
-        -0.3, help="rating at which a finish is forecast at 50 %", search=(-6.0, 5.0)
-    )
-    finish_width: Number = parameter(
-        1.67,
-        help="width of the finish forecast: the larger, the less the rating matters",
-        positive=True,
-        search=(0.3, 6.0),
-    )
-    newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
+    width: Number = inherited_from(GaussianHurdleModel, "width", 1.33, search=(0.3, 5.0))
+    spare_finishers: bool = inherited_from(GaussianHurdleModel, "spare_finishers", True)
+    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -0.3, search=(-6.0, 5.0))
+    finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 1.67, search=(0.3, 6.0))
+    newcomer_points: Number = inherited_from(GaussianHurdleModel, "newcomer_points", 1000.0)
     points_scale: Number = inherited("points_scale", 250.0)
 
     @cached_property
     def settings(self) -> FloatArray:
         floor = -np.inf if self.floor is None else self.floor
         return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.bends))
-
-    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
-        level, width, floor, spare, *bends = settings
-        update(before, race, PlackettLuceHurdleParameters(level, width, floor, spare, bends), *steps)
-
-    def points(self, states: FloatArray) -> NDArray[np.int64]:
-        ratings = states[..., 0]
-        above = ratings - broadcast_to(self.initial_rating, ratings)
-        scaled = broadcast_to(self.points_scale, ratings) * above
-        return to_points(broadcast_to(self.newcomer_points, ratings) + scaled)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])

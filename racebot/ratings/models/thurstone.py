@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.kernel import Columns, KernelRace
+from racebot.ratings.kernel import Columns, KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, Number, PredictsPerformance
 from racebot.ratings.models.elo import gaussian_win
 from racebot.ratings.models.single import GradientModel, above_floor, inherited, learning_rate_at
@@ -42,12 +42,12 @@ class ThurstoneParameters(NamedTuple):
     bends: Sequence[float]
 
 
-def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, after: Columns) -> bool:
+def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, steps: list[Columns]) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments.
 
     Only compiled code uses this kernel. Plain Python uses `Thurstone.direction`, within 2e-5.
     """
-    size = len(before[0])
+    size, after = len(before[0]), steps[0]
     for i in range(size):
         after[0][i] = before[0][i]
     worst_first = race.worst_first
@@ -75,13 +75,15 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, aft
 
 
 @dataclass(frozen=True, kw_only=True)
-class Thurstone(GradientModel, PredictsPerformance):
+class Thurstone(GradientModel, KernelModel, PredictsPerformance):
     """Follow the gradient of the log-likelihood of independent performances of unit variance.
 
     The defaults are the published ones (section 5.2). The order within a group is marginalised.
     """
 
     key: ClassVar[str] = "thurstone"
+    kernel = staticmethod(update)
+    kernel_settings = ThurstoneParameters
 
     initial_rating: Number = inherited("initial_rating", 0.3)
     dummy: Number | None = inherited("dummy", 0.9)
@@ -117,8 +119,8 @@ class Thurstone(GradientModel, PredictsPerformance):
         floor = -math.inf if self.floor is None else self.floor
         return stack_parameters((dummy, floor, self.weight, *self.bends))
 
-    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: Sequence[float]) -> FloatArray:
-        dummy, floor, weight, *bends = settings
+    def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: FloatArray) -> FloatArray:
+        dummy, floor, weight, *bends = settings.tolist()
         count = len(self.rates)
         candidate = replace(
             self,

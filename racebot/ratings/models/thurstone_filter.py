@@ -11,14 +11,12 @@ place if everyone finished, never gain rating or certainty, winners never lose r
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from racebot.ratings.forfeit_floor import above_forfeit, floor_parameter
-from racebot.ratings.kernel import Columns, KernelRace, Steps
+from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number, shrink_toward, shrink_variance
 from racebot.ratings.models.hurdle import GaussianHurdleModel, Hurdle, after_hurdle, after_order, days_away
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
@@ -36,15 +34,9 @@ class FilterParameters(NamedTuple):
     spare_finishers: float
 
 
-def update(
-    before: Columns,
-    race: KernelRace,
-    settings: FilterParameters,
-    finish: Columns,
-    place: Columns,
-    limit: Columns,
-) -> bool:
+def update(before: Columns, race: KernelRace, settings: FilterParameters, steps: list[Columns]) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
+    finish, place, limit = steps[0], steps[1], steps[2]
     drift, daily = settings.race_drift, settings.daily_drift
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
     size = len(before[0])
@@ -68,8 +60,8 @@ def update(
         left = max(left, variance)
         forfeit = min(forfeit, same_rating(mean, variance, left, settings.conservative))
         forfeit = same_rating(forfeit, left, doubt, settings.conservative)
-        after = above_forfeit(after, forfeit, settings.spare_finishers)
-        limit[0][i], limit[1][i] = after, doubt
+        limit[0][i] = max(after, forfeit) if settings.spare_finishers > 0.0 else after
+        limit[1][i] = doubt
         finish[2][i] = before[2][i]
         place[2][i] = limit[2][i] = max(before[2][i], race.day)
     return sound
@@ -88,7 +80,8 @@ class ThurstoneFilter(GaussianHurdleModel):
     """
 
     key: ClassVar[str] = "thurstone-filter"
-    kernel_parameters: ClassVar[tuple[str, ...]] = FilterParameters._fields
+    kernel = staticmethod(update)
+    kernel_settings = FilterParameters
 
     newcomer_spread: Number = parameter(
         1.9, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
@@ -108,7 +101,6 @@ class ThurstoneFilter(GaussianHurdleModel):
     finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 4.31)
     odds_scale: Number = inherited_from(GaussianHurdleModel, "odds_scale", 1.02)
     odds_doubt: Number = inherited_from(GaussianHurdleModel, "odds_doubt", 8.0)
-    spare_finishers: bool = floor_parameter(True)
     points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 200.0)
 
     @property
@@ -132,6 +124,3 @@ class ThurstoneFilter(GaussianHurdleModel):
         mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
         variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)
         return np.stack([mean, variance, states[..., 2]], -1)
-
-    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
-        update(before, race, FilterParameters(*settings), *steps)

@@ -12,15 +12,13 @@ new variance is discarded, and n grows by one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from racebot.ratings.forfeit_floor import above_forfeit, floor_parameter
-from racebot.ratings.kernel import Columns, KernelRace, Steps
+from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number, shrink_toward
 from racebot.ratings.models.hurdle import (
     LONGEST_ABSENCE,
@@ -46,15 +44,9 @@ class HurdleParameters(NamedTuple):
     spare_finishers: float
 
 
-def update(
-    before: Columns,
-    race: KernelRace,
-    settings: HurdleParameters,
-    finish: Columns,
-    place: Columns,
-    limit: Columns,
-) -> bool:
+def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps: list[Columns]) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
+    finish, place, limit = steps[0], steps[1], steps[2]
     ratings, races = before[0], before[1]
     certain = settings.lasting_spread * settings.lasting_spread
     passing = settings.newcomer_spread * settings.newcomer_spread - certain
@@ -70,7 +62,7 @@ def update(
     sound = after_order(finish[0], finished, race, place[0], unused)
     for i in range(len(variances)):
         forfeit, _ = after_hurdle(ratings[i], variances[i], True, hurdle)
-        rating = above_forfeit(place[0][i], forfeit, settings.spare_finishers)
+        rating = max(place[0][i], forfeit) if settings.spare_finishers > 0.0 else place[0][i]
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(rating, ratings[i]) if race.last[i] else rating
         finish[1][i] = races[i]
@@ -91,7 +83,8 @@ class ThurstoneHurdle(GaussianHurdleModel):
     """
 
     key: ClassVar[str] = "thurstone-hurdle"
-    kernel_parameters: ClassVar[tuple[str, ...]] = HurdleParameters._fields
+    kernel = staticmethod(update)
+    kernel_settings = HurdleParameters
 
     newcomer_spread: Number = parameter(
         1.65, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 5.0)
@@ -113,7 +106,6 @@ class ThurstoneHurdle(GaussianHurdleModel):
         minimum=0.0,
         search=(0.0, 2.0),
     )
-    spare_finishers: bool = floor_parameter(True)
     finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -1.34)
     finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 3.09)
 
@@ -123,9 +115,6 @@ class ThurstoneHurdle(GaussianHurdleModel):
 
     def initial(self) -> FloatArray:
         return start_state(self, *(0.0 for _ in self.columns))
-
-    def fill(self, before: Columns, race: KernelRace, settings: Sequence[float], steps: Steps) -> None:
-        update(before, race, HurdleParameters(*settings), *steps)
 
     def rating(self, states: FloatArray) -> FloatArray:
         return states[..., 0]

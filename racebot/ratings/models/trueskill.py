@@ -24,7 +24,6 @@ A race in which all entrants tie is not rated, since it has no order to learn fr
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, NamedTuple
@@ -71,9 +70,9 @@ class TrueSkillParameters(NamedTuple):
     tie: float
 
 
-def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, after: Columns) -> bool:
+def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, steps: list[Columns]) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
-    mu, sigma = before[0], before[1]
+    mu, sigma, after = before[0], before[1], steps[0]
     number, sizes, groups = units(race)
     skill = [0.0 for _ in number]
     means, variances = [0.0 for _ in sizes], [0.0 for _ in sizes]
@@ -162,6 +161,8 @@ class TrueSkill(KernelModel, PredictsPerformance):
     """
 
     key: ClassVar[str] = "trueskill"
+    kernel = staticmethod(update)
+    kernel_settings = TrueSkillParameters
     columns: ClassVar[tuple[str, ...]] = ("mu", "sigma")
     rates_teams: ClassVar[bool] = True
 
@@ -202,11 +203,6 @@ class TrueSkill(KernelModel, PredictsPerformance):
         return stack_parameters(
             (np.square(self.beta), np.square(self.tau), margin, float(self.unfinished == "tie"))
         )
-
-    def rate_race(self, before: Columns, race: KernelRace, settings: Sequence[float]) -> Columns:
-        after = [column.copy() for column in before]
-        update(before, race, TrueSkillParameters(*settings), after)
-        return after
 
     def rating(self, states: FloatArray) -> FloatArray:
         mu, sigma = states[..., 0], states[..., 1]

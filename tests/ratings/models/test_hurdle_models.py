@@ -16,7 +16,8 @@ from scipy.special import expit, ndtr
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.model import Carries, FloatArray, PredictsFinish, RatingModel, Stepwise
+from racebot.ratings.model import Carries, FloatArray, PredictsFinish, RatingModel
+from racebot.ratings.models.hurdle import HurdleModel
 from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
@@ -216,7 +217,7 @@ def changing_places_pays_for_one_alone(race: Race) -> None:
 
 def steps_lead_to_the_result(race: Race) -> None:
     """Finishing never costs anything, and not finishing never earns anything."""
-    assert isinstance(race.model, Stepwise)
+    assert isinstance(race.model, HurdleModel)
     (first, finish), (second, place), (third, limit) = race.model.steps(race.states, race.outcome)
     assert (first, second, third) == ("finish", "place", "limit")
     np.testing.assert_array_equal(limit, race.after())
