@@ -24,7 +24,7 @@ from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.standings.backfill import read_races
 from racebot.study import evaluate as judging, predictions
-from racebot.study.history import History
+from racebot.study.history import History, final_states
 
 DEFAULT = "thurstone-hurdle"
 TRUSTED = 2.0
@@ -209,7 +209,7 @@ def odds(
     """
     made = _model(model, parameters)
     rows = [predictions.find_player(history, name) for name in players]
-    states = predictions.final_states(history, made)[rows]
+    states = final_states(made, history)[rows]
     return Table(predictions.odds(made, [history.names[row] for row in rows], states))
 
 

@@ -351,9 +351,7 @@ def _compared(ledger: Ledger, board: Leaderboard) -> Report:
     entries = [Entry(model, model, board.parameters if model == board.model else {}) for model in models]
     history = History.of((race.result for race in ledger.races.of(board)), TeamPolicy(board.teams))
     with progress_bars(transient=True) as advance, cores():
-        return evaluate(
-            history, entries, progress=lambda model, done: advance(f"trying {model}", done, len(history))
-        )
+        return evaluate(history, entries, progress=lambda model: advance(f"tried {model}", 1, 1))
 
 
 def _known_model(answer: str) -> str:

@@ -43,19 +43,19 @@ from racebot.ledger.store import Ledger
 from racebot.races.csv_file import CSV_SUFFIXES, read_csv
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.ratings.parameters import Parameters, defaults
+from racebot.ratings.models.iterated_elo import IteratedElo
+from racebot.ratings.parameters import Parameters, defaults, from_mapping
 from racebot.settings.write import write_model
 from racebot.standings.rater import current_states
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Report, evaluate as judge
-from racebot.study.history import Earlier, History, newcomers
-from racebot.study.iterated import iterate as rate, model_of
+from racebot.study.history import Earlier, History, final_states, newcomers
+from racebot.study.iterated import iterate as rate
 from racebot.study.paired import Objective
 from racebot.study.predictions import (
-    EntrantForecast,
-    PairForecast,
+    ENTRANT_COLUMNS,
+    PAIR_COLUMNS,
     final_ratings,
-    final_states,
     find_player,
     forecast_rows,
     odds,
@@ -142,7 +142,7 @@ def evaluate(
             entries,
             since=since,
             earlier=season,
-            progress=lambda label, races: advance(label, races, len(history)),
+            progress=lambda label: advance(label, len(history), len(history)),
         )
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier --since")
@@ -210,7 +210,7 @@ def show_odds(
         rating_model = registry.create(entry.model, entry.parameters)
         rows = [find_player(history, name) for name in asked]
         found = odds(
-            rating_model, [history.names[row] for row in rows], final_states(history, rating_model)[rows]
+            rating_model, [history.names[row] for row in rows], final_states(rating_model, history)[rows]
         )
     elif model or param:
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
@@ -311,7 +311,7 @@ def iterate(
     """
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
-    model = model_of(given)
+    model = IteratedElo(**from_mapping(IteratedElo, given))
     history = history_of(settings, file, leaderboard, goal, columns, size=field)
     found = rate(history, model, _factors(file, columns), share)
     if as_json:
@@ -366,8 +366,8 @@ def _write_predictions(
         entrants.open("w", encoding="utf-8", newline="") as entrant_file,
     ):
         pair_rows, entrant_rows = csv.writer(pair_file), csv.writer(entrant_file)
-        pair_rows.writerow(PairForecast._fields)
-        entrant_rows.writerow(EntrantForecast._fields)
+        pair_rows.writerow(PAIR_COLUMNS)
+        entrant_rows.writerow(ENTRANT_COLUMNS)
         for of_pairs, of_entrants in forecast_rows(history, models, report.since, earlier):
             pair_rows.writerows(of_pairs)
             entrant_rows.writerows(of_entrants)

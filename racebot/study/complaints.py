@@ -46,12 +46,9 @@ class Complaints:
 
     @classmethod
     def of(cls, model: RatingModel, step: Step, *, check_order: bool = True) -> Self:
-        """Count the unfair-looking changes in one race.
+        """Count the unfair-looking changes in one race, as a model with a single parameter set rated it.
 
-        Args:
-            model: a model with a single parameter set.
-            step: the race as this model rated it.
-            check_order: False to count no `order_dependent`, which takes as long as rating the race.
+        Without `check_order`, which takes as long as rating the race, no `order_dependent` is counted.
         """
         outcome = step.race.outcome
         points = model.points(step.after)
@@ -105,10 +102,8 @@ def _after_forfeits(model: RatingModel, step: Step, finishers: IntArray) -> IntA
 
 def gave_up(outcome: Outcome, entrant: int) -> Outcome:
     """Return the outcome as if the finisher with this index, and their team, had not finished."""
-    quits = np.zeros(outcome.size, dtype=np.bool_)
-    quits[entrant] = True
-    if outcome.team is not None:
-        quits = outcome.team == outcome.team[entrant]
+    sides = np.arange(outcome.size) if outcome.team is None else outcome.team
+    quits = sides == sides[entrant]
     last = outcome.last_group + (not outcome.last_unfinished)
     group = np.where(quits, last, outcome.group)
     left = outcome.group[entrant]

@@ -7,18 +7,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field as dataclass_field
 from datetime import datetime
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 import numpy as np
 
 from racebot.errors import ModelError, PayloadError
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
 from racebot.study.calibration import Reliability, of_pairs
 from racebot.study.complaints import LARGE, Complaints
-from racebot.study.cores import in_parallel, spread
+from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
 from racebot.study.metrics import (
     BINS,
@@ -142,21 +143,13 @@ class Report:
     margins: Mapping[str, tuple[Margin, Margin]]
 
 
-@runtime_checkable
-class DefinesMatchQuality(Protocol):
-    """A model with a match quality, such as TrueSkill."""
-
-    def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
-        """Return the match quality, higher for closer races: shape [...], from states [..., n, k]."""
-
-
 def evaluate(
     history: History,
     entries: Sequence[Entry],
     *,
     since: datetime | None = None,
     earlier: Earlier | None = None,
-    progress: Callable[[str, int], None] | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Evaluate every entry on a history.
 
@@ -166,7 +159,7 @@ def evaluate(
         since: judge races that ended at this time or later; by default all.
         earlier: an earlier history from which ratings carry over. Its races are not judged, and its players
             still count as new in their first race of this one. By default all players start as newcomers.
-        progress: called with an entry's label and the races replayed so far.
+        progress: called with an entry's label when it is evaluated.
 
     Raises:
         ModelError: a model is unknown, cannot rate a race, or cannot carry ratings over.
@@ -181,7 +174,11 @@ def evaluate(
             )
     whole = Field.of(history)
     first = 0 if since is None else sum(race.ended_at < since for race in history.races)
-    runs = _runs(history, entries, first, earlier, progress)
+    runs = []
+    for run in spread(_run, [(history, entry, first, earlier) for entry in entries]):
+        runs.append(run)
+        if progress is not None:
+            progress(run.entry.label)
     tallies = {run.entry.label: _tallies(whole, run, first) for run in runs}
     best = min(tallies, key=lambda label: tallies[label][0].cost.sum())
     return Report(
@@ -210,31 +207,7 @@ class _Run:
     final: FloatArray
 
 
-def _runs(
-    history: History,
-    entries: Sequence[Entry],
-    first: int,
-    earlier: Earlier | None,
-    progress: Callable[[str, int], None] | None,
-) -> list[_Run]:
-    """Replay every entry. In other processes, progress is only reported when an entry is done."""
-    if not in_parallel() or len(entries) < 2:
-        return [_run(history, entry, first, earlier, progress) for entry in entries]
-    runs = []
-    for run in spread(_run, [(history, entry, first, earlier) for entry in entries]):
-        runs.append(run)
-        if progress is not None:
-            progress(run.entry.label, len(history))
-    return runs
-
-
-def _run(
-    history: History,
-    entry: Entry,
-    first: int,
-    earlier: Earlier | None,
-    progress: Callable[[str, int], None] | None = None,
-) -> _Run:
+def _run(history: History, entry: Entry, first: int, earlier: Earlier | None) -> _Run:
     model = entry.own or create(entry.model, entry.parameters)
     table = at_start(model, history, earlier)
     ratings, probabilities = [np.empty(0)], [np.empty(0)]
@@ -249,8 +222,6 @@ def _run(
             # In large fields, the listing order is checked in one race of twenty.
             check_order = step.race.outcome.size <= LARGE or number % 20 == 0
             complaints = complaints + Complaints.of(model, step, check_order=check_order)
-        if progress is not None:
-            progress(entry.label, number + 1)
     predictions = Predictions(np.concatenate(ratings), np.concatenate(probabilities))
     if not (np.isfinite(predictions.rating).all() and np.isfinite(predictions.probability).all()):
         raise ModelError(
@@ -263,7 +234,7 @@ def _run(
 
 def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) -> float:
     """Return how close a race should be: the model's match quality, or the mean distance of ratings."""
-    if isinstance(model, DefinesMatchQuality):
+    if isinstance(model, TrueSkill):
         return float(model.match_quality(before, team))
     rating = model.rating(before)
     return -float(np.mean(np.abs(rating[:, np.newaxis] - rating)))

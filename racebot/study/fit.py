@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy
 
 from racebot.errors import ModelError
-from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
-from racebot.study.calibration import fit_finishes, of_pairs
+from racebot.study.calibration import of_pairs
 from racebot.study.history import History, newcomers, replay
 from racebot.study.metrics import log_loss, observed_pairs
 from racebot.study.paired import ERRORS_REQUIRED, Objective
@@ -107,7 +107,7 @@ def fit(
     found = before
     if kept:
         found = best(history, "all races", searched, as_json(fitted))
-        found |= _fitted_finishes(history, key, found)
+        found |= finish_forecast(history, key, found)
     changed = tuple(name for name, value in found.items() if value != before[name])
     return Fit(key, len(history), found, changed, later, calibration, kept)
 
@@ -134,15 +134,24 @@ def _fitted_odds(
     return {d.parameter: four_digits(v) for d, v in zip(space, found.x.tolist(), strict=True)}
 
 
-def _fitted_finishes(history: History, key: str, parameters: Parameters) -> dict[str, float]:
-    """Return the fitted parameters of the finish forecast, for models that have one."""
-    if not set(FORECAST) <= set(parameters):
+def finish_forecast(history: History, key: str, parameters: Parameters) -> dict[str, float]:
+    """Return the most likely parameters of the finish forecast, which moves no rating."""
+    model = create(key, parameters)
+    steps = [(step.before, ~step.race.outcome.unfinished) for step in replay(model, history)]
+    states, finished = (np.concatenate(parts) for parts in zip(*steps, strict=True))
+    if not set(FORECAST) <= set(parameters) or finished.all() or not finished.any():
         return {}
-    try:
-        found = fit_finishes(history, key, parameters)
-    except ModelError:  # all entrants finished, or none did
-        return {}
-    return {"finish_level": four_digits(found.level), "finish_width": four_digits(found.width)}
+
+    def given(x: FloatArray) -> dict[str, float]:
+        return dict(zip(FORECAST, (four_digits(x[0]), four_digits(np.exp(x[1]))), strict=True))
+
+    def cost(x: FloatArray) -> float:
+        model = cast(PredictsFinish, create(key, {**parameters, **given(x)}))
+        chance = model.finish_probability(states)
+        return float(np.mean(log_loss(np.where(finished, chance, 1.0 - chance))))
+
+    level, width = (cast(float, parameters[name]) for name in FORECAST)
+    return given(scipy.optimize.minimize(cost, [level, np.log(width)], method="Nelder-Mead").x)
 
 
 def _pair_states(

@@ -21,8 +21,6 @@ class PastRace:
     """One race that can be rated.
 
     Attributes:
-        name: the race's name on the site.
-        ended_at: when the race ended.
         players: shape [n]; indices of the rated entrants in `History.players`, in the order of `outcome`.
         outcome: the entrants' partial order; always `rateable`.
     """
@@ -56,10 +54,6 @@ class History:
         """Collect the recorded races that can be rated.
 
         If a race is given twice, the last one counts.
-
-        Args:
-            results: race results in any order, recorded or not.
-            teams: how to rate team races; by default they are left out.
 
         Raises:
             PayloadError: a result has no comparable times or places.
@@ -140,29 +134,20 @@ class Earlier:
     most_races: float | None = None
 
 
-def at_start(model: RatingModel, history: History, earlier: Earlier | None) -> FloatArray:
-    """Return the table of states at the start of a history, carried over from an earlier one if given.
-
-    Raises:
-        ModelError: the model cannot carry ratings over.
-    """
-    return newcomers(model, history) if earlier is None else carried_over(model, history, earlier)
-
-
-def carried_over(model: RatingModel, history: History, earlier: Earlier) -> FloatArray:
-    """Return a table of states that carry over from an earlier history, shaped like `newcomers`.
+def at_start(model: RatingModel, history: History, earlier: Earlier | None = None) -> FloatArray:
+    """Return the table of states at the start of a history, shaped like `newcomers`.
 
     Players who are not in the earlier history are newcomers.
 
     Raises:
         ModelError: the model cannot carry ratings over.
     """
+    table = newcomers(model, history)
+    if earlier is None:
+        return table
     if not isinstance(model, Carries):
         raise ModelError(f"{model.key} cannot carry ratings over")
-    before = newcomers(model, earlier.history)
-    for _ in replay(model, earlier.history, before):
-        pass
-    table = newcomers(model, history)
+    before = final_states(model, earlier.history)
     number = {player: i for i, player in enumerate(earlier.history.players)}
     known = [i for i, player in enumerate(history.players) if player in number]
     if known:
@@ -177,7 +162,6 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
     Args:
         model: a model with single parameters, or with arrays of shape [candidates], which rates each race for
             all candidates at once.
-        history: the races, in the order to rate them.
         table: initial states, shaped like `newcomers`, which are the default. It is updated in place, up to a
             block of races ahead, so that the next replay can continue from it.
     """
@@ -186,3 +170,15 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
     states = fast.replay(model, history.races, table)
     for race, (before, after) in zip(history.races, states, strict=True):
         yield Step(race, before, after)
+
+
+def final_states(model: RatingModel, history: History) -> FloatArray:
+    """Return the players' states after all races: shape [players, k].
+
+    Raises:
+        ModelError: the model cannot rate a race.
+    """
+    table = newcomers(model, history)
+    for _ in replay(model, history, table):
+        pass
+    return table

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from racebot.ratings.model import FloatArray
-from racebot.ratings.models.iterated_elo import FinalRatings, IteratedElo, Match
-from racebot.ratings.parameters import Parameters, as_json, from_mapping
-from racebot.study.history import History, PastRace
+from racebot.ratings.models.iterated_elo import IteratedElo, Match
+from racebot.ratings.parameters import Parameters, as_json
+from racebot.study.history import History
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 
 
@@ -36,20 +36,11 @@ class Iterated:
 
     parameters: Parameters
     races: int
-    players: tuple[IteratedRating, ...]
-    factors: tuple[IteratedRating, ...]
+    players: list[IteratedRating]
+    factors: list[IteratedRating]
     judged: int
     misordered: float | None
     log_loss: float | None
-
-
-def model_of(parameters: Parameters) -> IteratedElo:
-    """Create the model from its parameters. Numbers may be text.
-
-    Raises:
-        ModelError: a name is unknown or a value is invalid.
-    """
-    return IteratedElo(**from_mapping(IteratedElo, parameters))
 
 
 def iterate(
@@ -67,49 +58,36 @@ def iterate(
     """
     named = factors or {}
     numbers = {name: i for i, name in enumerate(dict.fromkeys(named.values()))}
+    matches = []
+    for race in history.races:
+        chosen = [named.get((race.name, history.players[player])) for player in race.players.tolist()]
+        known = [numbers[name] for name in chosen if name is not None]
+        complete = np.array(known, dtype=np.intp) if len(known) == len(chosen) else None
+        matches.append(Match(race.players, race.outcome, complete))
     earlier, later = history.split(share)
-    matches = [_match(history, race, named, numbers) for race in earlier.races]
-    ratings = model.fit(matches, len(history.players), len(numbers))
+    ratings = model.fit(matches[: len(earlier)], len(history.players), len(numbers))
     wrong, loss = [], []
-    for race in later.races:
-        match = _match(history, race, named, numbers)
-        strength = _strengths(model, ratings, match)
-        better, worse = observed_pairs(race.outcome)
+    for match in matches[len(earlier) :]:
+        strength = ratings.players[match.players]
+        if match.factors is not None:
+            strength = strength + model.factor_weight * ratings.factors[match.factors]
+        better, worse = observed_pairs(match.outcome)
         wrong.append(misordered(strength[better], strength[worse]))
         loss.append(log_loss(model.win_probability(strength[better], strength[worse])))
-    raced = earlier.races_of_players()
-    used = np.zeros(len(numbers), dtype=np.intp)
-    for match in matches:
-        if match.factors is not None:
-            np.add.at(used, match.factors, 1)
+    used = [np.empty(0, dtype=np.intp)]
+    used += [match.factors for match in matches[: len(earlier)] if match.factors is not None]
+    raced = np.bincount(np.concatenate(used), minlength=len(numbers))
     return Iterated(
         parameters=as_json(model),
         races=len(earlier),
-        players=_ranked(history.names, ratings.players, raced.tolist()),
-        factors=_ranked(tuple(numbers), ratings.factors, used.tolist()),
+        players=_ranked(history.names, ratings.players, earlier.races_of_players().tolist()),
+        factors=_ranked(list(numbers), ratings.factors, raced.tolist()),
         judged=len(later),
         misordered=float(np.mean(np.concatenate(wrong))) if wrong else None,
         log_loss=float(np.mean(np.concatenate(loss))) if loss else None,
     )
 
 
-def _match(
-    history: History, race: PastRace, factors: Mapping[tuple[str, str], str], numbers: Mapping[str, int]
-) -> Match:
-    chosen = [factors.get((race.name, history.players[player])) for player in race.players.tolist()]
-    known = [numbers[name] for name in chosen if name is not None]
-    complete = len(known) == len(chosen) > 0
-    return Match(race.players, race.outcome, np.array(known, dtype=np.intp) if complete else None)
-
-
-def _strengths(model: IteratedElo, ratings: FinalRatings, match: Match) -> FloatArray:
-    players: FloatArray = ratings.players[match.players]
-    if match.factors is None:
-        return players
-    strengths: FloatArray = players + model.factor_weight * ratings.factors[match.factors]
-    return strengths
-
-
-def _ranked(names: tuple[str, ...], ratings: FloatArray, races: list[int]) -> tuple[IteratedRating, ...]:
+def _ranked(names: Sequence[str], ratings: FloatArray, races: list[int]) -> list[IteratedRating]:
     rows = [IteratedRating(*row) for row in zip(names, ratings.tolist(), races, strict=True) if row[2]]
-    return tuple(sorted(rows, key=lambda row: -row.rating))
+    return sorted(rows, key=lambda row: -row.rating)

@@ -91,6 +91,7 @@ class Field:
         seen = np.zeros(len(history.players), dtype=np.intp)
         none = np.empty(0, dtype=np.intp)
         player, place, earlier, better, worse = [none], [np.empty(0)], [none], [none], [none]
+        sizes = [race.outcome.size for race in history.races]
         start = 0
         for race in history.races:
             player.append(race.players)
@@ -101,10 +102,9 @@ class Field:
             better.append(start + winners)
             worse.append(start + losers)
             start += race.outcome.size
-        number = np.repeat(np.arange(len(history)), [race.outcome.size for race in history.races])
         return cls(
             races=len(history),
-            race=number,
+            race=np.repeat(np.arange(len(history)), sizes),
             player=np.concatenate(player),
             place=np.concatenate(place),
             earlier=np.concatenate(earlier),
@@ -273,11 +273,7 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
 def betting(first: FloatArray, second: FloatArray) -> float:
     """Return the points that the first model wins from the second by betting on every pair.
 
-    They bet at the mean of their two probabilities. The second model wins the points that the first loses.
-
-    Args:
-        first: shape [pairs]; the first model's probability of the actual result.
-        second: shape [pairs]; the other model's.
+    They bet at the mean of their two probabilities of the actual result: shapes [pairs].
     """
     middle = 0.5 * (first + second)
     return float(np.sum(np.sign(first - second) * (1.0 - middle)))
@@ -286,9 +282,7 @@ def betting(first: FloatArray, second: FloatArray) -> float:
 def split_predictions(first: FloatArray, second: FloatArray) -> tuple[int, int]:
     """Count the pairs with different predicted winners in which each model was right.
 
-    Args:
-        first: shape [pairs]; the first model's probability of the actual result.
-        second: shape [pairs]; the other model's.
+    Takes the two models' probabilities of the actual result: shapes [pairs].
     """
     return int(np.sum((first > 0.5) & (second < 0.5))), int(np.sum((first < 0.5) & (second > 0.5)))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from racebot.races.outcome import IntArray
-from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
+from racebot.ratings.model import FloatArray, RatingModel
 from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 
@@ -18,7 +18,7 @@ ERRORS_REQUIRED = 2.0
 
 
 class Objective(StrEnum):
-    """A figure to minimize, as a mean over all pairs of all races or over all entrants."""
+    """A figure to minimize, as a mean over all pairs of all races."""
 
     JOINT = "joint"
     """Log loss plus misordered pairs, to balance calibrated odds and correct order."""
@@ -26,16 +26,14 @@ class Objective(StrEnum):
     """Share of pairs in which the lower-rated player was placed better."""
     LOG_LOSS = "log-loss"
     """Log loss of win probabilities over pairs, in nats."""
-    FINISHES = "finishes"
-    """Log loss of finish probabilities over entrants, in nats."""
 
 
 class Tally(NamedTuple):
     """An objective per race.
 
     Attributes:
-        cost: shape [races], or [races, candidates]; sum over the race's pairs or entrants.
-        cases: shape [races]; number of pairs or entrants.
+        cost: shape [races], or [races, candidates]; sum over the race's cases, such as pairs.
+        cases: shape [races]; number of cases.
     """
 
     cost: FloatArray
@@ -79,12 +77,7 @@ def standard_error(before: Tally, after: Tally) -> float:
     Races are independent, but pairs within a race are not. This is the usual estimate for a ratio of sums
     (W. G. Cochran, "Sampling Techniques", third edition, section 6.4).
 
-    Args:
-        before: tally of one model, shape [races].
-        after: tally of the other model, shape [races].
-
-    Returns:
-        The error; NaN for fewer than two races.
+    It is NaN for fewer than two races.
     """
     races, cases = before.cases.size, before.cases.sum()
     if races < 2 or not cases:
@@ -95,11 +88,8 @@ def standard_error(before: Tally, after: Tally) -> float:
 
 
 def _costs(model: RatingModel, step: Step, objective: Objective) -> FloatArray:
-    """Return the objective of each observed pair or entrant of a race: shape [..., cases]."""
+    """Return the objective of each observed pair of a race: shape [..., pairs]."""
     before = step.before
-    if objective is Objective.FINISHES and isinstance(model, PredictsFinish):
-        chance = model.finish_probability(before)
-        return log_loss(np.where(step.race.outcome.unfinished, 1.0 - chance, chance))
     better, worse = observed_pairs(step.race.outcome)
     cost: FloatArray = np.zeros(1)
     if objective is not Objective.LOG_LOSS:

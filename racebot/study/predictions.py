@@ -11,8 +11,8 @@ import numpy as np
 from racebot.errors import NoSuchEntryError
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
-from racebot.study.evaluate import DefinesMatchQuality
-from racebot.study.history import Earlier, History, Step, at_start, newcomers, replay
+from racebot.ratings.models.trueskill import TrueSkill
+from racebot.study.history import Earlier, History, Step, at_start, final_states, replay
 from racebot.study.metrics import observed_pairs, ranks
 from racebot.text.parse import did_you_mean, fold_name
 
@@ -43,54 +43,21 @@ class Odds(NamedTuple):
     before: tuple[float | None, ...]
 
 
-class PairForecast(NamedTuple):
-    """Two entrants with different places, and the odds before the race."""
-
-    model: str
-    race: str
-    ended_at: str
-    better: str
-    worse: str
-    better_rating: float
-    worse_rating: float
-    probability: float
-    """Forecast probability of the actual result."""
-
-
-class EntrantForecast(NamedTuple):
-    """An entrant of a race, with the forecast and the result."""
-
-    model: str
-    race: str
-    ended_at: str
-    player: str
-    place: float
-    """Place from 1. Entrants who share a place get the mean of their places."""
-    finished: int
-    rating: float
-    points: int
-    win_chance: float
-    finish_chance: float
-    expected_place: float
-    match_quality: float | None
-    """Match quality of the race, for models that define it."""
-
-
-def final_states(history: History, model: RatingModel) -> FloatArray:
-    """Return the players' states after all races: shape [players, k].
-
-    Raises:
-        ModelError: the model cannot rate a race.
-    """
-    table = newcomers(model, history)
-    for _ in replay(model, history, table):
-        pass
-    return table
+PAIR_COLUMNS = (
+    *("model", "race", "ended_at", "better", "worse"),
+    *("better_rating", "worse_rating", "probability"),
+)
+"""Columns of a file of pairs. The probability is that of the actual result."""
+ENTRANT_COLUMNS = (
+    *("model", "race", "ended_at", "player", "place", "finished", "rating", "points"),
+    *("win_chance", "finish_chance", "expected_place", "match_quality"),
+)
+"""Columns of a file of entrants. Those who share a place have the mean of their places."""
 
 
 def final_ratings(history: History, model: RatingModel) -> list[RatedPlayer]:
     """Return the ratings after all races, best first."""
-    states = final_states(history, model)
+    states = final_states(model, history)
     ratings, points = model.rating(states).tolist(), model.points(states).tolist()
     races = history.races_of_players().tolist()
     rows = (RatedPlayer(*each) for each in zip(history.names, points, ratings, races, strict=True))
@@ -139,8 +106,8 @@ def forecast_rows(
     models: Sequence[tuple[str, RatingModel]],
     since: datetime | None = None,
     earlier: Earlier | None = None,
-) -> Iterator[tuple[list[PairForecast], list[EntrantForecast]]]:
-    """Yield the forecasts of each race's pairs and entrants, model by model.
+) -> Iterator[tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]]:
+    """Yield the forecasts of each race's pairs and entrants, model by model, as rows of the two files.
 
     Args:
         since: skip races that ended before this time.
@@ -149,48 +116,31 @@ def forecast_rows(
     for label, model in models:
         for step in replay(model, history, at_start(model, history, earlier)):
             if since is None or step.race.ended_at >= since:
-                yield list(_pairs(history, label, model, step)), list(_entrants(history, label, model, step))
+                shared = (label, step.race.name, step.race.ended_at.isoformat())
+                pairs, entrants = _pairs(history, model, step), _entrants(history, model, step)
+                yield [(*shared, *row) for row in pairs], [(*shared, *row) for row in entrants]
 
 
-def _pairs(history: History, label: str, model: RatingModel, step: Step) -> Iterator[PairForecast]:
+def _pairs(history: History, model: RatingModel, step: Step) -> Iterator[tuple[Any, ...]]:
     better, worse = observed_pairs(step.race.outcome)
     rating = model.rating(step.before).tolist()
     chances = model.win_probability(step.before[better], step.before[worse]).tolist()
     ids = [history.players[player] for player in step.race.players.tolist()]
-    ended_at = step.race.ended_at.isoformat()
     for a, b, chance in zip(better.tolist(), worse.tolist(), chances, strict=True):
-        yield PairForecast(label, step.race.name, ended_at, ids[a], ids[b], rating[a], rating[b], chance)
+        yield ids[a], ids[b], rating[a], rating[b], chance
 
 
-def _entrants(history: History, label: str, model: RatingModel, step: Step) -> Iterator[EntrantForecast]:
-    outcome = step.race.outcome
-    quality = (
-        float(model.match_quality(step.before, outcome.team))
-        if isinstance(model, DefinesMatchQuality)
-        else None
+def _entrants(history: History, model: RatingModel, step: Step) -> Iterator[tuple[Any, ...]]:
+    outcome, before = step.race.outcome, step.before
+    quality = float(model.match_quality(before, outcome.team)) if isinstance(model, TrueSkill) else None
+    columns = (
+        ranks(outcome.group),
+        (~outcome.unfinished).astype(np.intp),
+        model.rating(before),
+        model.points(before),
+        win_chances(model, before),
+        finish_chances(model, before),
+        expected_places(model, before),
     )
-    columns: tuple[list[Any], ...] = (
-        step.race.players.tolist(),
-        ranks(outcome.group).tolist(),
-        (~outcome.unfinished).tolist(),
-        model.rating(step.before).tolist(),
-        model.points(step.before).tolist(),
-        win_chances(model, step.before).tolist(),
-        finish_chances(model, step.before).tolist(),
-        expected_places(model, step.before).tolist(),
-    )
-    for player, place, finished, rating, points, win, finish, expected in zip(*columns, strict=True):
-        yield EntrantForecast(
-            model=label,
-            race=step.race.name,
-            ended_at=step.race.ended_at.isoformat(),
-            player=history.players[player],
-            place=place,
-            finished=int(finished),
-            rating=rating,
-            points=points,
-            win_chance=win,
-            finish_chance=finish,
-            expected_place=expected,
-            match_quality=quality,
-        )
+    for player, *row in zip(step.race.players.tolist(), *(each.tolist() for each in columns), strict=True):
+        yield history.players[player], *row, quality

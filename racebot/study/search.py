@@ -5,6 +5,7 @@ Source: R. Storn, K. Price, "Differential evolution", https://doi.org/10.1023/A:
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
@@ -30,11 +31,7 @@ _ALIKE = 1e-5
 
 
 class Dimension(NamedTuple):
-    """A number to search.
-
-    Attributes:
-        entry: index, if the parameter is a list of numbers; None for a single number.
-    """
+    """A number to search. `entry` is its index, if the parameter is a list of numbers."""
 
     parameter: str
     entry: int | None
@@ -45,14 +42,7 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a search after a generation.
-
-    Attributes:
-        generation: number of finished generations.
-        generations: limit on generations.
-        best: best value of the objective so far.
-        parameters: the parameters with that value.
-    """
+    """The state of a search after a generation: its best objective so far, with the parameters."""
 
     generation: int
     generations: int
@@ -62,12 +52,9 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The size of a search.
+    """The size of a search: parameter sets in a generation, at least 6, and a limit on generations.
 
-    Attributes:
-        candidates: parameter sets in a generation, at least 6.
-        generations: limit on generations. The search ends earlier once the candidates have converged.
-        seed: random seed. The same seed finds the same parameters.
+    It ends earlier once the candidates have converged. The same seed finds the same parameters.
     """
 
     candidates: int = 256
@@ -96,27 +83,21 @@ def dimensions(
         ModelError: a name is unknown, or the model declares no range for it.
     """
     model = create(key, parameters)
-    declarations = {declaration.name: declaration for declaration in declared(type(model))}
+    ranges = {declaration.name: declaration.metadata["search"] for declaration in declared(type(model))}
     if search is None:
-        search = [
-            name
-            for name, declaration in declarations.items()
-            if declaration.metadata["search"] and getattr(model, name) is not None
-        ]
+        search = [name for name, limits in ranges.items() if limits and getattr(model, name) is not None]
     found = []
     for name in search:
-        if name not in declarations:
-            raise ModelError(f"{key} has no parameter {name!r}{did_you_mean(name, declarations)}")
-        if declarations[name].metadata["search"] is None:
+        if name not in ranges:
+            raise ModelError(f"{key} has no parameter {name!r}{did_you_mean(name, ranges)}")
+        if ranges[name] is None:
             raise ModelError(f"{key}: {name} has no range to search in")
-        low, high = declarations[name].metadata["search"]
-        value = getattr(model, name)
+        (low, high), value = ranges[name], getattr(model, name)
         if isinstance(value, tuple):
             found += [Dimension(name, i, low, high, float(v)) for i, v in enumerate(value)]
         else:
-            found.append(
-                Dimension(name, None, low, high, (low + high) / 2 if value is None else float(value))
-            )
+            start = (low + high) / 2 if value is None else float(value)
+            found.append(Dimension(name, None, low, high, start))
     return found
 
 
@@ -131,10 +112,8 @@ def search(
 ) -> Found:
     """Find the parameters that minimize an objective over a history. All players start as newcomers.
 
-    Args:
-        parameters: parameters that differ from the defaults. The search starts from them.
-        space: the numbers to vary, at least one.
-        progress: called after each generation.
+    The search starts from `parameters`, varies the numbers of `space`, and calls `progress` after each
+    generation.
     """
     start = create(key, parameters)
     tried = 0
@@ -146,14 +125,12 @@ def search(
         calls = [(key, dict(parameters), list(space), part, history, objective) for part in parts]
         return np.concatenate(list(spread(_cost, calls)))
 
-    done = 0
+    done = itertools.count(1)
 
     def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
-        nonlocal done
-        done += 1
+        best = parameters_at(start, space, _rounded(intermediate_result.x, space))
         if progress is not None:
-            best = parameters_at(start, space, _rounded(intermediate_result.x, space))
-            progress(Progress(done, effort.generations, float(intermediate_result.fun), best))
+            progress(Progress(next(done), effort.generations, float(intermediate_result.fun), best))
 
     found = scipy.optimize.differential_evolution(
         cast(Any, cost),  # vectorized: takes and returns one number per candidate
@@ -178,13 +155,12 @@ def effective(
     """Return the dimensions that affect the objective. A search would move the others at random."""
     if not space:
         return []
-    ends = np.array([[d.start, *(d.start for _ in range(2 * len(space)))] for d in space])
+    ends = np.repeat([[d.start] for d in space], 1 + 2 * len(space), axis=1)
     for i, dimension in enumerate(space):
         ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
     found = _cost(key, dict(parameters), list(space), ends, history, objective)
-    return [
-        d for i, d in enumerate(space) if not np.allclose(found[1 + 2 * i : 3 + 2 * i], found[0], rtol=1e-9)
-    ]
+    start, *moved = np.split(found, range(1, ends.shape[1], 2))
+    return [d for d, costs in zip(space, moved, strict=True) if not np.allclose(costs, start, rtol=1e-9)]
 
 
 def parameters_at(start: Any, space: Sequence[Dimension], x: FloatArray) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from racebot.errors import ModelError
-from racebot.ratings.model import PredictsFinish, RatingModel
+from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import create
 from racebot.study.history import History, newcomers
@@ -27,11 +27,7 @@ class Judged:
     """The objective on one part of a history, before and after the search.
 
     Attributes:
-        start: the objective with the initial parameters.
-        tuned: the objective with the tuned parameters.
         standard_error: standard error of `tuned - start` over races; NaN for one race.
-        start_pairs: misordered pairs and log loss with the initial parameters.
-        tuned_pairs: misordered pairs and log loss with the tuned parameters.
         tally: the objective per race with the tuned parameters.
     """
 
@@ -55,8 +51,6 @@ class Tuned:
 
     Attributes:
         parameters: all parameters, with the searched ones rounded to four digits.
-        searched: names of the searched parameters.
-        objective: the figure that was minimized.
         earlier: result on the races that the search saw.
         later: result on the races that it did not see.
         evaluations: number of parameter sets tried.
@@ -118,61 +112,37 @@ def tune(
 
     Args:
         parameters: parameters that differ from the model's defaults. The search starts from them.
-        search: the parameters to vary; see `dimensions`. By default all that affect the objective or, for
-            `Objective.FINISHES`, those that do not affect ratings.
+        search: the parameters to vary; see `dimensions`. By default all that affect the objective.
         share: share of the races that the search sees.
         progress: called after each generation.
 
     Raises:
-        ModelError: see `dimensions`. Also if the history is too short to divide or to search, or for
-            `Objective.FINISHES` if the model does not predict finishes.
+        ModelError: see `dimensions`. Also if the history is too short to divide or to search.
     """
     earlier, later = history.split(share)
     if not (len(earlier) and len(later)):
         raise ModelError("too few races to divide into an earlier and a later part: add races")
     fixed = dict(parameters or {})
     space = dimensions(key, fixed, search)
-    start = create(key, fixed)
-    if objective is Objective.FINISHES and not isinstance(start, PredictsFinish):
-        raise ModelError(f"{key} does not predict finishes")
     if not space:
         raise ModelError(f"{key} has no parameters to search")
     if search is None:
         space = effective(earlier, key, fixed, space, objective)
-        if objective is Objective.FINISHES:
-            moving = effective(earlier, key, fixed, space, Objective.JOINT)
-            space = [dimension for dimension in space if dimension not in moving]
     if not space:
         raise ModelError(
             f"no parameter of {key} changes a prediction for the races to search on: "
             "add races, or choose another model"
         )
     found = find(earlier, key, fixed, space, objective, effort or Effort(), progress)
-    tuned = create(key, found.parameters)
-    first, second = judged(start, tuned, earlier, later, objective)
-    return Tuned(
-        model=key,
-        parameters=found.parameters,
-        searched=tuple(dict.fromkeys(d.parameter for d in space)),
-        objective=objective,
-        earlier=first,
-        later=second,
-        evaluations=found.evaluations,
-    )
+    first, second = judged(create(key, fixed), create(key, found.parameters), earlier, later, objective)
+    searched = tuple(dict.fromkeys(d.parameter for d in space))
+    return Tuned(key, found.parameters, searched, objective, first, second, found.evaluations)
 
 
 def judged(
     start: RatingModel, tuned: RatingModel, earlier: History, later: History, objective: Objective
 ) -> tuple[Judged, Judged]:
-    """Judge two parameter sets on two parts of a history, with ratings continuing into the second.
-
-    Args:
-        start: the model with the initial parameters.
-        tuned: the model with the tuned parameters.
-        earlier: the first races.
-        later: the following races, with the same players.
-        objective: the figure to compare.
-    """
+    """Judge two parameter sets on two parts of a history, with ratings continuing into the second."""
     wanted = [objective, Objective.MISORDERED, Objective.LOG_LOSS]
     tables = [newcomers(model, earlier) for model in (start, tuned)]
     parts = []
@@ -195,19 +165,10 @@ def judged(
 
 
 def ranked(tuned: Sequence[Tuned]) -> list[Candidate]:
-    """Rank models tuned on the same history by their objective on the later races.
-
-    Args:
-        tuned: at least one model, all with the same objective and share.
-
-    Returns:
-        The models, best first, each with its distance from the best.
-    """
-    best = min(tuned, key=lambda each: each.later.tuned)
-    candidates = [
-        Candidate(
-            each, each.later.tuned - best.later.tuned, standard_error(best.later.tally, each.later.tally)
-        )
-        for each in tuned
+    """Rank models tuned with the same history, share and objective by their later races, best first."""
+    order = sorted(tuned, key=lambda each: each.later.tuned)
+    best = order[0].later
+    return [
+        Candidate(each, each.later.tuned - best.tuned, standard_error(best.tally, each.later.tally))
+        for each in order
     ]
-    return sorted(candidates, key=lambda each: each.behind)

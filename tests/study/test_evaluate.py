@@ -10,8 +10,10 @@ from builders import result
 from racebot.errors import ModelError, PayloadError
 from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
+from racebot.study.calibration import of_pairs
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import Earlier, History, replay
+from racebot.study.paired import Objective, Tally, standard_error, tally
 
 ENTRIES = [
     Entry("site", "trueskill", {"unfinished": "tie"}),
@@ -21,7 +23,7 @@ ENTRIES = [
 
 
 def by_hand(history: History, entry: Entry, judged: range):
-    """Return misordered share, log loss and gains of DNFs, pair by pair."""
+    """Return misordered share, log loss, calibration error and gains of DNFs, pair by pair."""
     model = create(entry.model, entry.parameters)
     wrong, loss, gains = [], [], 0
     for number, step in enumerate(replay(model, history)):
@@ -34,7 +36,7 @@ def by_hand(history: History, entry: Entry, judged: range):
                 loss.append(-math.log(model.win_probability(step.before[a], step.before[b])))
         change = model.points(step.after) - model.points(step.before)
         gains += int(((change > 0) & step.race.outcome.unfinished).sum())
-    return np.mean(wrong), np.mean(loss), gains
+    return np.mean(wrong), np.mean(loss), of_pairs(np.exp(-np.array(loss))).error, gains
 
 
 def test_each_entry_is_judged_independently(season: History) -> None:
@@ -42,7 +44,8 @@ def test_each_entry_is_judged_independently(season: History) -> None:
     assert (report.races, report.players, report.since) == (len(season), 12, None)
     assert [evaluation.label for evaluation in report.evaluations] == ["site", "mean", "luce"]
     for entry, evaluation in zip(ENTRIES, report.evaluations, strict=True):
-        wrong, loss, gains = by_hand(season, entry, range(len(season)))
+        wrong, loss, calibration, gains = by_hand(season, entry, range(len(season)))
+        assert evaluation.figures.calibration_error == pytest.approx(calibration)
         assert evaluation.figures.misordered == pytest.approx(wrong)
         assert evaluation.figures.log_loss == pytest.approx(loss)
         assert evaluation.complaints.unfinished_gains == gains
@@ -51,7 +54,6 @@ def test_each_entry_is_judged_independently(season: History) -> None:
 
 
 def test_margins_are_differences_to_the_best_with_their_error_over_races(season: History) -> None:
-    """The error is that of a ratio of sums: races are independent, pairs of one race are not."""
     report = evaluate(season, ENTRIES, since=season.races[100].ended_at)
     figures = {each.label: each.figures for each in report.evaluations}
     assert report.best == min(figures, key=lambda label: figures[label].misordered)
@@ -60,25 +62,23 @@ def test_margins_are_differences_to_the_best_with_their_error_over_races(season:
     wrong, loss = report.margins[label]
     assert wrong.difference == pytest.approx(figures[label].misordered - figures[report.best].misordered)
     assert loss.difference == pytest.approx(figures[label].log_loss - figures[report.best].log_loss)
-    costs = []
-    for entry in ENTRIES:
-        if entry.label in {label, report.best}:
-            per_race = [by_hand(season, entry, range(i, i + 1))[1] for i in range(100, len(season))]
-            costs.append(per_race if entry.label == label else [-value for value in per_race])
-    groups = [race.outcome.group for race in season.races[100:]]
-    pairs = np.array([int((group[:, np.newaxis] < group).sum()) for group in groups])
-    rest = pairs * (np.sum(costs, axis=0) - loss.difference)
-    error = math.sqrt(len(pairs) / (len(pairs) - 1) * float((rest**2).sum())) / float(pairs.sum())
-    assert loss.error == pytest.approx(error)
+    entries = {entry.label: entry for entry in ENTRIES}
+    tallies = []
+    for entry in (entries[report.best], entries[label]):
+        model = create(entry.model, entry.parameters)
+        whole = tally(model, season, Objective.LOG_LOSS)
+        tallies.append(Tally(whole.cost[100:], whole.cases[100:]))
+    assert loss.error == pytest.approx(standard_error(*tallies))
 
 
 def test_earlier_races_only_train(season: History) -> None:
     since = season.races[100].ended_at
     report = evaluate(season, ENTRIES[:1], since=since)
     assert report.races == len(season) - 100
-    wrong, loss, gains = by_hand(season, ENTRIES[0], range(100, len(season)))
+    wrong, loss, calibration, gains = by_hand(season, ENTRIES[0], range(100, len(season)))
     (evaluation,) = report.evaluations
     assert evaluation.figures.races == report.races
+    assert evaluation.reliability.error == pytest.approx(calibration)
     assert evaluation.figures.misordered == pytest.approx(wrong)
     assert evaluation.figures.log_loss == pytest.approx(loss)
     assert evaluation.complaints.unfinished_gains == gains
@@ -121,13 +121,6 @@ def test_tight_races_are_hard_to_predict(season: History) -> None:
     (comparison,) = evaluate(season, [ENTRIES[1], ENTRIES[2]]).comparisons
     assert comparison.first_challenged > comparison.first_misordered
     assert comparison.second_challenged > comparison.second_misordered
-
-
-def test_progress_is_reported(season: History) -> None:
-    tiny, _ = season.split(0.02)
-    told: list[tuple[str, int]] = []
-    evaluate(tiny, ENTRIES[:2], progress=lambda label, done: told.append((label, done)))
-    assert told == [(label, done) for label in ("site", "mean") for done in range(1, len(tiny) + 1)]
 
 
 def test_an_unknown_model_is_refused() -> None:

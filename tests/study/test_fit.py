@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from builders import result
+from scipy.special import ndtr
 
 from racebot.errors import ModelError
+from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
-from racebot.study.fit import fit
+from racebot.study.fit import finish_forecast, fit
 from racebot.study.history import History
 from racebot.study.paired import Objective, tally
 from racebot.study.search import Effort
@@ -55,14 +58,6 @@ def test_a_fit_that_is_not_clearly_better_is_not_kept(season: History) -> None:
     assert again.fitted == ()
 
 
-def test_the_second_half_does_not_influence_the_fit_it_judges(season: History) -> None:
-    first, second = season.split(0.5)
-    shuffled = History(season.players, season.names, first.races + second.races[::-1])
-    one, two = (fit(each, "thurstone-hurdle", CERTAIN) for each in (season, shuffled))
-    assert one.judged.start_pairs != two.judged.start_pairs
-    assert one.judged.races == two.judged.races == 75
-
-
 @pytest.fixture(scope="session")
 def long_season(season: History) -> History:
     """Return three hundred races: the season, repeated a season later."""
@@ -86,3 +81,25 @@ def test_models_without_odds_to_scale_are_fitted_from_300_races(
     found = fit(long_season, "plackett-luce", {"rates": [0.01, 0.01, 0.01]}, effort=QUICK)
     assert found.kept
     assert "rates" in found.fitted
+
+
+def test_a_finish_forecast_recovers_the_simulated_parameters() -> None:
+    """All players have the same rating, which no race moves, and 60 % of them finish."""
+    random = np.random.default_rng(3)
+    names = [f"p{i}" for i in range(8)]
+    results = []
+    for number in range(400):
+        out = random.random(8) > 0.6
+        finishers = " ".join(n for n, o in zip(names, out, strict=True) if not o)
+        dnf = " ".join(n for n, o in zip(names, out, strict=True) if o)
+        if finishers and dnf:
+            results.append(result(f"r{number}", finishers, dnf=dnf, after=number))
+    still = as_json(create("thurstone-hurdle", {"newcomer_spread": 1e-3, "lasting_spread": 1e-3}))
+    found = finish_forecast(History.of(results), "thurstone-hurdle", still)
+    assert ndtr(-found["finish_level"] / found["finish_width"]) == pytest.approx(0.6, abs=0.03)
+
+
+def test_a_model_or_a_history_without_dnfs_has_no_finish_forecast_to_fit(season: History) -> None:
+    assert finish_forecast(season, "trueskill", {}) == {}
+    finished = History.of([result("r", "ann bo")])
+    assert finish_forecast(finished, "thurstone-hurdle", as_json(create("thurstone-hurdle"))) == {}
