@@ -13,9 +13,8 @@ from importlib.resources.abc import Traversable
 
 from racebot import __version__
 from racebot.queries.races import RaceDigest, race_digests
-from racebot.web.html import templating
+from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span
-from racebot.web.html.player import has_opponents_page, has_race_pages, opponent_pages
 from racebot.web.site import addresses
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
 
@@ -150,13 +149,13 @@ def _player_paths(
     yield addresses.BADGE.path(player=player, board=address.stem)
     if publication.export_cards:
         yield addresses.PLAYER_CARD.path(player=player, board=address.stem)
-    if has_race_pages(len(raced)):
+    if len(raced) > player_pages.LAST_RACES:
         yield address.player_races(player)
         for number in range(1, older_race_pages(len(raced)) + 1):
             yield address.player_races(player, number)
     opponents = len(set().union(*(digest.players for digest in raced))) - 1
-    if has_opponents_page(opponents):
-        for number in range(1, opponent_pages(opponents) + 1):
+    if opponents > addresses.OPPONENTS_SHOWN:
+        for number in range(1, player_pages.opponent_pages(opponents) + 1):
             yield address.opponents(player, number)
 
 

@@ -14,7 +14,7 @@ from racebot.web.html import leaderboard, player, search, templating
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
 from racebot.web.html.race import race_page
-from racebot.web.pictures.cards import CARDS, icon
+from racebot.web.pictures.cards import CARDS
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.ledger_view import LedgerView
@@ -101,16 +101,6 @@ def _picture(request: PageRequest, picture: str) -> Content:
     return None if content is None else Document(content, WEBP)
 
 
-def _favicon(request: PageRequest) -> Content:
-    del request
-    return Document(icon(32, "ICO"), ICO)
-
-
-def _touch_icon(request: PageRequest) -> Content:
-    del request
-    return Document(icon(180, "PNG"), PNG)
-
-
 def match_of(path: str) -> Match | None:
     """Return the route that matches a path, with its fields.
 
@@ -138,8 +128,8 @@ _INDEXES = {
 _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT: leaderboard.front,
     addresses.NOT_FOUND: _not_found,
-    addresses.FAVICON: _favicon,
-    addresses.TOUCH_ICON: _touch_icon,
+    addresses.FAVICON: lambda _: Document(templating.asset("assets/favicon.ico"), ICO),
+    addresses.TOUCH_ICON: lambda _: Document(templating.asset("assets/apple-touch-icon.png"), PNG),
     addresses.PICTURE: _picture,
     addresses.SEARCH: search.search,
     addresses.SEARCH_INDEX: search.index,

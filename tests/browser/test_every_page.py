@@ -63,7 +63,6 @@ SIZES = (
     (addresses, "OPPONENTS_ON_A_PAGE"),
     (player, "OPPONENTS_SHOWN"),
     (player, "OPPONENTS_ON_A_PAGE"),
-    (player, "RACES_ON_A_PAGE"),
 )
 """Where the pages read how many rows a list shows."""
 ROWS = 12

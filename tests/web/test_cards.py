@@ -155,7 +155,7 @@ def test_cards_are_drawn_in_several_threads_at_once(view: LedgerView) -> None:
 
     def draw(_: int) -> bytes:
         canvas = Canvas()
-        canvas.title(126, "Ann 雪 ليلى")
+        canvas.title("Ann 雪 ليلى")
         return canvas.png()
 
     with ThreadPoolExecutor(4) as pool:

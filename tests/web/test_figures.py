@@ -8,8 +8,8 @@ from racebot.queries.races import last_entries
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import LeaderboardPlan
-from racebot.web.html import explained as module
-from racebot.web.html.explained import WORDS, BoardFigures, ChangeSizes, RaceFigures, board_figures
+from racebot.web.html import explained as module, templating
+from racebot.web.html.explained import ChangeSizes, RaceFigures, histogram, race_figures
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge
@@ -21,12 +21,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAST", 1)
 
 
-def of_board(view: LedgerView) -> BoardFigures:
-    return board_figures(view, view.boards[0])
-
-
 def of(view: LedgerView) -> RaceFigures:
-    found = of_board(view).races
+    (board,) = view.boards
+    found = race_figures(view, board, create(board.stored.model, board.stored.parameters))
     assert found is not None
     return found
 
@@ -47,7 +44,7 @@ def test_higher_rated_player_counts_as_ahead_and_a_tie_as_half(merge: Merge) -> 
     assert found.pairs == 5
     assert found.higher_ahead == pytest.approx((4 * 0.5 + 1) / 5)
     (gap,) = found.gaps
-    assert (gap.low, gap.high, gap.cases, gap.happened) == (150, 250, 1, 1.0)
+    assert (gap.points, gap.high, gap.cases, gap.happened) == (150, 250, 1, 1.0)
     assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
 
 
@@ -61,7 +58,6 @@ def test_an_upset_counts_against_the_higher_rated(merge: Merge) -> None:
 
 def test_unfair_looking_results_are_counted(view: LedgerView) -> None:
     found = of(view)
-    assert of_board(view).newcomer == 1000
     assert (found.races, found.entries) == (3, 7)
     assert found.finished == pytest.approx(6 / 7)
     assert (found.unfinished, found.gained_unfinished, found.winners, found.lost_winning) == (1, 0, 3, 0)
@@ -94,11 +90,11 @@ def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
     assert happened == pytest.approx(120 / 150)
 
 
-def test_distribution_counts_listed_players(view: LedgerView) -> None:
-    found = of_board(view).distribution
-    assert found is not None
-    assert found.bars == [(800, 2), (900, 0), (1000, 1), (1100, 1), (1200, 1)]
-    assert (found.low, found.median, found.high) == (810, 1000, 1190)
+def test_distribution_counts_players_without_gaps() -> None:
+    points = np.array([810, 800, 1000, 1190, 1200, -5])
+    bars = histogram(points)
+    assert [bar for bar in bars if bar[1]] == [(-100, 1), (800, 2), (1000, 1), (1100, 1), (1200, 1)]
+    assert [low for low, _ in bars] == list(range(-100, 1300, 100))
 
 
 def test_small_groups_are_left_out(view: LedgerView) -> None:
@@ -106,24 +102,15 @@ def test_small_groups_are_left_out(view: LedgerView) -> None:
     assert (found.changes, found.gaps) == ([], [])
 
 
-def test_leaderboard_without_rated_races_has_no_figures(merge: Merge) -> None:
-    found = of_board(merge([result("a", "ann")]))
-    assert (found.races, found.distribution) == (None, None)
-
-
 def test_figures_use_only_the_last_races(view: LedgerView, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "RACES", 1)
     assert of(view).entries == len(RACES[-1].entrants)
 
 
-def test_every_model_is_explained_in_plain_words() -> None:
-    assert set(WORDS) == set(MODELS)
-    assert all(len(paragraphs[0]) > 40 for paragraphs in WORDS.values())
-
-
 @pytest.mark.parametrize("key", MODELS)
 def test_words_about_a_model_are_those_of_its_kind(key: str) -> None:
-    text, model = " ".join(WORDS[key]), create(key)
+    text, model = templating.render("model.html", "", model=key).decode(), create(key)
+    assert len(text) > 100
     assert ("in two steps" in text) == isinstance(model, PredictsFinish)
     assert ("The more races you have run" in text) == ("races" in model.columns)
     assert ("uncertainty" in text) == (not {"sigma", "deviation", "variance"}.isdisjoint(model.columns))

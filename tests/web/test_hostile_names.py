@@ -19,7 +19,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
-from racebot.web.html import leaderboard, player as player_pages
+from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError, Route
@@ -63,8 +63,7 @@ TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u200b\u200e\u200f")
 @pytest.fixture
 def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     """The pages of two races between all names, on a leaderboard whose name is no better, and a live room."""
-    for module in (leaderboard, player_pages):
-        monkeypatch.setattr(module, "RACES_ON_A_PAGE", 1)
+    monkeypatch.setattr(leaderboard, "RACES_ON_A_PAGE", 1)
     field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS)]
     named = tuple(replace(each, name=name) for each, name in zip(field, NAMES, strict=True))
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]

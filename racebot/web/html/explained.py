@@ -18,78 +18,14 @@ from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.text.format import integer
-from racebot.web.html import templating
-from racebot.web.pictures import charts
+from racebot.web.html import charts, templating
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
-_HURDLE = """
-The model rates a race in two steps. First: did you finish? Better racers finish more often. Finishing gains
-points, many for a newcomer and few for a racer who nearly always finishes. Not finishing costs some,
-most in a first race.
-
-Then: where did you place among the finishers? Your place is compared with the place that the ratings
-predict. Beating a racer rated above you gains a lot, beating one far below you almost nothing. Finishers are
-never compared with racers who did not finish.
-"""
-_BY_RACES = """
-Your first races move your rating a lot. The more races you have run, the less each one moves it.
-"""
-_BY_RATING = """
-How much a race moves your rating depends on the rating: a low one moves a lot, a high one a little.
-"""
-_UNFINISHED = """
-Racers who did not finish rank behind all finishers and are not ranked against each other.
-"""
-_ORDER = f"""
-Your place is compared with the place that everyone's ratings predict. {_UNFINISHED.strip()}
-"""
-_PAIRS = f"""
-A race counts as one game against each other racer. You win against those behind you and lose against those
-ahead of you. Beating a racer rated above you gains more than beating one below you. {_UNFINISHED.strip()}
-"""
-
-_TEXTS = {
-    "thurstone-hurdle": _HURDLE + _BY_RACES,
-    "thurstone-filter": f"""{_HURDLE}
-Behind each rating is an uncertainty, which shrinks as you race and grows while you are away. The points
-shown are cautious: they rise as the uncertainty shrinks.
-""",
-    "plackett-luce-hurdle": _HURDLE + _BY_RATING,
-    "plackett-luce": _ORDER + _BY_RATING,
-    "thurstone": f"""{_ORDER}
-Everyone has good and bad days, which are rarely far from their strength.
-{_BY_RATING}""",
-    "trueskill": f"""{_ORDER}
-Each player has two numbers: a skill, and the uncertainty of that skill. The points shown are cautious: a
-multiple of the uncertainty (the parameter conservative below) is subtracted from the skill, so they rise as
-the uncertainty shrinks.
-""",
-    "pairwise-elo": _PAIRS,
-    "multielo": _PAIRS,
-    "elo-ffa": _PAIRS,
-    "glicko-ffa": f"""{_PAIRS}
-Behind each rating is an uncertainty, which shrinks with each race. The smaller it is, the less a race moves
-the rating.
-""",
-    "elo-exponential": _PAIRS,
-    "elo-gaussian": _PAIRS,
-    "previous-rank": """
-A rating is simply the place in the last race. It is shown with a minus sign, so that the higher of two
-ratings is the better one.
-""",
-}
-
-WORDS: dict[str, list[str]] = {
-    model: [" ".join(paragraph.split()) for paragraph in text.strip().split("\n\n")]
-    for model, text in _TEXTS.items()
-}
-"""Paragraphs that explain each model, by its key."""
-
 RACES = 1000
 """Number of recent races that the statistics cover."""
-EXPERIENCE = ((0, 0), (1, 4), (5, 9), (10, 29), (30, None))
-"""Bounds of the groups by number of earlier races."""
+EXPERIENCE = ((1, 1), (2, 5), (6, 10), (11, 30), (31, None))
+"""Bounds of the groups by a race's number among the player's races."""
 GAPS = ((0, 50), (50, 150), (150, 250), (250, 350), (350, 500), (500, None))
 """Bounds of the groups by difference in points."""
 LEAST = 20
@@ -116,27 +52,15 @@ class ChangeSizes:
 class Calibration:
     """Predicted and actual shares of the cases in one group.
 
-    Pairs are grouped by their lead in points, from `low` to below `high`; None for no upper bound. Entries
-    are grouped by their chance to finish, and `points` is the median rating.
+    Pairs are grouped by their lead, from `points` to below `high`; None for no upper bound. Entries are
+    grouped by their chance to finish, and `points` is the median rating.
     """
 
+    points: int
+    high: int | None
     cases: int
     predicted: float
     happened: float
-    low: int = 0
-    high: int | None = None
-    points: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    """The distribution of listed players' points: quartiles, and a histogram with bars of `width` points."""
-
-    low: int
-    median: int
-    high: int
-    width: int
-    bars: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,22 +85,11 @@ class RaceFigures:
     gaps: Sequence[Calibration]
 
 
-@dataclass(frozen=True, slots=True)
-class BoardFigures:
-    """Statistics of a leaderboard. `newcomer` is the rating before the first race, in points."""
-
-    newcomer: int
-    distribution: Distribution | None
-    races: RaceFigures | None
-
-
 def explained(request: PageRequest, board: Board) -> Content:
     """Render how a leaderboard rates, and how well that predicted its last races."""
-    figures = board_figures(request.view, board)
-    bars = figures.distribution
-    graph = bars and charts.distribution(
-        [(integer(low), count) for low, count in bars.bars], "Number of players by points"
-    )
+    model = registry.create(board.stored.model, board.stored.parameters)
+    points = np.array(listed_points(request.view.ledger, board.stored, board.listing))
+    bars = histogram(points)
     commands = request.view.publication.commands
     return templating.board_page(
         request,
@@ -186,23 +99,30 @@ def explained(request: PageRequest, board: Board) -> Content:
         why=commands and commands.line(Command.WHY),
         ratings=commands and commands.line(Command.HELP),
         totals=request.view.totals(board),
-        figures=figures,
-        recent=RACES,
-        words=WORDS.get(board.stored.model, ()),
-        graph=graph,
-    )
-
-
-def board_figures(view: LedgerView, board: Board) -> BoardFigures:
-    model = registry.create(board.stored.model, board.stored.parameters)
-    return BoardFigures(
         newcomer=int(model.points(model.initial()[np.newaxis, :])[0]),
-        distribution=_distribution(view, board),
-        races=_race_figures(view, board, model),
+        races=race_figures(request.view, board, model),
+        recent=RACES,
+        quartiles=np.percentile(points, [25, 50, 75]).round().astype(int).tolist() if bars else None,
+        bars=bars,
+        width=BAR,
+        graph=charts.distribution(
+            [(integer(low), count) for low, count in bars], "Number of players by points"
+        )
+        if bars
+        else None,
     )
 
 
-def _race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFigures | None:
+def histogram(points: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return how many players have points from each multiple of `BAR` on, without gaps."""
+    if not points.size:
+        return []
+    bins = points // BAR
+    return [(int(number * BAR), int((bins == number).sum())) for number in range(bins.min(), bins.max() + 1)]
+
+
+def race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFigures | None:
+    """Return statistics of a leaderboard's last races, None without any."""
     rows = last_entries(view.ledger, board.key, RACES)
     if not rows:
         return None
@@ -213,7 +133,7 @@ def _race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFig
     return RaceFigures(
         races=len({row.sequence for row in rows}),
         entries=len(rows),
-        changes=list(_change_sizes(np.array([row.races_before for row in rows]), np.abs(change))),
+        changes=list(_change_sizes(np.array([row.races_before + 1 for row in rows]), np.abs(change))),
         finished=float(1.0 - out.mean()),
         finishing=list(_finishing(rows, out, model)),
         unfinished=int(out.sum()),
@@ -226,18 +146,12 @@ def _race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFig
     )
 
 
-def _change_sizes(races_before: NDArray[np.int64], size: NDArray[np.int64]) -> Iterator[ChangeSizes]:
-    for low, high in EXPERIENCE:
-        chosen = (races_before >= low) & (races_before <= (np.inf if high is None else high))
+def _change_sizes(number: NDArray[np.int64], size: NDArray[np.int64]) -> Iterator[ChangeSizes]:
+    for first, last in EXPERIENCE:
+        chosen = (number >= first) & (number <= (np.inf if last is None else last))
         if chosen.sum() >= LEAST:
             median, large = np.percentile(size[chosen], [50, 90])
-            yield ChangeSizes(
-                first=low + 1,
-                last=None if high is None else high + 1,
-                cases=int(chosen.sum()),
-                median=round(float(median)),
-                large=round(float(large)),
-            )
+            yield ChangeSizes(first, last, int(chosen.sum()), round(float(median)), round(float(large)))
 
 
 def _finishing(rows: Sequence[EntryRow], out: BoolArray, model: RatingModel) -> Iterator[Calibration]:
@@ -250,12 +164,14 @@ def _finishing(rows: Sequence[EntryRow], out: BoolArray, model: RatingModel) -> 
     for number in range(4):
         chosen = quarter == number
         if chosen.sum() >= LEAST:
-            yield Calibration(
-                cases=int(chosen.sum()),
-                points=int(np.median(before[chosen])),
-                predicted=float(chance[chosen].mean()),
-                happened=float(1.0 - out[chosen].mean()),
-            )
+            yield _calibration(int(np.median(before[chosen])), None, chosen, chance, ~out)
+
+
+def _calibration(
+    points: int, high: int | None, chosen: BoolArray, chance: FloatArray, happened: FloatArray | BoolArray
+) -> Calibration:
+    shares = float(chance[chosen].mean()), float(happened[chosen].mean())
+    return Calibration(points, high, int(chosen.sum()), *shares)
 
 
 def _pairs(
@@ -285,16 +201,5 @@ def _pairs(
     for low, high in GAPS:
         chosen = settled & (abs(lead) >= low) & (abs(lead) < (np.inf if high is None else high))
         if chosen.sum() >= LEAST:
-            shares = float(chance[chosen].mean()), float(right[chosen].mean())
-            gaps.append(Calibration(int(chosen.sum()), *shares, low, high))
+            gaps.append(_calibration(low, high, chosen, chance, right))
     return right, gaps
-
-
-def _distribution(view: LedgerView, board: Board) -> Distribution | None:
-    points = np.array(listed_points(view.ledger, board.stored, board.listing))
-    if not points.size:
-        return None
-    low, median, high = (round(float(value)) for value in np.percentile(points, [25, 50, 75]))
-    bins = points // BAR
-    bars = [(int(number * BAR), int((bins == number).sum())) for number in range(bins.min(), bins.max() + 1)]
-    return Distribution(low, median, high, BAR, bars)

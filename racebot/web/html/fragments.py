@@ -11,7 +11,10 @@ from typing import Protocol
 
 from markupsafe import Markup, escape
 
+from racebot.queries.live import LiveEntrant
 from racebot.queries.player import Result
+from racebot.queries.race import RacedEntrant, RatedEntrant
+from racebot.races.result import EntrantStatus, result_label
 from racebot.text.format import signed
 from racebot.web.site import addresses
 from racebot.web.site.addresses import link
@@ -36,6 +39,14 @@ def medal(standing: int | str) -> Markup:
     text = str(standing)
     kind = f"m{text}" if text in {"1", "2", "3"} else "" if text[:1].isdecimal() else "out"
     return Markup('<span class="medal %s">%s</span>') % (kind, text)
+
+
+def shown_standing(entrant: LiveEntrant | RatedEntrant | RacedEntrant) -> str:
+    """Return a place, or what took it; an empty text for a racer without either."""
+    if not isinstance(entrant, LiveEntrant):
+        return entrant.standing
+    racing = entrant.status is EntrantStatus.RACING and not entrant.place
+    return "" if racing else result_label(entrant.status, entrant.place)
 
 
 def date(moment: datetime) -> Markup:

@@ -147,7 +147,7 @@ def leaderboard_page(request: PageRequest, board: Board, number: int = 1) -> Con
     report = view.report(board) if at is None else view.report_at(board, at)
     players = _chosen(report, choice)
     if not choice.default:
-        number = page_number(request.query)
+        number = page_number(request.query) or 1
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
@@ -191,8 +191,8 @@ def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[Page
     return pages
 
 
-def page_number(query: Mapping[str, str]) -> int:
-    return int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else 1
+def page_number(query: Mapping[str, str]) -> int | None:
+    return int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else None
 
 
 def older_race_pages(total: int) -> int:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
+from operator import itemgetter
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from racebot.queries.live import LiveBoard, LiveEntrant, LiveRoom
+from racebot.queries.live import LiveEntrant, LiveRoom
 from racebot.queries.player import PlayedRace
-from racebot.queries.race import RatedEntrant
+from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.queries.races import RaceRow, latest_races
-from racebot.races.result import EntrantStatus, result_label
 from racebot.web.html import templating
 from racebot.web.html.race import TABLE, followed_race
 from racebot.web.site import addresses
@@ -46,7 +47,7 @@ COLORS = {
 """Colors of an overlay, by query parameter, with their defaults: red, green, blue and, if given, opacity."""
 _COLOR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 
-T = TypeVar("T")
+T = TypeVar("T", LiveRoom | PlayedRace, LiveRoom | RaceRow)
 
 
 def _live(request: PageRequest) -> Content:
@@ -76,63 +77,42 @@ def _latest(view: LedgerView) -> list[tuple[Board, RaceRow]]:
     return sorted(last.values(), key=lambda found: found[1].ended_at, reverse=True)[:LATEST]
 
 
-@dataclass(frozen=True, slots=True)
-class OverlayRow:
-    """A row of a room's overlay: the odds before the race, or what the race did.
-
-    A deleted account has no points.
-    """
-
-    standing: str
-    name: str
-    points: int | None
-    chance: float | None
-    change: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class _LastRace:
-    """One of a player's last rated races, with the id of its leaderboard."""
-
-    board: str
-    played: PlayedRace
-
-
 def _room(request: PageRequest, race: str) -> bytes:
     return _race_rows(request, race if "/" in race else _current_in(request, race))
 
 
 def _player_room(request: PageRequest, player: str) -> bytes:
     current = _current_of(request, player)
-    race = current.race if isinstance(current, LiveRoom) else current.played.race if current else None
-    return _race_rows(request, race)
+    return _race_rows(request, current[1].race if current else None)
 
 
 def _player(request: PageRequest, player: str) -> bytes:
-    wanted = request.query.get("board")
-    standings = {
-        board.address.stem: standing
-        for board, standing in request.view.standings(player)
-        if wanted in {None, board.address.stem}
-    }
-    current = _current_of(request, player)
-    stem, live, change = next(iter(standings), None), None, None
+    standings = {board.address.stem: standing for board, standing in request.view.standings(player)}
+    shown = request.query.get("board") or next(iter(standings), None)
+    stem, current = _current_of(request, player) or (shown, None)
+    live: LiveEntrant | None = None
     if isinstance(current, LiveRoom):
-        stem, live = _entry(current, player, wanted) or (None, None)
-        change = live and live.change
-    elif current is not None:
-        stem, change = current.board, current.played.change
-    standing = None if stem is None else standings.get(stem)
+        entrants = (board.entrants for board in current.leaderboards if board.board == stem)
+        live = next(each for each in chain.from_iterable(entrants) if each.id == player)
+        change = live.change
+    else:
+        change = current.change if current else None
+    standing = standings.get(stem or "")
     return templating.render("overlay_player.html", request.path, standing=standing, live=live, change=change)
 
 
 def _style(request: PageRequest) -> Content:
     """Return the style sheet with the reader's colors. The content security policy forbids inline ones."""
-    chosen = {name: color(request.query, name) for name in COLORS}
     size = whole_number(request.query, "size", 100, least=LEAST_SIZE, most=MOST_SIZE)
-    rules = "".join(f"--{name}:#{value};" for name, value in chosen.items())
-    style = f":root{{{rules}--size:{size / 100}}}\n".encode()
-    return Document(style + templating.asset(templating.OVERLAY_STYLE), CSS)
+    rules = ""
+    for name, default in COLORS.items():
+        color = request.query.get(name, default).removeprefix("#")
+        if not _COLOR.fullmatch(color):
+            raise BadQueryError(f"{name}: must be a color of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
+        rules += f"--{name}:#{color};"
+    return Document(
+        f":root{{{rules}--size:{size / 100}}}\n".encode() + templating.asset(templating.OVERLAY_STYLE), CSS
+    )
 
 
 def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Content]:
@@ -156,135 +136,77 @@ def _part(part: Callable[..., bytes]) -> Callable[..., Content]:
 def _race_rows(request: PageRequest, race: str | None) -> bytes:
     """Render what is known about a race: its odds, the changes to come, or the final changes."""
     limit = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
-    wanted = request.query.get("board")
     room = None if race is None else request.view.live_room(race)
+    rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant] = ()
+    heading = "final"
     if room is not None:
-        rows = _live_rows(room, wanted)
-        heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
-        if all(row.chance is None and row.change is None for row in rows):
-            heading = "final"  # a team race, or a single entrant
-    else:
-        rows, heading = [] if race is None else _settled_rows(request, race, wanted), "final"
+        board = next((board for board in room.leaderboards if _wanted(request, board.board)), None)
+        rows = board.entrants if board else ()
+        known = (
+            (each.change if room.finished else each.win_chance for each in board.entrants) if board else ()
+        )
+        if any(value is not None for value in known):  # not for a team race or a single entrant
+            heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
+    elif race is not None and (report := request.view.race(race)) is not None:
+        boards = zip(request.view.boards_of(report), report.leaderboards, strict=True)
+        rows = next((part.placed for board, part in boards if _wanted(request, board.address.stem)), ())
     return templating.render(
         "overlay_room.html", request.path, rows=rows[:limit], more=len(rows[limit:]), heading=heading
     )
 
 
-def _live_rows(room: LiveRoom, wanted: str | None) -> list[OverlayRow]:
-    board = _chosen(room.leaderboards, wanted)
-    if board is None:
-        return []
-    return [
-        OverlayRow(
-            standing=result_label(entrant.status, entrant.place)
-            if entrant.place or entrant.status is not EntrantStatus.RACING
-            else "",
-            name=entrant.name,
-            points=entrant.points if entrant.after is None else entrant.after,
-            chance=None if room.finished else entrant.win_chance,
-            change=entrant.change,
-        )
-        for entrant in board.entrants
-    ]
-
-
-def _chosen(boards: Sequence[LiveBoard], wanted: str | None) -> LiveBoard | None:
-    return next((board for board in boards if wanted in {None, board.board}), None)
-
-
-def _settled_rows(request: PageRequest, race: str, wanted: str | None) -> list[OverlayRow]:
-    report = request.view.race(race)
-    if report is None:
-        return []
-    boards = zip(request.view.boards_of(report), report.leaderboards, strict=True)
-    chosen = next((part for board, part in boards if wanted in {None, board.address.stem}), None)
-    return [
-        OverlayRow(each.standing, each.name, each.after, None, each.change)
-        if isinstance(each, RatedEntrant)
-        else OverlayRow(each.standing, each.name, None, None, None)
-        for each in (chosen.placed if chosen else ())
-    ]
+def _wanted(request: PageRequest, board: str | None) -> bool:
+    return request.query.get("board") in {None, board}
 
 
 def _current_in(request: PageRequest, category: str) -> str | None:
     """Return the current race of a category, None without one."""
-    wanted, now = request.query.get("board"), datetime.now(UTC)
-    found = [
-        (*_rank(room, now), room.race)
-        for room in request.view.live_rooms().rooms
-        if room.category == category and _chosen(room.leaderboards, wanted)
+    view = request.view
+    rooms = [room for room in view.live_rooms().rooms if room.category == category]
+    found: list[tuple[str | None, LiveRoom | RaceRow]] = [
+        (board.board, room) for room in rooms for board in room.leaderboards
     ]
-    for board in request.view.boards:
-        if board.category == category and wanted in {None, board.address.stem}:
-            last = latest_races(request.view.ledger, board.key, LAST_RACES)
-            found += [(*_rank_of_result(race.ended_at, now), race.race) for race in last]
-    return _first(found)
+    for board in view.boards:
+        if board.category == category:
+            last = latest_races(view.ledger, board.key, LAST_RACES)
+            found += [(board.address.stem, race) for race in last]
+    current = _first(request, found)
+    return current[1].race if current else None
 
 
-def _current_of(request: PageRequest, player: str) -> LiveRoom | _LastRace | None:
-    """Return the listed room that a player is in, or the last race of the player, None without one."""
-    wanted, now = request.query.get("board"), datetime.now(UTC)
-    found: list[tuple[int, float, LiveRoom | _LastRace]] = [
-        (*_rank(room, now), room)
-        for room in request.view.live_rooms().rooms
-        if _entry(room, player, wanted) is not None
+def _current_of(request: PageRequest, player: str) -> tuple[str | None, LiveRoom | PlayedRace] | None:
+    """Return the listed room that a player is in, or the player's last race, with the leaderboard's id."""
+    view = request.view
+    found: list[tuple[str | None, LiveRoom | PlayedRace]] = [
+        (board.board, room)
+        for room in view.live_rooms().rooms
+        for board in room.leaderboards
+        if any(entrant.id == player for entrant in board.entrants)
     ]
-    for board, _ in request.view.standings(player):
-        if wanted in {None, board.address.stem}:
-            last = request.view.history(board, player)[-LAST_RACES:]
-            found += [
-                (*_rank_of_result(race.ended_at, now), _LastRace(board.address.stem, race)) for race in last
-            ]
-    return _first(found)
+    for board, _ in view.standings(player):
+        found += [(board.address.stem, race) for race in view.history(board, player)[-LAST_RACES:]]
+    return _first(request, found)
 
 
-def _entry(room: LiveRoom, player: str, wanted: str | None) -> tuple[str | None, LiveEntrant] | None:
-    """Return a player's entry in a room, with the id of its leaderboard."""
-    return next(
-        (
-            (board.board, entrant)
-            for board in room.leaderboards
-            if wanted in {None, board.board}
-            for entrant in board.entrants
-            if entrant.id == player
-        ),
-        None,
-    )
+def _first(request: PageRequest, found: Iterable[tuple[str | None, T]]) -> tuple[str | None, T] | None:
+    """Return the race to show: the last that started or just ended, an open one, or one that ended lately."""
+    now = datetime.now(UTC)
+    ranked = [(_rank(each, now), (board, each)) for board, each in found if _wanted(request, board)]
+    best = min(ranked, key=itemgetter(0), default=((_NEVER, 0.0), None))
+    return best[1] if best[0][0] != _NEVER else None
 
 
 _NEVER = 3
 
 
-def _rank(room: LiveRoom, now: datetime) -> tuple[int, float]:
-    """Return a room's rank among those that an overlay could show, the lowest first, and its age."""
-    if room.ended_at is not None:
-        return _rank_of_result(room.ended_at, now)
-    is_open = room.status in {"open", "invitational"}
-    since = (room.opened_at if is_open else room.started_at) or now
+def _rank(race: LiveRoom | PlayedRace | RaceRow, now: datetime) -> tuple[int, float]:
+    """Return a race's rank among those that an overlay could show, the lowest first, and its age."""
+    if race.ended_at is not None:
+        age = now - race.ended_at
+        return 0 if age < JUST_ENDED else 2 if age < RECENT else _NEVER, age.total_seconds()
+    is_open = race.status in {"open", "invitational"}
+    since = (race.opened_at if is_open else race.started_at) or now
     return 1 if is_open else 0, (now - since).total_seconds()
-
-
-def _rank_of_result(ended_at: datetime, now: datetime) -> tuple[int, float]:
-    age = now - ended_at
-    return 0 if age < JUST_ENDED else 2 if age < RECENT else _NEVER, age.total_seconds()
-
-
-def _first(found: Iterable[tuple[int, float, T]]) -> T | None:
-    """Return the race to show: the last that started or just ended, an open one, or one that ended lately."""
-    best = min((each for each in found if each[0] != _NEVER), key=lambda each: each[:2], default=None)
-    return best[2] if best else None
-
-
-def color(query: Mapping[str, str], name: str) -> str:
-    """Return an overlay's color from the query, or its default.
-
-    Raises:
-        BadQueryError: it is not a color.
-    """
-    value = query.get(name, COLORS[name]).removeprefix("#")
-    if not _COLOR.fullmatch(value):
-        raise BadQueryError(f"{name}: must be a color of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
-    return value
 
 
 LIVE: Mapping[Route, Callable[..., Content]] = {

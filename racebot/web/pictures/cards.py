@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 from markupsafe import Markup
 from PIL import Image, ImageDraw
@@ -29,7 +30,7 @@ MARGIN = 64
 ACCENT = "#2c4bb8"
 INK, SOFT, LINE, PAPER, CARD = "#1a1e24", "#5a626c", "#e5e1d8", "#faf9f6", "#ffffff"
 GAIN, LOSS = "#0d6b3a", "#a8271e"
-MEDALS = {1: "#f3c443", 2: "#ccd3da", 3: "#dfa578"}
+MEDALS = {"1": "#f3c443", "2": "#ccd3da", "3": "#dfa578"}
 COLORS = 128
 """Colors of the stored picture, which keep it at about 30 kB."""
 _SMOOTH = 3
@@ -44,6 +45,7 @@ POINTS_DRAWN = 300
 """Most races in a player's graph; more are thinned out."""
 RIGHT = WIDTH - MARGIN
 _ROW = Style(34, 600)
+_PLACE = Style(23, 700)
 _SMALL = Style(28, 500)
 _FACING = Style(54, 800)
 _SCORE = Style(128, 800)
@@ -78,7 +80,7 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
         request.view.picture(face.picture.rpartition("/")[2].partition(".")[0]) if face.picture else None
     )
     drawn = picture is not None and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
-    canvas.title(132, name(standing.name, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
+    canvas.title(name(standing.name, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
     about = name(board.name)
     if standing.place is not None:
         about = f"{ordinal(standing.place)} of {standing.listed} on {about}"
@@ -140,7 +142,7 @@ def race_card(request: PageRequest, race: str) -> Content:
         return None
     part = report.leaderboards[0]
     canvas = Canvas()
-    canvas.title(126, name(race.rpartition("/")[2]))
+    canvas.title(name(race.rpartition("/")[2]))
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
     if part.note:
@@ -153,7 +155,7 @@ def race_card(request: PageRequest, race: str) -> Content:
 def board_card(request: PageRequest, board: Board) -> Content:
     report = request.view.report(board)
     canvas = Canvas()
-    canvas.title(126, name(board.name))
+    canvas.title(name(board.name))
     category = request.view.category_face(board.category).name
     about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
     canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
@@ -170,27 +172,21 @@ def front_card(request: PageRequest) -> Content:
     if len(boards) == 1:
         return board_card(request, boards[0])
     canvas = Canvas()
-    canvas.title(126, "Leaderboards")
+    canvas.title("Leaderboards")
     if not boards:
         canvas.text(MARGIN, 210, "No races have been rated yet", _ROW)
     for row, board in enumerate(boards[:ROWS]):
         y = 210 + 53 * row
-        report = request.view.report(board)
-        end = RIGHT
-        if report.players:
-            best = report.players[0]
-            end = int(canvas.text_to(RIGHT, y, integer(best.points), Style(34, 800)))
-            end = int(canvas.text_to(end - 20, y, fonts.shortened(name(best.name), _ROW, 340), _ROW, SOFT))
-        canvas.text(MARGIN, y, name(board.name), _ROW, limit=end - 40 - MARGIN)
-        canvas.rule(y + 16)
+        end: float = RIGHT
+        for best in request.view.report(board).players[:1]:
+            end = canvas.text_to(RIGHT, y, integer(best.points), Style(34, 800))
+            end = canvas.text_to(end - 20, y, fonts.shortened(name(best.name), _ROW, 340), _ROW, SOFT)
+        canvas.row(y, "", name(board.name), limit=end - 40)
     return _card(request, canvas)
 
 
 def _raced(canvas: Canvas, y: int, entrant: RatedEntrant | RacedEntrant) -> None:
-    if entrant.standing.isdecimal():
-        canvas.medal(MARGIN + 22, y - 12, int(entrant.standing))
-    else:
-        canvas.text(MARGIN - 4, y - 2, entrant.standing, Style(24, 700), SOFT)
+    canvas.row(y, entrant.standing, name(entrant.name, entrant.id or "?"), limit=RIGHT - 510)
     if isinstance(entrant, RatedEntrant):
         end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
         end = min(end, RIGHT - 84)
@@ -200,21 +196,15 @@ def _raced(canvas: Canvas, y: int, entrant: RatedEntrant | RacedEntrant) -> None
         canvas.text_to(RIGHT, y, "not rated", _SMALL, SOFT)
     if entrant.finish_time is not None:
         canvas.text_to(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT)
-    left = MARGIN + 72
-    canvas.text(left, y, name(entrant.name, entrant.id or "?"), _ROW, limit=RIGHT - 510 - left)
-    canvas.rule(y + 17)
 
 
 def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
-    canvas.medal(MARGIN + 22, y - 12, player.place)
+    canvas.row(y, str(player.place), name(player.name, player.id), limit=RIGHT - 420)
     end = canvas.text_to(RIGHT, y, integer(player.points), Style(36, 800))
     if player.moved is not None and player.moved.points:
         moved = player.moved.points
         canvas.text_to(end - 22, y, signed(moved), _SMALL, tone(moved))
     canvas.text_to(RIGHT - 240, y, f"{player.races} races", _SMALL, SOFT)
-    left = MARGIN + 72
-    canvas.text(left, y, name(player.name, player.id), _ROW, limit=RIGHT - 420 - left)
-    canvas.rule(y + 17)
 
 
 def _card(request: PageRequest, canvas: Canvas) -> Document:
@@ -270,8 +260,8 @@ class Canvas:
     def __init__(self) -> None:
         self._image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
         self._draw = ImageDraw.Draw(self._image)
-        for row in range(2):
-            for column in range(row, WIDTH // _STRIP, 2):
+        for row, column in product(range(2), range(WIDTH // _STRIP)):
+            if row == column % 2:
                 left, top = column * _STRIP, row * _STRIP
                 self._draw.rectangle((left, top, left + _STRIP - 1, top + _STRIP - 1), INK)
 
@@ -289,10 +279,10 @@ class Canvas:
         fonts.draw_text(self._image, (left, y), text, style, color)
         return left
 
-    def title(self, y: float, text: str, *, limit: float = WIDTH - 2 * MARGIN) -> None:
+    def title(self, text: str, limit: float = WIDTH - 2 * MARGIN) -> None:
         sizes = (Style(size, 800) for size in (84, 76, 68, 60, 54))
         style = next((each for each in sizes if fonts.width(text, each) <= limit), Style(54, 800))
-        self.text(MARGIN, y, text, style, limit=limit)
+        self.text(MARGIN, 130, text, style, limit=limit)
 
     def footer(self, title: str, address: str) -> None:
         """Write the pages' title with its sign, and their address."""
@@ -307,7 +297,10 @@ class Canvas:
     def sign(self, x: float, y: float, side: int) -> None:
         self.panel((x, y, x + side, y + side), ACCENT, radius=side // 5)
         square = side / 6.4
-        _chequer(self._draw, x + 1.2 * square, y + 1.2 * square, square)
+        for row, column in product(range(4), range(4)):
+            if row % 2 == column % 2:
+                left, top = x + (1.2 + column) * square, y + (1.2 + row) * square
+                self._draw.rectangle((left, top, left + square - 0.6, top + square - 0.6), CARD)
 
     def panel(self, box: tuple[float, float, float, float], color: str, radius: float) -> None:
         mask = self._mask(box)
@@ -315,15 +308,19 @@ class Canvas:
         ImageDraw.Draw(mask).rounded_rectangle((0, 0, *edge), radius * _SMOOTH, 255)
         self._paste(mask, box, color)
 
-    def medal(self, x: float, y: float, place: int, size: int = 44) -> None:
-        """Draw a place in a disc around a point, gold, silver or bronze for the first three."""
-        box = (x - size / 2, y - size / 2, x + size / 2, y + size / 2)
-        if place in MEDALS:
-            self.panel(box, MEDALS[place], radius=size / 2)
-        style = Style(round(size * 0.52), 700)
-        text = str(place)
-        color = INK if place in MEDALS else SOFT
-        self.text(x - fonts.width(text, style) / 2, y + size * 0.19, text, style, color)
+    def disc(self, x: float, y: float, radius: int, color: str) -> None:
+        self.panel((x - radius, y - radius, x + radius, y + radius), color, radius)
+
+    def row(self, y: int, standing: str, name: str, limit: float) -> None:
+        """Write a name, up to the position `limit`, after a place with its medal."""
+        center, medal = MARGIN + 22, MEDALS.get(standing)
+        if medal:
+            self.disc(center, y - 12, 22, medal)
+        style = _PLACE if standing.isdecimal() else Style(24, 700)
+        left = center - fonts.width(standing, style) / 2
+        self.text(max(left, MARGIN - 4), y - 4, standing, style, INK if medal else SOFT)
+        self.text(MARGIN + 72, y, name, _ROW, limit=limit - MARGIN - 72)
+        self._draw.line((MARGIN, y + 17, WIDTH - MARGIN, y + 17), LINE, 2)
 
     def portrait(self, x: float, y: float, side: int, picture: bytes) -> bool:
         """Draw a round picture. Return False if it cannot be read."""
@@ -337,9 +334,6 @@ class Canvas:
         ImageDraw.Draw(mask).ellipse((0, 0, mask.width - 1, mask.height - 1), 255)
         self._image.paste(shown, (round(x), round(y)), mask.resize((side, side), Image.Resampling.BOX))
         return True
-
-    def rule(self, y: float) -> None:
-        self._draw.line((MARGIN, y, WIDTH - MARGIN, y), LINE, 2)
 
     def graph(self, box: tuple[float, float, float, float], values: Sequence[float]) -> None:
         """Draw a line through values, with the highest and the last one marked."""
@@ -360,8 +354,8 @@ class Canvas:
         pen.line(points, 255, 4 * _SMOOTH, joint="curve")
         self._paste(mask, box, ACCENT)
         for x, y in {points[values.index(high)], points[-1]}:
-            self.panel(_disc(left + x / _SMOOTH, top + y / _SMOOTH, 8), ACCENT, 8)
-            self.panel(_disc(left + x / _SMOOTH, top + y / _SMOOTH, 4), CARD, 4)
+            self.disc(left + x / _SMOOTH, top + y / _SMOOTH, 8, ACCENT)
+            self.disc(left + x / _SMOOTH, top + y / _SMOOTH, 4, CARD)
 
     def png(self) -> bytes:
         file = io.BytesIO()
@@ -377,34 +371,6 @@ class Canvas:
     def _paste(self, mask: Image.Image, box: tuple[float, float, float, float], color: str) -> None:
         smooth = mask.resize((mask.width // _SMOOTH, mask.height // _SMOOTH), Image.Resampling.BOX)
         self._image.paste(color, (round(box[0]), round(box[1])), smooth)
-
-
-def icon(side: int, file_type: str) -> bytes:
-    """Draw the sign of the pages as a square of `side` pixels, for phones and programs that take no SVG.
-
-    Phones round the corners themselves.
-    """
-    image = Image.new("RGB", (side, side), ACCENT)
-    square = -(-side * 9 // 64)
-    edge = side // 2 - 2 * square
-    _chequer(ImageDraw.Draw(image), edge, edge, square)
-    if file_type == "ICO":
-        # For a format that it has not imported yet, Pillow imports all its formats.
-        from PIL import IcoImagePlugin  # noqa: F401, PLC0415
-    file = io.BytesIO()
-    image.save(file, file_type)
-    return file.getvalue()
-
-
-def _chequer(draw: ImageDraw.ImageDraw, x: float, y: float, square: float) -> None:
-    for row in range(4):
-        for column in range(row % 2, 4, 2):
-            left, top = x + column * square, y + row * square
-            draw.rectangle((left, top, left + square - 0.6, top + square - 0.6), CARD)
-
-
-def _disc(x: float, y: float, radius: float) -> tuple[float, float, float, float]:
-    return x - radius, y - radius, x + radius, y + radius
 
 
 CARDS: Mapping[Route, Callable[..., Content]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -102,16 +103,11 @@ def shortened(text: str, style: Style, limit: float) -> str:
     """Return a text, cut with an ellipsis if it is wider than `limit` pixels."""
     if width(text, style) <= limit:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if width(text[:middle].rstrip() + "…", style) <= limit:
-            low = middle
-        else:
-            high = middle - 1
-    while low and unicodedata.category(text[low : low + 1] or "a") in {"Mn", "Me", "Cf"}:
-        low -= 1  # keeps a mark with its letter, and an emoji sequence whole
-    return text[:low].rstrip() + "…"
+    lengths = range(1, len(text) + 1)
+    end = bisect_right(lengths, limit, key=lambda length: width(text[:length].rstrip() + "…", style))
+    while end and unicodedata.category(text[end : end + 1] or "a") in {"Mn", "Me", "Cf"}:
+        end -= 1  # keeps a mark with its letter, and an emoji sequence whole
+    return text[:end].rstrip() + "…"
 
 
 def missing(text: str) -> int:

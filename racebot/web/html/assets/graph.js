@@ -53,9 +53,9 @@ window.racebot.graph = (figure, data, label) => {
   let x = null, y = null;
   // Phones get a drawing of their own size, in which text and distances need no scaling.
   const phone = matchMedia("(max-width: 40rem)");
-  let W, H, LEFT, MARKS;
+  let W, H, LEFT;
   const fit = () => {
-    [W, H, LEFT, MARKS] = phone.matches ? [360, 250, 46, 4] : [760, 300, 72, 5];
+    [W, H, LEFT] = phone.matches ? [360, 250, 46] : [760, 300, 72];
     svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
   };
 
@@ -68,24 +68,12 @@ window.racebot.graph = (figure, data, label) => {
     return marks;
   };
 
-  const dateMarks = () => {
-    const [from, to] = shown, marks = [];
-    if (to - from < 75 * DAY) {
-      const step = Math.max(1, Math.ceil((to - from) / DAY / MARKS));
-      for (let at = Math.ceil(from / DAY) * DAY; at < to - (to - from) / 16; at += step * DAY) {
-        const date = new Date(at * 60000);
-        marks.push([at, `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`]);
-      }
-      return marks;
-    }
-    const every = [1, 2, 3, 6, 12, 24].find(months => (to - from) / MONTH / months <= MARKS) ?? 60;
-    const start = new Date(from * 60000);
-    for (let month = start.getUTCFullYear() * 12 + start.getUTCMonth() + 1; ; month++) {
-      const at = Date.UTC(Math.floor(month / 12), month % 12) / 60000;
-      if (at > to - (to - from) / 16) return marks;
-      if (month % every === 0) marks.push([at, `${MONTHS[month % 12]} ${Math.floor(month / 12)}`]);
-    }
-  };
+  const dateMarks = () => [1, 3, 5, 7].map(eighth => {
+    const [from, to] = shown, at = from + (to - from) * eighth / 8, date = new Date(at * 60000);
+    const month = MONTHS[date.getUTCMonth()], [, time] = date.toISOString().match(/T(.{5})/);
+    if (to - from >= 365 * DAY) return [at, `${month} ${date.getUTCFullYear()}`];
+    return [at, `${date.getUTCDate()} ${month}${to - from < 9 * DAY ? `, ${time}` : ""}`];
+  });
 
   const draw = () => {
     svg.replaceChildren();
@@ -106,7 +94,7 @@ window.racebot.graph = (figure, data, label) => {
       make("text", {x: LEFT - 10, y: y(value)}, vertical).textContent = number(value);
     }
     const horizontal = make("g", {class: "axis x"}, svg);
-    const marks = byDate ? dateMarks() : steps(shown[0], shown[1], MARKS).filter(n => n >= shown[0] && n <= shown[1]).map(n => [n, `${n}`]);
+    const marks = byDate ? dateMarks() : steps(shown[0], shown[1], 5).filter(n => n >= shown[0] && n <= shown[1]).map(n => [n, `${n}`]);
     for (const [at, text] of marks) make("text", {x: x(at), y: H - 8}, horizontal).textContent = text;
     lines.forEach(([before, points], row) => {
       if (!points.length) return;

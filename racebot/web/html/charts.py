@@ -1,0 +1,164 @@
+"""Graphs of a page: the positions of what the template `graph.html` draws. The style sheet sets the colors.
+
+Positions are pixels in a drawing 760 pixels wide, which the page scales. The margins leave room for the
+larger labels that the style sheet sets on phones.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import accumulate, pairwise
+
+from markupsafe import Markup
+
+from racebot.queries.player import PlayedRace
+from racebot.text.format import integer
+from racebot.web.site.addresses import RACE, link
+from racebot.web.site.formats import day, shown_name
+
+MOST_POINTS = 200
+"""Histories with more races are thinned before drawing."""
+MOST_DOTS = 50
+"""With at most this many races, each gets a dot with its date and points."""
+TIMES = ((timedelta(days=9), "{0.day} {0:%b}, {0:%H:%M}"), (timedelta(days=365), "{0.day} {0:%b}"))
+"""How moments on the axis are written, by the least time span that needs a shorter form."""
+MARKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
+"""Where the time axis has labels, as shares of its width."""
+MOST_LABELS = 8
+"""Most labels below the bars."""
+_GRID_LINES = 5
+_BAR_SHARE = 0.72
+"""Width of a bar as a share of its slot."""
+NAMED = 250
+"""Number of last races with their names. Older races have only their date, place and points."""
+
+
+class Graph:
+    """What the template draws: grid lines, labels of the horizontal axis, and lines, dots or bars.
+
+    `label` is the text alternative, and the vertical axis has all values from `low` to `high`.
+    """
+
+    WIDTH, HEIGHT = 760, 300
+    LEFT, RIGHT, TOP, BOTTOM = 72, 14, 20, 40
+
+    def __init__(self, label: str, low: int, high: int) -> None:
+        self.label = label
+        self.grid = _grid(low, high)
+        self.marks: list[tuple[float, str]] = []
+        self.lines: list[str] = []
+        self.dots: list[tuple[str, float, float, str]] = []
+        self.bars: list[tuple[float, float, float, str]] = []
+
+    def x(self, share: float) -> float:
+        """Return the position of a share from 0 to 1 of the width."""
+        return round(self.LEFT + (self.WIDTH - self.LEFT - self.RIGHT) * share, 1)
+
+    def y(self, value: float) -> float:
+        share = (value - self.grid[0]) / (self.grid[-1] - self.grid[0])
+        return round(self.HEIGHT - self.BOTTOM - (self.HEIGHT - self.TOP - self.BOTTOM) * share, 1)
+
+
+def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | None:
+    """Draw the points of one or two players over time as step lines. Return None for a single moment.
+
+    Histories begin with the oldest race. A line alone has dots.
+    """
+    points = [race.after for history in histories for race in history]
+    # A race that was recorded late is drawn at the date of the race before it.
+    series = [
+        list(
+            zip(
+                accumulate((race.ended_at for race in history), max),
+                (race.after for race in history),
+                strict=True,
+            )
+        )
+        for history in histories
+    ]
+    start, end = min(history[0][0] for history in series), max(history[-1][0] for history in series)
+    if start == end:
+        return None
+    graph, span = Graph(label, min(points), max(points)), end - start
+    form = next((form for most, form in TIMES if span < most), "{0:%b %Y}")
+    graph.marks = [(graph.x(share), form.format(start + share * span)) for share in MARKS]
+    for history in series:
+        races = _thinned(history)
+        corners = [(graph.x((at - start) / span), graph.y(value)) for at, value in races]
+        steps = "".join(f"H{x}V{y}" for x, y in corners[1:])
+        graph.lines.append(f"M{corners[0][0]} {corners[0][1]}{steps}H{graph.x(1)}")
+    if len(series) == 1:
+        if len(races) <= MOST_DOTS:
+            titles = (f"{day(at)}: {integer(value)}" for at, value in races)
+            graph.dots = [("dot", *corner, title) for corner, title in zip(corners, titles, strict=True)]
+        best = max(range(len(races)), key=lambda number: races[number][1])
+        title = f"Highest: {integer(races[best][1])}, {day(races[best][0])}"
+        graph.dots.append(("peak", *corners[best], title))
+    return graph
+
+
+def distribution(counts: Sequence[tuple[str, int]], label: str) -> Graph:
+    """Draw a bar chart of labeled counts."""
+    graph = Graph(label, 0, max(count for _, count in counts))
+    every = -(-len(counts) // MOST_LABELS)
+    for number, (name, count) in enumerate(counts):
+        left, middle, right = (
+            graph.x((number + 0.5 + side * _BAR_SHARE / 2) / len(counts)) for side in (-1, 0, 1)
+        )
+        graph.bars.append((left, graph.y(count), round(right - left, 1), f"{name}: {count}"))
+        if number % every == 0:
+            graph.marks.append((middle, name))
+    return graph
+
+
+def graph_data(path: str, series: Sequence[tuple[str, Sequence[PlayedRace]]]) -> Markup:
+    """Return the races of one or two named players, oldest first, as JSON that can stand inside HTML."""
+    content = json.dumps(
+        {"series": [_series(path, name, races) for name, races in series]},
+        ensure_ascii=False,
+        separators=(",", ":"),
+    )
+    # In a script element, only `<` can begin the end of the element or a comment.
+    return Markup(content.replace("<", "\\u003c"))  # noqa: S704 - JSON without `<`
+
+
+def _series(path: str, name: str, races: Sequence[PlayedRace]) -> dict[str, object]:
+    minutes = [int(race.ended_at.timestamp() // 60) for race in races]
+    named = races[-NAMED:]
+    prefix = named[-1].race.rpartition("/")[0] if named else ""
+    page = link(path, RACE.path(race=f"{prefix}/x" if prefix else "x")).removesuffix("x.html")
+    return {
+        "name": shown_name(name),
+        "start": minutes[0] if minutes else 0,
+        "steps": [late - early for early, late in pairwise(minutes)],
+        "before": races[0].before if races else 0,
+        "points": [race.after for race in races],
+        "places": [race.standing if race.place is None else race.place for race in races],
+        "entrants": [race.entrants for race in races],
+        "races": [RACE.path(race=race.race).rpartition("/")[2].removesuffix(".html") for race in named],
+        "page": page,
+    }
+
+
+def _grid(low: float, high: float) -> list[int]:
+    """Return round values for grid lines, from below `low` to above `high`."""
+    rough = max((high - low) / _GRID_LINES, 1)
+    size = 10 ** math.floor(math.log10(rough))
+    step = int(next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough))
+    first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
+    return [step * number for number in range(first, last + 1)]
+
+
+def _thinned(races: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
+    """Thin a history: keep the first and last race, and the highest and lowest of each group between."""
+    size = -(-2 * len(races) // MOST_POINTS)
+    if size <= 2:
+        return races
+    kept = {0, len(races) - 1}
+    for start in range(0, len(races), size):
+        part = range(start, min(start + size, len(races)))
+        kept |= {max(part, key=lambda i: races[i][1]), min(part, key=lambda i: races[i][1])}
+    return [races[i] for i in sorted(kept)]
