@@ -164,18 +164,9 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=-1)
     given = parser.parse_args()
     keys = given.model or [key for key in MODELS if key not in DUELS_ONLY]
-    headings = (
-        "Model",
-        "Mean",
-        "Spread",
-        "Farming",
-        "Fresh accounts",
-        "Parking",
-        "Forfeits",
-        "Second account",
-    )
-    print(f"| {' | '.join([*headings, f'First and last of {LARGEST}'])} |")
-    print("|---" * (len(headings) + 1) + "|")
+    headings = "Model | Mean | Spread | Farming | Fresh accounts | Parking | Forfeits | Second account"
+    print(f"| {headings} | First and last of {LARGEST} |")
+    print("|---" * (headings.count("|") + 2) + "|")
     with cores(given.jobs):
         for row in spread(figures, [(key, given.races) for key in keys]):
             print(f"| {' | '.join(row)} |", flush=True)

@@ -5,7 +5,7 @@
 FILE is an archive or JSON saved from the site. Without it, the benchmark invents a season of 855 races with
 typical sizes and a typical share of DNFs. All runs share one process, and the best of the repeats counts.
 Prints speeds as multiples of one replay by the `trueskill` package (its default backend) and by openskill's
-PlackettLuce. With `--plain`, or without the extra
+PlackettLuce, beside elo-mmr-py's compiled core if it is installed. With `--plain`, or without the extra
 `racebot[fast]`, nothing is compiled. On a busy machine, --processor-time measures processor time instead,
 and divides that of compiled sweeps by the number of cores.
 """
@@ -17,7 +17,8 @@ import math
 import os
 import random
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,13 +28,11 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-import openskill.models
-import trueskill
+from peers import peers as packages
 from support import people, race as invented
 
 from racebot.races.result import RaceResult
 from racebot.ratings import fast, registry
-from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
 from racebot.study.history import History, replay
@@ -50,6 +49,7 @@ REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("thurstone-filter", "thurstone-filter", {}),
     ("plackett-luce-hurdle", "plackett-luce-hurdle", {}),
 )
+PEERS = ("trueskill", "openskill PlackettLuce", "elo-mmr-py Elo-MMR")
 
 
 def main() -> None:
@@ -76,17 +76,21 @@ def main() -> None:
             best = min(best, clock() - start)
         return races / best
 
-    peers = [speed(partial(work, history)) for work in (trueskill_package, openskill_plackett_luce)]
+    peers = {
+        peer.label: speed(partial(_exhaust, peer.replay, history))
+        for peer in packages()
+        if peer.label in PEERS
+    }
 
     def times(value: float) -> str:
-        return "".join(f"{value / peer:>10.1f}×" for peer in peers)
+        return "".join(f"{value / peers[label]:>10.1f}×" for label in PEERS[:2])
 
     print(f"{'':<32}{'races/s':>10}{'trueskill':>11}{'openskill':>11}{'own replay':>11}")
-    for label, value in zip(("package trueskill", "package openskill"), peers, strict=True):
-        print(f"{label:<32}{value:>10,.0f}{times(value)}")
+    for label, value in peers.items():
+        print(f"{f'package {label}':<32}{value:>10,.0f}{times(value)}")
     for label, key, parameters in REPLAYED:
         model = registry.create(key, parameters)
-        alone = speed(partial(_run, model, history))
+        alone = speed(partial(_exhaust, replay, model, history))
         print(f"{label:<32}{alone:>10,.0f}{times(alone)}")
         many = spread(model, arguments.candidates)
         shared = arguments.processor_time and fast.compiles(many)
@@ -97,9 +101,8 @@ def main() -> None:
         )
 
 
-def _run(model: RatingModel, history: History) -> None:
-    for _ in replay(model, history):
-        pass
+def _exhaust(replayed: Callable[..., Iterable[object]], *arguments: object) -> None:
+    deque(replayed(*arguments), 0)
 
 
 def spread(model: Any, candidates: int) -> Any:
@@ -116,26 +119,6 @@ def spread(model: Any, candidates: int) -> Any:
         else:
             changed[field.name] = rng.uniform(bounds[0], bounds[1], candidates)
     return replace(model, **changed)
-
-
-def trueskill_package(history: History) -> None:
-    environment = trueskill.TrueSkill()
-    rate_each(history, environment.create_rating(), tuple, environment.rate)
-
-
-def openskill_plackett_luce(history: History) -> None:
-    model = openskill.models.PlackettLuce()
-    rate_each(history, model.rating(), list, model.rate)
-
-
-def rate_each(history: History, newcomer: Any, team: Callable[..., Any], rate: Callable[..., Any]) -> None:
-    """Rate a history with a package that rates one race of teams at a time."""
-    ratings = [newcomer for _ in history.players]
-    for race in history.races:
-        teams = [team((ratings[player],)) for player in race.players]
-        after = rate(teams, ranks=race.outcome.group.tolist())
-        for player, (rating,) in zip(race.players, after, strict=True):
-            ratings[player] = rating
 
 
 def made_up(races: int) -> list[RaceResult]:

@@ -1,0 +1,187 @@
+"""Judge fitted models beside the strongest filters, each tuned on the first half of a file: docs/model.md.
+
+    python benchmarks/filters.py FILE [FILE ...]
+
+Each is tuned by log loss plus misordered pairs on the first half of the races, and judged on the
+second. Players are ordered by the mean, or by the mean less one or two deviations: what was best on the first
+half counts. Brackets are as in peers.py. DNFs are below all finishers, and not compared with each other. The
+filters are small implementations of
+
+- TrueSkill Through Time without its smoothing (https://doi.org/10.18637/jss.v112.i06): Gaussian performances,
+  skills that drift with the days away, expectation propagation;
+- the rank-ordered logit in state-space form of Glickman and Hennessy (https://doi.org/10.1515/jqas-2014-0076):
+  a normal approximation at the posterior mode, each player's variance kept; also reversed, where the worst
+  player is eliminated first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+from peers import Before, row
+from scipy.optimize import minimize
+from scipy.special import ndtr
+
+from racebot.ratings.model import FloatArray
+from racebot.ratings.registry import create
+from racebot.standings.backfill import read_races
+from racebot.study.fit import fit
+from racebot.study.history import History, PastRace
+from racebot.study.metrics import log_loss, misordered, observed_pairs
+from racebot.study.paired import Objective, Tally, tallies
+
+DOUBTS = (0.0, 1.0, 2.0)
+START = (1.5, 0.05, 0.02, 1.0)
+"""A newcomer's deviation, the drift per race and per square root of a day away, and the scale of the odds."""
+NORMAL = NormalDist()
+Update = Callable[[PastRace, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+
+
+def expectation_propagation(
+    race: PastRace, mean: FloatArray, variance: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Update skills whose performances have unit variance, given the order of neighboring groups."""
+    order = race.outcome.group
+    groups = [np.flatnonzero(order == group).tolist() for group in np.unique(order)]
+    factors = [(a, b) for above, below in itertools.pairwise(groups) for a in above for b in below]
+    spread = variance + 1.0
+    precision, weighted = (1 / spread).tolist(), (mean / spread).tolist()
+    messages = dict.fromkeys(factors, ((0.0, 0.0), (0.0, 0.0)))
+    for _ in range(40):
+        moved = 0.0
+        for pair in factors:
+            out = [
+                (precision[i] - p, weighted[i] - w) for i, (p, w) in zip(pair, messages[pair], strict=True)
+            ]
+            (pa, wa), (pb, wb) = out
+            deviation = math.sqrt(1 / pa + 1 / pb)
+            t = (wa / pa - wb / pb) / deviation
+            v = NORMAL.pdf(t) / NORMAL.cdf(t) if t > -8 else -t
+            w = v * (v + t)
+            new = []
+            for i, (p, m), sign in zip(pair, out, (1, -1), strict=True):
+                width = 1 / p
+                center = m / p + sign * width / deviation * v
+                width *= 1 - width / deviation**2 * w
+                moved = max(moved, abs(center - weighted[i] / precision[i]))
+                precision[i], weighted[i] = 1 / width, center / width
+                new.append((precision[i] - p, weighted[i] - m))
+            messages[pair] = (new[0], new[1])
+        if moved < 1e-4:
+            break
+    performed = np.array(weighted) / np.array(precision)
+    narrowed = 1 / np.array(precision)
+    gain = variance / spread
+    return mean + gain * (performed - mean), variance - gain**2 * (spread - narrowed)
+
+
+def rank_ordered_logit(
+    race: PastRace, mean: FloatArray, variance: FloatArray, *, reverse: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Update skills by Newton's method on the posterior of the rank-ordered logit."""
+    sign = -1.0 if reverse else 1.0
+    order = sign * race.outcome.group
+    # Who is chosen last says nothing; of players who did not finish, nobody was chosen before another.
+    chosen = np.unique(order)[:-1]
+    theta = mean.copy()
+    for _ in range(20):
+        gradient = -(theta - mean) / variance
+        curvature = np.diag(1 / variance)
+        for group in chosen:
+            left = order >= group
+            count = int((order == group).sum())
+            weight = np.where(left, np.exp(sign * theta - (sign * theta)[left].max()), 0.0)
+            weight /= weight.sum()
+            gradient += sign * ((order == group) - count * weight)
+            curvature += count * (np.diag(weight) - np.outer(weight, weight))
+        step = np.linalg.solve(curvature, gradient)
+        theta += np.clip(step, -1.0, 1.0)
+        if np.abs(step).max() < 1e-6:
+            break
+    return theta, np.diag(np.linalg.inv(curvature)).copy()
+
+
+def replay(update: Update, values: FloatArray, history: History) -> Iterator[Before]:
+    """Rate a history, and yield what is believed before each race."""
+    newcomer, per_race, per_day = np.exp(values[:3])
+    mean, variance = np.zeros(len(history.players)), np.full(len(history.players), newcomer**2)
+    last = np.full(len(history.players), np.nan)
+    for race in history.races:
+        today = race.ended_at.timestamp() / 86400
+        away = np.nan_to_num(today - last[race.players])
+        known = ~np.isnan(last[race.players])
+        drifted = variance[race.players] + per_race**2 * known + per_day**2 * away
+        yield Before(mean[race.players], np.sqrt(drifted))
+        mean[race.players], variance[race.players] = update(race, mean[race.players], drifted)
+        last[race.players] = today
+
+
+def judged(update: Update, values: FloatArray, history: History) -> list[Tally]:
+    """Return the misordered pairs by each of the orders, and the log loss, per race."""
+    found: list[list[float]] = [[] for _ in (*DOUBTS, "loss")]
+    cases = []
+    for race, before in zip(history.races, replay(update, values, history), strict=True):
+        better, worse = observed_pairs(race.outcome)
+        for each, doubt in zip(found, DOUBTS, strict=False):
+            rating = before.mean - doubt * before.deviation
+            each.append(float(misordered(rating[better], rating[worse]).sum()))
+        noise = 2 + before.deviation[better] ** 2 + before.deviation[worse] ** 2
+        chance = ndtr(np.exp(values[3]) * (before.mean[better] - before.mean[worse]) / np.sqrt(noise))
+        found[-1].append(float(log_loss(chance).sum()))
+        cases.append(better.size)
+    return [Tally(np.array(each), np.array(cases, dtype=np.intp)) for each in found]
+
+
+def part(tally: Tally, races: slice) -> Tally:
+    return Tally(tally.cost[races], tally.cases[races])
+
+
+def tuned(update: Update, history: History, half: int) -> list[Tally]:
+    """Tune a filter on the first races, and return its misordered pairs and log loss in the others."""
+    first = history.split(half / len(history))[0]
+
+    def cost(values: FloatArray) -> float:
+        *wrong, loss = judged(update, values, first)
+        return min(float(each.mean()) for each in wrong) + float(loss.mean())
+
+    best = minimize(
+        cost, np.log(START), method="Nelder-Mead", options={"maxfev": 150, "xatol": 0.05, "fatol": 1e-4}
+    )
+    *wrong, loss = judged(update, best.x, history)
+    order = min(wrong, key=lambda each: float(part(each, slice(half)).mean()))
+    return [part(order, slice(half, None)), part(loss, slice(half, None))]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("files", type=Path, nargs="+")
+    for path in parser.parse_args().files:
+        history = History.of(read_races(path, category="", goal=None))
+        half = len(history) // 2
+        print(f"\n{path.name}: the last {len(history) - half} of {len(history)} races\n")
+        print("| Model | Misordered pairs | Log loss |\n|---|---|---|")
+        first: list[Tally] = []
+        for key in ("thurstone-hurdle", "thurstone-filter"):
+            fitted = fit(history.split(half / len(history))[0], key).parameters
+            for label, model in ((f"`{key}`, fitted", create(key, fitted)), (f"`{key}`", create(key))):
+                found = tallies(model, history, (Objective.MISORDERED, Objective.LOG_LOSS))
+                later = [part(each, slice(half, None)) for each in found]
+                first = first or later
+                row(label, later, first)
+        for label, update in (
+            ("TrueSkill Through Time, filter", expectation_propagation),
+            ("Rank-ordered logit, state space", rank_ordered_logit),
+            ("… reversed", partial(rank_ordered_logit, reverse=True)),
+        ):
+            row(label, tuned(update, history, half), first)
+
+
+if __name__ == "__main__":
+    main()
