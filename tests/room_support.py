@@ -10,7 +10,7 @@ from typing import Any
 from builders import seen
 
 from racebot.bot.room import case as cases
-from racebot.bot.room.case import Case, Moment, ReadRace, step
+from racebot.bot.room.case import Act, Case, Moment, Signal, step
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
@@ -43,7 +43,7 @@ class Follower:
             case = case or self.work.load(name, watched=watched)
             stored = self.ledger.cases.get(name)
             case, effects = step(case, event, Moment(self.now, self.clock()))
-            self.reads += [self.now for effect in effects if isinstance(effect, ReadRace)]
+            self.reads += [self.now for effect in effects if effect is Act.READ]
             if effects or case.row != stored:
                 needs_room |= self.work.carry_out(case, stored, effects)
         if watched and case is not None:
@@ -63,7 +63,7 @@ class Follower:
         """Show a result in its room until it stands."""
         self.frame(seen(result))
         self.now += QUIET
-        self.on(result.name, cases.Tick())
+        self.on(result.name, Signal.TICK)
 
     def going_on(self, name: str) -> None:
         """Show a race in progress again, after its finish was taken back."""
@@ -71,8 +71,8 @@ class Follower:
 
     def looked(self, name: str) -> None:
         """Note that a poll looked at a race."""
-        self.on(name, cases.Looked(), watched=False)
+        self.on(name, Signal.LOOKED, watched=False)
 
     def missing(self, name: str) -> None:
         """Let the site deny that a race exists."""
-        self.on(name, cases.Missing(), watched=False)
+        self.on(name, Signal.MISSING, watched=False)

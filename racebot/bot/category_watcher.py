@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.links import board_page, comparison_page, race_page, rating_buttons
+from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
 from racebot.bot.room.announcements import Style
 from racebot.bot.room.answers import CommandHandler
-from racebot.bot.room.case import STAY_AFTER_FINISH, STAY_AFTER_OVER, step
+from racebot.bot.room.case import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal, step
 from racebot.bot.room.connection import RoomWatch
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
@@ -37,14 +38,13 @@ log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=14)
 """How far back to read the list of past races, to find races that are recorded late."""
+BELIEVED_AFTER = 3
+"""How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """What the categories of one worker share.
-
-    `failed` reports what failed and why; `on_race` takes each race whenever its room may have changed.
-    """
+    """What the categories of one worker share. `failed` reports what failed and why."""
 
     settings: Settings
     site: Site
@@ -57,13 +57,7 @@ class WorkerContext:
 
 
 class CategoryWorker:
-    """Watches one category with one bot's credentials.
-
-    Args:
-        settings: the category's settings.
-        worker: what all categories share.
-        alive: called with the category after each look at it that worked.
-    """
+    """Watches one category with one bot's credentials. `alive` is called after each look that worked."""
 
     def __init__(
         self, settings: CategorySettings, worker: WorkerContext, alive: Callable[[str], None]
@@ -75,7 +69,8 @@ class CategoryWorker:
         self._alive = alive
         self._tokens = TokenSource(worker.site, Credentials(settings.client_id, settings.client_secret))
         self._context = _room_context(worker, self._tokens, self.follow_goal)
-        self._goals: Collection[str] = ()
+        self.goals: Collection[str] = ()
+        """The goals that the category has now, known after `check`."""
         self._followed: set[str] = set()
         """Goals for which the list of past races has been read: none of them is an old one renamed since."""
         self._following = asyncio.Lock()
@@ -90,26 +85,33 @@ class CategoryWorker:
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
         metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
 
-    @property
-    def goals(self) -> Collection[str]:
-        """The goals that the category has now, known after `check`."""
-        return self._goals
-
     async def check(self) -> None:
-        """Check the credentials and that the category exists.
+        """Check the credentials and that the category exists. Wait while the site is down.
 
         Raises:
             CredentialsError: the id or secret is wrong, or belongs to another category's bot.
             NotFoundError: the category does not exist.
+            PayloadError: the site's answer has the wrong shape.
         """
-        try:
-            category = await self._site.category(self.slug, await self._tokens.get())
-        except NotFoundError:
-            raise NotFoundError(
-                f"{self._site.url} has no category {self.slug!r}: check RACEBOT_CATEGORY "
-                "(the part of the category's address after the site's name)"
-            ) from None
-        self._goals = category.goals
+        doubts = 0
+        for pause in retry_pauses():
+            try:
+                category = await self._site.category(self.slug, await self._tokens.get())
+                break
+            except (CredentialsError, NotFoundError, PayloadError) as error:
+                doubts += 1
+                if doubts == BELIEVED_AFTER and isinstance(error, NotFoundError):
+                    raise NotFoundError(
+                        f"{self._site.url} has no category {self.slug!r}: check RACEBOT_CATEGORY "
+                        "(the part of the category's address after the site's name)"
+                    ) from None
+                if doubts == BELIEVED_AFTER:
+                    raise
+            except SiteError as error:
+                self._troubles.failed("start", str(error))
+            await asyncio.sleep(pause)
+        self._troubles.over("start")
+        self.goals = category.goals
         await self._store_profile(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
 
@@ -125,8 +127,8 @@ class CategoryWorker:
             # The site accepted the bot at the start, so a front proxy refuses or the token was revoked.
             self._tokens.refuse(token)
             raise SiteError(str(error)) from None
-        self._followed -= set(category.goals) - set(self._goals)
-        self._goals = category.goals
+        self._followed -= set(category.goals) - set(self.goals)
+        self.goals = category.goals
         await self._store_profile(category)
         for room in category.rooms:
             if self._settler.plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
@@ -146,7 +148,7 @@ class CategoryWorker:
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)
-        if self._followed and not self._followed.issuperset(self._goals):
+        if self._followed and not self._followed.issuperset(self.goals):
             await self.past_races()  # a goal may have been renamed
 
     async def _store_profile(self, category: Category) -> None:
@@ -181,7 +183,7 @@ class CategoryWorker:
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
             with about(race.name):
                 await self._on_listed(race)
-        self._followed.update(self._goals, (race.goal for race in seen.values()))
+        self._followed.update(self.goals, (race.goal for race in seen.values()))
 
     async def all_past_races(self) -> None:
         """Read the whole list of past races, and forget players whose accounts have been deleted."""
@@ -211,28 +213,28 @@ class CategoryWorker:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def follow_goal(self, goal: str) -> None:
-        """Learn whether a goal that is new is an old one that the site renamed.
+    async def follow_goal(self, race: Race) -> None:
+        """Learn whether a race's goal, if it is new, is an old one that the site renamed.
 
         Raises:
             SiteError: the site cannot say at the moment.
         """
-        if not self._goals or goal in self._followed:
+        if race.custom_goal or not self.goals or race.goal in self._followed:
             return
         async with self._following:
-            if goal in self._followed:
+            if race.goal in self._followed:
                 return
             try:
                 await self._read_past_races()
             except PayloadError as error:
                 raise SiteError(str(error)) from error
-            self._followed.add(goal)
+            self._followed.add(race.goal)
 
     async def _follow_renames(self, races: Iterable[Race]) -> None:
         """Keep the leaderboards of goals that the site renamed."""
         shown = [race.result for race in races if race.result is not None and self._is_ours(race.name)]
-        if self._goals:
-            await self._call(follow_renames, self._settler, shown, self._goals)
+        if self.goals:
+            await self._call(follow_renames, self._settler, shown, self.goals)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
         shown = [race.result for race in races if race.result is not None and not race.result.hidden]
@@ -246,16 +248,15 @@ class CategoryWorker:
         events: list[cases.Event] = []
         try:
             race, sent_at = await self._site.timed_race(name)
-            if not race.custom_goal:
-                await self.follow_goal(race.goal)
-            events = [cases.Read(race, sent_at), cases.Looked()]
+            await self.follow_goal(race)
+            events = [cases.Read(race, sent_at), Signal.LOOKED]
             if race.status == "in_progress":
                 self._watch(name)
         except NotFoundError:
-            events = [cases.Missing()]
+            events = [Signal.MISSING]
         except Exception as error:
             self._failed(source, error)
-            events = [cases.Looked()]
+            events = [Signal.LOOKED]
         else:
             self._troubles.over(source)
         await self._follow_race(name, *events)
@@ -308,7 +309,7 @@ class CategoryWorker:
 
 
 def _room_context(
-    worker: WorkerContext, tokens: TokenSource, follow_goal: Callable[[str], Awaitable[None]]
+    worker: WorkerContext, tokens: TokenSource, follow_goal: Callable[[Race], Awaitable[None]]
 ) -> RoomContext:
     """Return what the rooms of a category share."""
     settings, settler, ledger = worker.settings, worker.settler, worker.settler.ledger
@@ -327,15 +328,6 @@ def _room_context(
     commands = None
     if settings.announce and settings.commands:
         limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
-        commands = CommandHandler(work, answers, texts, names, limiter, private=settings.private_answers)
-    return RoomContext(
-        worker.site,
-        tokens,
-        work,
-        worker.call,
-        settings,
-        worker.troubles,
-        commands,
-        worker.on_race,
-        follow_goal,
-    )
+        commands = CommandHandler(work, answers, texts, names, limiter, settings.private_answers)
+    site, call, troubles = worker.site, worker.call, worker.troubles
+    return RoomContext(site, tokens, work, call, settings, troubles, follow_goal, commands, worker.on_race)

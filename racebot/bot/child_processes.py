@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from racebot.bot.retry import retry_pauses
 from racebot.errors import CommandError, ExportError, reason
@@ -23,76 +24,50 @@ TIMEOUT = 900.0
 """Seconds."""
 
 
+@dataclass
 class SiteExporter:
-    """Runs a command if the ratings have changed since its last run.
+    """Runs the command that writes the pages if `revision()` has changed since its last run."""
 
-    Args:
-        command: the command that writes the pages.
-        revision: returns a token that changes whenever ratings may have changed.
-        clock: returns seconds on a monotonic scale.
-    """
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        revision: Callable[[], Awaitable[Hashable]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._command = command
-        self._revision = revision
-        self._clock = clock
-        self._done: Hashable = None
-        self._not_before = float("-inf")
+    command: Sequence[str]
+    revision: Callable[[], Awaitable[Hashable]]
+    clock: Callable[[], float] = time.monotonic
+    _done: Hashable = None
+    _not_before: float = float("-inf")
 
     async def export_if_changed(self) -> bool:
-        """Export the pages if the ratings have changed.
-
-        Returns:
-            Whether the pages are up to date. They are not during a pause.
+        """Export the pages if the ratings have changed. Return whether they are up to date.
 
         Raises:
             ExportError: the export failed; a later call tries again.
         """
-        revision = await self._revision()
-        start = self._clock()
+        revision = await self.revision()
+        start = self.clock()
         if revision == self._done:
             return True
         if start < self._not_before:
             return False
         self._not_before = start + AGAIN_AFTER
         try:
-            async with asyncio.timeout(TIMEOUT):
-                line = await run_command(self._command)
+            line = await asyncio.wait_for(run_command(self.command), TIMEOUT)
         except TimeoutError:
             raise ExportError("the pages were not written: the export timed out") from None
         except CommandError as error:
             raise ExportError(f"the pages were not written: {error}") from None
-        end = self._clock()
+        end = self.clock()
         self._done, self._not_before = revision, end + PAUSE * (end - start)
         log.info("pages: %s", line)
         return True
 
 
+@dataclass
 class JobStarter:
-    """Runs a command as long as jobs are due. If it dies, it is started again after a growing pause.
+    """Runs the command that carries out jobs while any are due. If it dies, it is started again later."""
 
-    Args:
-        command: the command that carries out jobs.
-        due: returns whether there is work for it.
-        clock: returns seconds on a monotonic scale.
-    """
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        due: Callable[[], Awaitable[bool]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._command = command
-        self._due = due
-        self._clock = clock
-        self._pauses: Iterator[float] = retry_pauses()
-        self._not_before = float("-inf")
+    command: Sequence[str]
+    due: Callable[[], Awaitable[bool]]
+    clock: Callable[[], float] = time.monotonic
+    _pauses: Iterator[float] = field(default_factory=retry_pauses)
+    _not_before: float = float("-inf")
 
     async def start_if_due(self) -> bool:
         """Run the command if a job is due. Return whether no job is due any more.
@@ -100,16 +75,16 @@ class JobStarter:
         Raises:
             CommandError: the command failed; a later call runs it again.
         """
-        if not await self._due():
+        if not await self.due():
             return True
-        if self._clock() < self._not_before:
+        if self.clock() < self._not_before:
             return False
         log.info("rating leaderboards again in another process")
         self._not_before = float("inf")
         try:
-            await run_command(self._command)
+            await run_command(self.command)
         finally:
-            self._not_before = self._clock() + next(self._pauses)
+            self._not_before = self.clock() + next(self._pauses)
         self._pauses = retry_pauses()
         log.info("all leaderboards are rated again")
         return True
@@ -120,9 +95,6 @@ async def run_command(command: Sequence[str]) -> str:
 
     If the caller is cancelled, the command is killed. If this process is killed, the standard input of the
     command ends.
-
-    Args:
-        command: the program and its arguments.
 
     Raises:
         CommandError: the command cannot be started, or fails.

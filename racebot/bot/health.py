@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -20,26 +21,25 @@ SUSPENDED_FOR = 60.0
 """Seconds that a category rests after the site refused it."""
 
 
+class _Refusal(NamedTuple):
+    """Why a category is suspended, since when, and until when it rests, by the monotonic clock."""
+
+    reason: str
+    since: float
+    until: float
+
+
+@dataclass
 class Health:
-    """Records when each category was last seen, and decides which failures are fatal.
+    """Records when each category was last seen, and decides which failures are fatal."""
 
-    Args:
-        database: the database; the heartbeat file is beside it.
-        categories: slugs of all categories.
-        troubles: logs failures.
-        clock: returns the current time, with its offset.
-    """
-
-    def __init__(
-        self, database: Path, categories: Sequence[str], troubles: Troubles, clock: Callable[[], datetime]
-    ) -> None:
-        self._database = database
-        self._categories = categories
-        self._troubles = troubles
-        self._clock = clock
-        self._seen: dict[str, tuple[datetime, float]] = {}
-        """When each category was last seen, by the wall clock and the monotonic clock."""
-        self._refused: dict[str, _Refusal] = {}
+    database: Path
+    categories: Sequence[str]
+    troubles: Troubles
+    clock: Callable[[], datetime]
+    _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)
+    """When each category was last seen, by the wall clock and the monotonic clock."""
+    _refused: dict[str, _Refusal] = field(default_factory=dict)
 
     def category_seen(self, slug: str) -> None:
         """Store that a category was just seen, and write the heartbeat.
@@ -47,18 +47,14 @@ class Health:
         Raises:
             LedgerUnavailable: the heartbeat cannot be written at the moment.
         """
-        now = self._clock()
+        now = self.clock()
         self._seen[slug] = (now, time.monotonic())
         self._refused.pop(slug, None)
         metrics.LAST_POLL.labels(slug).set(now.timestamp())
         self._write_heartbeat()
 
     def suspend(self, slug: str, error: Exception) -> None:
-        """Let a category rest that the site refuses. The others go on.
-
-        Raises:
-            LedgerUnavailable: as for `category_seen`.
-        """
+        """Let a category rest that the site refuses. The others go on. Raises as `category_seen` does."""
         now = time.monotonic()
         since = self._refused[slug].since if slug in self._refused else now
         self._refused[slug] = _Refusal(str(error), since, now + SUSPENDED_FOR)
@@ -70,27 +66,22 @@ class Health:
 
     def _write_heartbeat(self) -> None:
         """Write the time of the category that was seen the longest ago, and which ones are suspended."""
-        watched = [slug for slug in self._categories if slug not in self._refused]
+        watched = [slug for slug in self.categories if slug not in self._refused]
         if watched and all(slug in self._seen for slug in watched):
             seen_at = min(self._seen[slug][0] for slug in watched)
             suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
-            write_heartbeat(self._database, seen_at, suspended)
+            write_heartbeat(self.database, seen_at, suspended)
 
     def ages(self) -> dict[str, float | None]:
         """Return the seconds since each category was seen, None if it has not been seen yet."""
         now = time.monotonic()
-        ages: dict[str, float | None] = dict.fromkeys(self._categories)
+        ages: dict[str, float | None] = dict.fromkeys(self.categories)
         return ages | {slug: now - seen for slug, (_, seen) in self._seen.items()}
 
     def is_fatal(self, source: str, error: BaseException) -> bool:
-        """Log a failure, and return whether only the operator can fix it.
-
-        Args:
-            source: what failed, such as a job.
-            error: why.
-        """
+        """Log a failure of `source`, such as a job, and return whether only the operator can fix it."""
         metrics.ERRORS.labels(type(error).__name__).inc()
-        failed, level = self._troubles.failed, logging.ERROR
+        failed, level = self.troubles.failed, logging.ERROR
         match error:
             case LedgerUnavailable():
                 failed(source, str(error), level=level)
@@ -110,12 +101,4 @@ class Health:
 
     def _all_refused_for_long(self) -> bool:
         since = [refusal.since for refusal in self._refused.values()]
-        return len(since) == len(self._categories) and time.monotonic() - max(since) > REFUSED_FOR_LONG
-
-
-class _Refusal(NamedTuple):
-    """Why a category is suspended, since when, and until when it rests, by the monotonic clock."""
-
-    reason: str
-    since: float
-    until: float
+        return len(since) == len(self.categories) and time.monotonic() - max(since) > REFUSED_FOR_LONG

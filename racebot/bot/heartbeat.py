@@ -52,11 +52,7 @@ def suspended_categories(database: Path) -> dict[str, str]:
 
 
 def health_timeout(rooms_every: float) -> timedelta:
-    """Return how old the heartbeat of a healthy worker may be.
-
-    Args:
-        rooms_every: seconds between two looks of the worker at its categories.
-    """
+    """Return how old the heartbeat may be of a worker that looks at its categories at this interval."""
     return max(SHORTEST_TIMEOUT, 2 * timedelta(seconds=rooms_every))
 
 

@@ -7,22 +7,15 @@ Nothing that fails here reaches the rest of the worker.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from racebot.errors import RacebotError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
-from racebot.queries.live import (
-    LiveBoard,
-    LiveEntrant,
-    LiveReport,
-    LiveRoom,
-    live_path,
-    read_live,
-    write_live,
-)
+from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.odds import forecasts
 from racebot.queries.race import race_on_board
 from racebot.races.change import Change, State
@@ -42,35 +35,19 @@ FORGET_UNSEEN = timedelta(minutes=15)
 """Age at which an unfinished room is dropped. The bot asks a silent room for its race every five minutes."""
 FORGET_FINISHED = timedelta(days=2)
 """Time after its end at which a race that nobody records is dropped."""
-CONFIRM_WITHIN = timedelta(minutes=1)
-"""Time after the start in which the bot joins its rooms. Until then, rooms of the previous run stay."""
-KEEP_REPORT = timedelta(minutes=10)
-"""Age at which the rooms of a previous run are out of date."""
+JOIN_WITHIN = 5.0
+"""Seconds after the start in which the bot joins its rooms. Until then, the file of the last run stays."""
 _SOURCE = "live rooms"
 
 
 @dataclass(slots=True)
 class _OpenRoom:
-    """A room as last seen and last described. `race` is None for a room that only the previous run saw."""
+    """A room as last seen and last described."""
 
-    race: Race | None
+    race: Race
     seen_at: datetime
-    unlisted: bool
     described: LiveRoom | None = None
     changed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _BoardDraft:
-    """Data about a room's entrants on one leaderboard, read from the ledger."""
-
-    leaderboard: Leaderboard
-    address: str | None
-    entrants: tuple[Entrant, ...]
-    states: tuple[tuple[State, bool], ...]
-    preview: Preview | None
-    masked: RaceResult | None
-    """The result without the names of hidden players."""
 
 
 class LiveWriter:
@@ -86,7 +63,6 @@ class LiveWriter:
         self._troubles = troubles
         self._path = live_path(settler.ledger.path)
         self._open: dict[str, _OpenRoom] = {}
-        self._started_at = clock()
         self._woken = asyncio.Event()
         self._revision: tuple[int, ...] = ()
         self._writing: asyncio.Future[None] | None = None
@@ -99,7 +75,7 @@ class LiveWriter:
                 return
         else:
             described = known.described if known else None
-            self._open[race.name] = _OpenRoom(race, self._clock(), race.unlisted, described)
+            self._open[race.name] = _OpenRoom(race, self._clock(), described)
         self._woken.set()
 
     async def run(self) -> None:
@@ -108,7 +84,8 @@ class LiveWriter:
         The file stays, so that pages keep showing the rooms while the worker restarts.
         """
         try:
-            await self._take_over()
+            if self._path.exists():
+                await asyncio.sleep(JOIN_WITHIN)
             while True:
                 try:
                     await self._write_once()
@@ -123,15 +100,6 @@ class LiveWriter:
             if self._writing is not None:
                 await asyncio.wait({self._writing})  # a cancelled write still runs in its thread
 
-    async def _take_over(self) -> None:
-        """Start with the rooms of a previous run that ended a moment ago."""
-        report = await asyncio.to_thread(read_live, self._path)
-        if report is None or self._clock() - report.seen_at > KEEP_REPORT:
-            return
-        for room in report.rooms:
-            unlisted = room.race in report.unlisted
-            self._open.setdefault(room.race, _OpenRoom(None, report.seen_at, unlisted, room, changed=False))
-
     async def _write_once(self) -> None:
         self._woken.clear()
         now = self._clock()
@@ -139,8 +107,7 @@ class LiveWriter:
         revision = await self._call(self._ledger.revision)
         failed = False
         for name, room in list(self._open.items()):
-            # Another race may have changed ratings.
-            if room.race is None or not (room.changed or revision != self._revision):
+            if not room.changed and revision == self._revision:
                 continue
             room.changed = False
             try:
@@ -153,7 +120,7 @@ class LiveWriter:
                     del self._open[name]
         self._revision = revision
         shown = [(room, room.described) for room in self._open.values() if room.described is not None]
-        unlisted = frozenset(described.race for room, described in shown if room.unlisted)
+        unlisted = frozenset(described.race for room, described in shown if room.race.unlisted)
         report = LiveReport(self._clock(), tuple(described for _, described in shown), unlisted)
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
         await asyncio.shield(self._writing)
@@ -161,8 +128,6 @@ class LiveWriter:
             self._troubles.over(_SOURCE)
 
     def _is_old(self, room: _OpenRoom, now: datetime) -> bool:
-        if room.race is None:
-            return now - self._started_at > CONFIRM_WITHIN
         ended_at = room.race.result.ended_at if room.race.result else None
         return (ended_at or room.seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN)
 
@@ -173,10 +138,10 @@ class LiveWriter:
 
     async def _described(self, race: Race, seen_at: datetime) -> LiveRoom | None:
         """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""
-        drafts, hidden = await self._call(self._read, race)
+        drafts = await self._call(self._read, race)
         if not drafts:
             return None
-        boards = await asyncio.to_thread(lambda: tuple(_live_board(draft, hidden) for draft in drafts))
+        boards = await asyncio.to_thread(lambda: tuple(draft() for draft in drafts))
         return LiveRoom(
             race=race.name,
             category=race.category,
@@ -189,11 +154,14 @@ class LiveWriter:
             leaderboards=boards,
         )
 
-    def _read(self, race: Race) -> tuple[list[_BoardDraft], set[str]]:
-        """Read what the room's leaderboards know about its entrants. Empty if the race is settled."""
+    def _read(self, race: Race) -> Sequence[Callable[[], LiveBoard]]:
+        """Read what the room's leaderboards know about its entrants, for another thread to rate and forecast.
+
+        Empty if the race is settled.
+        """
         plans, result = self._settler.plans, race.result
         if self._ledger.races.has(race.name):
-            return [], set()
+            return []
         entrants = tuple(
             entrant
             for entrant in self._ledger.orders.amended_entrants(race.entrants)
@@ -204,37 +172,46 @@ class LiveWriter:
         previews = {}
         if result is not None and result.final and plans.counts(result):
             previews = {each.leaderboard.name: each for each in self._settler.previews(result)}
-        drafts = []
+        drafts, hidden = [], self._ledger.orders.hidden()
         for planned in plans.leaderboards(race.category, race.goal):
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
             states = tuple(current_states(self._settler.ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]
             preview = previews.get(board.name)
             masked = None if preview is None else self._ledger.orders.masked(preview.result)
-            drafts.append(_BoardDraft(board, address, entrants, states, preview, masked))
-        return drafts, self._ledger.orders.hidden()
+            drafts.append(partial(_live_board, board, address, entrants, states, preview, masked, hidden))
+        return drafts
 
 
-def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
-    if not draft.entrants:
-        return LiveBoard(draft.address, draft.leaderboard.name, ())
-    by_team = draft.leaderboard.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in draft.entrants)
-    found = forecasts(draft.leaderboard, [state for state, _ in draft.states])
+def _live_board(
+    board: Leaderboard,
+    address: str | None,
+    entrants: Sequence[Entrant],
+    states: Sequence[tuple[State, bool]],
+    preview: Preview | None,
+    masked: RaceResult | None,
+    hidden: Collection[str],
+) -> LiveBoard:
+    """Describe a room on one leaderboard. `masked` is its result without the names of hidden players."""
+    if not entrants:
+        return LiveBoard(address, board.name, ())
+    by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
+    found = forecasts(board, [state for state, _ in states])
     has_odds = not by_team and len(found) > 1
     changes: dict[str, Change] = {}
     outcome = None
-    if draft.preview is not None and draft.masked is not None:
-        rated = draft.preview.rate()
+    if preview is not None and masked is not None:
+        rated = preview.rate()
         changes = {change.player: change for change in rated.changes}
-        outcome = race_on_board(draft.leaderboard, draft.masked, rated.changes, rated.note)
-    shown = shown_names(draft.entrants)
-    entrants = []
-    for entrant, (_, known), forecast in zip(draft.entrants, draft.states, found, strict=True):
+        outcome = race_on_board(board, masked, rated.changes, rated.note)
+    names = shown_names(entrants)
+    shown = []
+    for entrant, (_, known), forecast in zip(entrants, states, found, strict=True):
         player = str(entrant.user_id)
         change = changes.get(player)
         live = LiveEntrant(
             id=player,
-            name=shown[entrant],
+            name=names[entrant],
             status=entrant.status,
             place=change.place if change else entrant.place,
             finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
@@ -242,15 +219,13 @@ def _live_board(draft: _BoardDraft, hidden: set[str]) -> LiveBoard:
             new=not known,
             win_chance=forecast.win_chance if has_odds else None,
             finish_chance=forecast.finish_chance,
-            after=None,
-            change=None,
+            after=change.points_after if change else None,
+            change=change.points_change if change else None,
         )
-        if change is not None:
-            live = replace(live, after=change.points_after, change=change.points_change)
         if player not in hidden:
-            entrants.append(live)
-    entrants.sort(key=_position)
-    return LiveBoard(draft.address, draft.leaderboard.name, tuple(entrants), outcome)
+            shown.append(live)
+    shown.sort(key=_position)
+    return LiveBoard(address, board.name, tuple(shown), outcome)
 
 
 _LAST = {EntrantStatus.DNF: 1, EntrantStatus.DQ: 2}

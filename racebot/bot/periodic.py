@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -25,23 +26,18 @@ STOP_WITHIN = 1.0
 """Seconds that cancelled jobs have to end."""
 
 
+@dataclass
 class Jobs:
     """Runs jobs between `start` and `stop`. A job never overlaps itself. One run makes up for all missed.
 
     `failed` is called with the name of a job that failed and its error, `works` with one that worked.
     """
 
-    def __init__(
-        self,
-        failed: Callable[[str, Exception], None],
-        works: Callable[[str], None],
-        clock: Callable[[], datetime] = utc_now,
-    ) -> None:
-        self._failed = failed
-        self._works = works
-        self._clock = clock
-        self._loops: dict[str, Callable[[], Coroutine[None, None, None]]] = {}
-        self._tasks: list[asyncio.Task[None]] = []
+    failed: Callable[[str, Exception], None]
+    works: Callable[[str], None]
+    clock: Callable[[], datetime] = utc_now
+    _loops: dict[str, Callable[[], Coroutine[None, None, None]]] = field(default_factory=dict)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def every(self, seconds: float, job: Job, name: str) -> None:
         """Run a job at the start and then periodically."""
@@ -77,19 +73,19 @@ class Jobs:
     async def _run_nightly(self, trigger: CronTrigger, job: Job, name: str, *, at_once: bool) -> None:
         if at_once:
             await self._run(job, name)
-        due = trigger.get_next_fire_time(None, self._clock())
+        due = trigger.get_next_fire_time(None, self.clock())
         while True:
             await asyncio.sleep(CHECK_CLOCK_EVERY)
-            now = self._clock()
+            now = self.clock()
             if now >= due:
                 await self._run(job, name)
-                now = self._clock() + timedelta(microseconds=1)  # the trigger's next time may be now itself
+                now = self.clock() + timedelta(microseconds=1)  # the trigger's next time may be now itself
             # Computed at every look, because a clock that was set back moves the next run forward.
             due = trigger.get_next_fire_time(None, now)
 
     async def _run(self, job: Job, name: str) -> None:
         try:
             if await job() is not False:
-                self._works(name)
+                self.works(name)
         except Exception as error:
-            self._failed(name, error)
+            self.failed(name, error)

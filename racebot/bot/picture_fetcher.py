@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urljoin, urlsplit
 
@@ -37,8 +38,6 @@ PAUSE = 0.2
 """Seconds between two requests."""
 
 _TYPES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP"}
-
-
 Resolve = Callable[[str], Awaitable[list[str]]]
 
 
@@ -61,42 +60,28 @@ def available() -> bool:
     return find_spec("PIL") is not None
 
 
+@dataclass
 class PictureFetcher:
-    """Fetches the pictures that the ledger refers to, each once.
+    """Fetches the pictures that the ledger refers to, each once, into a folder.
 
-    Args:
-        site: the site's address, for pictures given by their path alone.
-        pictures: the folder to fill.
-        wanted: returns the addresses of all pictures in use, most wanted first.
-        gate: holds the TLS context.
-        transport: replaces the network in tests.
-        resolve: returns the IP addresses of a host.
+    `site` is the site's address, for pictures given by their path alone. `wanted` returns the addresses of
+    all pictures in use, most wanted first, and `resolve` the IP addresses of a host. `transport` replaces the
+    network in tests.
     """
 
-    def __init__(
-        self,
-        site: str,
-        pictures: Pictures,
-        wanted: Callable[[], Awaitable[list[str]]],
-        gate: Gate,
-        *,
-        transport: httpx.AsyncBaseTransport | None = None,
-        resolve: Resolve | None = None,
-        pause: float = PAUSE,
-    ) -> None:
-        self._site = site
-        self._pictures = pictures
-        self._wanted = wanted
-        self._gate = gate
-        self._transport = transport
-        self._resolve = resolve or _resolved
-        self._pause = pause
+    site: str
+    pictures: Pictures
+    wanted: Callable[[], Awaitable[list[str]]]
+    gate: Gate
+    transport: httpx.AsyncBaseTransport | None = None
+    resolve: Resolve | None = None
+    pause: float = PAUSE
 
     async def fetch(self) -> None:
         """Fetch missing pictures, and delete those no longer in use."""
-        wanted = (await self._wanted())[:MOST]
-        await asyncio.to_thread(self._pictures.prune, wanted)
-        missing = (await asyncio.to_thread(self._pictures.missing, wanted))[:AT_ONCE]
+        wanted = (await self.wanted())[:MOST]
+        await asyncio.to_thread(self.pictures.prune, wanted)
+        missing = (await asyncio.to_thread(self.pictures.missing, wanted))[:AT_ONCE]
         if not missing:
             return
         fetched = 0
@@ -104,8 +89,8 @@ class PictureFetcher:
             headers={"User-Agent": USER_AGENT, "Accept": ", ".join(_TYPES), "Accept-Encoding": "gzip"},
             timeout=TIMEOUT,
             follow_redirects=False,
-            verify=self._gate.tls if self._transport is None else True,
-            transport=self._transport,
+            verify=self.gate.tls if self.transport is None else True,
+            transport=self.transport,
         ) as client:
             for address in missing:
                 try:
@@ -113,17 +98,17 @@ class PictureFetcher:
                         picture = await self._picture(client, address)
                 except _FAILURES as error:
                     log.debug("picture %s: %s", address, error)
-                    await asyncio.to_thread(self._pictures.note_failure, address)
+                    await asyncio.to_thread(self.pictures.note_failure, address)
                 else:
-                    await asyncio.to_thread(self._pictures.store, address, picture)
+                    await asyncio.to_thread(self.pictures.store, address, picture)
                     fetched += 1
-                await asyncio.sleep(self._pause)
+                await asyncio.sleep(self.pause)
         log.info("fetched %d of %d new pictures", fetched, len(missing))
 
     async def _picture(self, client: httpx.AsyncClient, address: str) -> bytes:
-        url = urljoin(self._site + "/", address)
+        url = urljoin(self.site + "/", address)
         request = client.build_request("GET", url)
-        if urlsplit(url)[:2] != urlsplit(self._site)[:2]:
+        if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
             await self._pin(request)
         answer = await client.send(request, stream=True)
         try:
@@ -134,7 +119,7 @@ class PictureFetcher:
         finally:
             await answer.aclose()
         # Noted first, so that a picture whose decoding kills the bot is not fetched again at once.
-        await asyncio.to_thread(self._pictures.note_failure, address)
+        await asyncio.to_thread(self.pictures.note_failure, address)
         return await asyncio.to_thread(resized, body, _TYPES[kind])
 
     async def _pin(self, request: httpx.Request) -> None:
@@ -146,7 +131,7 @@ class PictureFetcher:
         host = request.url.host
         if request.url.scheme != "https" or request.url.port not in {None, 443}:
             raise UnusablePictureError("not an https address")
-        addresses = await self._resolve(host)
+        addresses = await (self.resolve or _resolved)(host)
         if not addresses or not all(map(_is_public, addresses)):
             raise UnusablePictureError("not an address of a public host")
         request.extensions["sni_hostname"] = host  # the name that the certificate must have

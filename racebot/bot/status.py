@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from racebot.bot import heartbeat
 from racebot.ledger import lock
@@ -126,14 +125,10 @@ def status(
     now: datetime,
     plans: Plans | None = None,
 ) -> Status:
-    """Read the state of a worker.
+    """Read the state of a worker that looks at its categories every `rooms_every` seconds.
 
-    Args:
-        ledger: its ledger, opened to read.
-        categories: the categories in the settings; the leaderboards' categories are added.
-        rooms_every: seconds between two looks of the worker at its category.
-        now: the current time.
-        plans: the settings, to find leaderboards with older defaults.
+    `categories` are those in the settings; the leaderboards' are added. `plans` are the settings, to find
+    leaderboards with older defaults.
 
     Raises:
         LedgerError: the database cannot be read.
@@ -144,6 +139,8 @@ def status(
     seen = heartbeat.last_seen(ledger.path)
     suspended = heartbeat.suspended_categories(ledger.path)
     copies = backups(folder_of(ledger.path), ledger.path.stem)
+    written_at = max((copy.stat().st_mtime for copy in copies), default=None)
+    write_ahead_log = ledger.path.with_name(ledger.path.name + "-wal")
     return Status(
         worker=WorkerState(
             running=lock.running(ledger.path),
@@ -156,8 +153,8 @@ def status(
         ),
         database=DatabaseState(
             path=str(ledger.path),
-            bytes=sum(part.stat().st_size for part in _files(ledger.path)),
-            last_backup=max((_written_at(copy) for copy in copies), default=None),
+            bytes=sum(part.stat().st_size for part in (ledger.path, write_ahead_log) if part.exists()),
+            last_backup=None if written_at is None else datetime.fromtimestamp(int(written_at), UTC),
             backups=len(copies),
         ),
         leaderboards=[
@@ -212,13 +209,3 @@ def _waiting_race(ledger: Ledger, race: str, ended_at: datetime) -> WaitingRace:
         if row.state is not Delivery.DROPPED and body.result is not None
     ]
     return WaitingRace(race, ended_at, bool(queued), max(queued, default=0))
-
-
-def _files(database: Path) -> list[Path]:
-    """Return the database file and its write-ahead log."""
-    named = (database.with_name(database.name + suffix) for suffix in ("", "-wal"))
-    return [path for path in named if path.exists()]
-
-
-def _written_at(copy: Path) -> datetime:
-    return datetime.fromtimestamp(int(copy.stat().st_mtime), UTC)

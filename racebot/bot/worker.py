@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
@@ -19,7 +19,6 @@ from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.bot.startup import check_until_clear
 from racebot.errors import CredentialsError
 from racebot.ledger import backup
 from racebot.ledger.connection import LedgerThread
@@ -53,12 +52,7 @@ PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
 
 
 class Worker:
-    """Runs all categories of one process on one ledger.
-
-    Args:
-        settings: which categories to watch, and how.
-        clock: returns the current time, with its offset.
-    """
+    """Runs all categories of one process on one ledger."""
 
     def __init__(self, settings: Settings, clock: Callable[[], datetime] = utc_now) -> None:
         self._settings = settings
@@ -99,7 +93,7 @@ class Worker:
                         CategoryWorker(each, context, self._health.category_seen)
                         for each in settings.required_categories()
                     ]
-                    await self._start(settler, site, categories, jobs)
+                    await self._unless_stopped(self._start(settler, site, categories, jobs))
                     await self._stop.wait()
                     log.info("stopping")
                     await self._close(categories, jobs)
@@ -111,6 +105,18 @@ class Worker:
         if self._fatal is not None:
             raise self._fatal
         log.info("stopped")
+
+    async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
+        """Run some work until it is done or the worker must stop."""
+        working, stopping = asyncio.create_task(work), asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                await working
+        finally:
+            working.cancel()
+            stopping.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
 
     @contextmanager
     def _monitor(self) -> Generator[None]:
@@ -131,8 +137,7 @@ class Worker:
         refused = 0
         for category in categories:
             try:
-                if not await check_until_clear(category.check, self._stop, self._troubles):
-                    return
+                await category.check()
             except CredentialsError as error:
                 refused += 1
                 if refused == len(categories):

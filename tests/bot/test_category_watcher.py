@@ -26,6 +26,7 @@ from room_support import Follower
 from racebot.bot import category_watcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.room import case as cases
+from racebot.bot.room.case import Signal
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
@@ -147,7 +148,7 @@ async def test_data_from_other_sources_reaches_a_watched_room(scene: Scene) -> N
     (read, looked) = scene.watches[name].events
     assert isinstance(read, cases.Read)
     assert read.race.version == 21
-    assert looked == cases.Looked()
+    assert looked == Signal.LOOKED
     scene.list_races(listed_document("r", BO_ANN))
     await scene.category.past_races()
     assert isinstance(scene.watches[name].events[-1], cases.Listed)

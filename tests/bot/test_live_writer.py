@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -42,20 +41,6 @@ class Writing:
     def rooms(self) -> dict[str, LiveRoom]:
         report = read_live(self.path)
         return {room.race: room for room in report.rooms} if report else {}
-
-    def seen_at(self) -> datetime | None:
-        """Return when the file was written, by the writer's clock."""
-        report = read_live(self.path)
-        return report.seen_at if report else None
-
-    @asynccontextmanager
-    async def restarted(self, after: timedelta = timedelta(0)) -> AsyncIterator[LiveWriter]:
-        """Stop the writer, and run another one `after` some time."""
-        await self.stop()
-        self.clock.now += after
-        self.writer = LiveWriter(self.settler, at_once, self.clock, Troubles())
-        self.start()
-        yield self.writer
 
     def start(self) -> None:
         self._task = asyncio.create_task(self.writer.run())
@@ -224,29 +209,18 @@ async def test_unlisted_rooms_are_marked(writing: Writing) -> None:
     assert report is not None and report.unlisted == {"orb/r"}
 
 
-async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(writing: Writing) -> None:
-    names = ("orb/seen", "orb/recorded", "orb/lost")
-    unlisted = "orb/lost"
-    for name in names:
-        race = replace(opened("ann", "bo"), name=name, unlisted=name == unlisted)
-        await writing.shown(race)
-    writing.clock.advance(seconds=1)
-    async with writing.restarted() as again:
-        await until(lambda: writing.seen_at() == writing.clock())
-        assert set(writing.rooms()) == set(names)
-        report = read_live(writing.path)
-        assert report is not None and report.unlisted == {unlisted}
-        again.update(replace(opened("ann", "bo"), name="orb/seen"))
-        again.update(replace(finished(result("recorded", "ann bo")), name="orb/recorded"))
-        await until(lambda: set(writing.rooms()) == {"orb/seen", "orb/lost"})
-        writing.clock.now += timedelta(minutes=2)
-        await until(lambda: set(writing.rooms()) == {"orb/seen"})
-
-
-async def test_rooms_of_an_old_run_are_not_taken_over(writing: Writing) -> None:
-    await writing.shown(opened("ann", "bo"))
-    async with writing.restarted(after=timedelta(hours=1)):
-        await until(lambda: not writing.rooms())
+async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(
+    writing: Writing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_writer, "JOIN_WITHIN", 0.1)
+    for name in ("orb/seen", "orb/lost"):
+        await writing.shown(replace(opened("ann", "bo"), name=name))
+    await writing.stop()
+    writing.writer = LiveWriter(writing.settler, at_once, writing.clock, Troubles())
+    writing.start()
+    writing.writer.update(replace(opened("ann", "bo"), name="orb/seen"))
+    assert set(writing.rooms()) == {"orb/seen", "orb/lost"}
+    await until(lambda: set(writing.rooms()) == {"orb/seen"})
 
 
 async def test_deleted_file_comes_back(writing: Writing) -> None:

@@ -12,21 +12,12 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from racebot.chat import info_box, rating_message
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
-from racebot.ledger.outbox import (
-    Body,
-    ChatBody,
-    Delivery,
-    Edit,
-    InfoBody,
-    Message,
-    MetaBody,
-    OutboxRow,
-    chat_messages,
-)
+from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
@@ -44,12 +35,10 @@ class Style:
     """How the operator wants announcements.
 
     Attributes:
-        texts: the wording.
         buttons: returns the buttons of a rating message, given its leaderboard and the race's name.
         listing: returns which players a leaderboard lists; None shows neither new places nor unranked
             players in messages.
         race_page: returns the address of a race's published page, or None.
-        pin: whether to pin the rating message that stands.
         bot: the bot's client id. Two bots in one room must not send equal guids.
     """
 
@@ -62,13 +51,7 @@ class Style:
 
 
 class Announcements:
-    """The announcements of all races, as the outbox holds them.
-
-    Args:
-        ledger: holds the outbox.
-        clock: returns the current time, with its offset.
-        style: how the operator wants them.
-    """
+    """The announcements of all races, as the outbox holds them."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime], style: Style) -> None:
         self._ledger = ledger
@@ -78,10 +61,8 @@ class Announcements:
     def announce(self, rated: Sequence[RatedRace]) -> str | None:
         """Queue the changes of a finished race, or a correction of those that chat was told.
 
-        Waiting messages that this one replaces are dropped.
-
-        Returns:
-            `announcement` or `correction` if one is needed, otherwise None.
+        Waiting messages that this one replaces are dropped. Returns `announcement` or `correction` if one is
+        needed, otherwise None.
         """
         result, key = rated[0].result, announcement_key(rated)
         if self.queued_key(result.name) == key:
@@ -102,9 +83,7 @@ class Announcements:
     def repeat(self, rated: Sequence[RatedRace], ordered_in: str) -> bool:
         """Queue the changes of a finished race once more. Return False if there are none.
 
-        Args:
-            rated: the changes on each leaderboard.
-            ordered_in: the id of the chat message that ordered it. The same order queues nothing twice.
+        `ordered_in` is the id of the chat message that ordered it. The same order queues nothing twice.
         """
         return self._put_changes(rated, ChatBody(""), seed=f"order:{ordered_in}")
 
@@ -117,7 +96,7 @@ class Announcements:
 
     def withdraw(self, race: str, category: str) -> None:
         """Queue the withdrawal of changes that chat was told."""
-        if self._style.texts.withdrawn and any(body.announces for _, body in self._since_withdrawal(race)):
+        if self._style.texts.withdrawn and any(body.announces for body in self._since_withdrawal(race)):
             self._put(race, category, ChatBody(self._style.texts.withdrawn, withdraws=True))
 
     def drop_waiting(self, race: str, reason: str) -> None:
@@ -126,7 +105,7 @@ class Announcements:
 
     def drop_unbegun(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages, except the rest of a half-sent announcement."""
-        begun = {body.correction for _, body in self._since_withdrawal(race) if body.result is not None}
+        begun = {body.correction for body in self._since_withdrawal(race) if body.result is not None}
         for row, body in chat_messages(self._ledger.messages.open_for(race)):
             is_rest = body.result is not None and body.correction in begun
             if row.state is Delivery.WAITING and not is_rest:
@@ -178,19 +157,13 @@ class Announcements:
     def _rank_changes(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, RankChanges]:
         """Return what a race changed in the ranking, by leaderboard.
 
-        Args:
-            rated: the changes on each leaderboard.
-            settled: whether the standings include the race already. New places are not marked then.
+        If it is settled, the standings include the race already, and new places are not marked.
         """
         listing = self._style.listing
         if listing is None:
             return {}
-        return {
-            each.leaderboard.name: _rank_changes(
-                self._ledger, each, listing(each.leaderboard), settled=settled
-            )
-            for each in rated
-        }
+        found = partial(_rank_changes, self._ledger, settled=settled)
+        return {each.leaderboard.name: found(each, listing(each.leaderboard)) for each in rated}
 
     def _entries(self, rated: Sequence[RatedRace]) -> dict[str, dict[str, str]]:
         named = [self._masked(each) for each in rated if each.changes]
@@ -217,16 +190,13 @@ class Announcements:
             parts = rating_message.announcement(rated, texts, ranks=ranks)
         changed = [each for each in rated if each.changes]
         for number, text in enumerate(parts, start=1):
-            part = replace(body, text=text, announces=bool(changed))
-            if number == len(parts) and body.result is not None:
+            part, is_last = replace(body, text=text, announces=bool(changed)), number == len(parts)
+            if is_last and body.result is not None:
                 part = replace(part, told=facts_of(result))
-            if number == len(parts) and changed:
-                part = replace(
-                    part,
-                    entries=rating_message.entries(changed, texts, ranks),
-                    buttons=self._style.buttons(changed[0].leaderboard, result.name),
-                    pin=self._style.pin,
-                )
+            if is_last and changed:
+                entries = rating_message.entries(changed, texts, ranks)
+                buttons = self._style.buttons(changed[0].leaderboard, result.name)
+                part = replace(part, entries=entries, buttons=buttons, pin=self._style.pin)
             self._put(result.name, result.category, part, seed and f"{seed}:{number}")
         return bool(parts)
 
@@ -237,13 +207,12 @@ class Announcements:
         """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if seed is None:
             seed = f"{race}:{len(self._ledger.messages.of(race))}:{self._clock().isoformat()}"
-        return Message(
-            race, category, str(uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._style.bot}:{seed}")), body
-        )
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._style.bot}:{seed}")
+        return Message(race, category, str(guid), body)
 
     def _told(self, race: str) -> ChatBody | None:
         """Return the announcement or correction that stands in a room's chat, or None."""
-        told = [body for _, body in self._since_withdrawal(race) if body.result is not None]
+        told = [body for body in self._since_withdrawal(race) if body.result is not None]
         return told[-1] if told else None
 
     def _is_complete(self, race: str, key: str) -> bool:
@@ -252,17 +221,17 @@ class Announcements:
         last = [row.state for row, body in rows if body.result == key]
         return last[-1] in {Delivery.SENT, Delivery.DELIVERED}
 
-    def _sent(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
+    def _sent(self, race: str) -> list[ChatBody]:
         """Return the chat messages about ratings that were sent to a room, oldest first."""
         return [
-            (row, body)
+            body
             for row, body in chat_messages(self._ledger.messages.of(race))
             if not body.greets and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
-    def _since_withdrawal(self, race: str) -> list[tuple[OutboxRow, ChatBody]]:
+    def _since_withdrawal(self, race: str) -> list[ChatBody]:
         sent = self._sent(race)
-        withdrawn = [n for n, (_, body) in enumerate(sent, start=1) if body.withdraws]
+        withdrawn = [n for n, body in enumerate(sent, start=1) if body.withdraws]
         return sent[withdrawn[-1] :] if withdrawn else sent
 
 

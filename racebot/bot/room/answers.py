@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -42,28 +41,20 @@ REPEAT_AFTER = 30.0
 SELF_REASON = "asked in chat"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Question:
-    """A command that waits for its answer. Times are in seconds on the monotonic scale.
+    """A command that waits for its answer.
 
     Attributes:
-        asked: the command.
-        message: the chat message with it.
         may_order: whether it is an order about the room, and its author may give it.
-        expires: when it is no longer worth an answer.
-        not_before: when it may be tried again.
-        reads: number of times that the site was asked for the race since it came.
-        reads_by: when it no longer waits for such a read.
+        asked_at: when it came, in seconds on the monotonic scale.
         over_limit: whether its author gets no answer but a note that answers pause.
     """
 
     asked: ParsedCommand
     message: ChatMessage
     may_order: bool
-    expires: float
-    not_before: float = -math.inf
-    reads: int = 0
-    reads_by: float = math.inf
+    asked_at: float
     over_limit: bool = False
 
     @property
@@ -79,69 +70,39 @@ class Question:
     @property
     def is_about_race(self) -> bool:
         """Return whether the answer depends on the result of the room's race."""
-        asked = self.asked
-        if self.over_limit:
-            return False
-        return asked.command in {Command.RATING, Command.WHY} or (
-            asked.command is Command.HELP and bool(asked.argument)
-        )
-
-    def due(self, now: float) -> float:
-        """Return when time alone next changes whether it can be answered."""
-        return min(
-            at for at in (self.expires, self.not_before, self.reads_by) if at > now or at == self.expires
-        )
+        command = self.asked.command
+        answered = command in {Command.RATING, Command.WHY}
+        return not self.over_limit and (answered or (command is Command.HELP and bool(self.asked.argument)))
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer to send.
-
-    Attributes:
-        draft: composes it, outside the ledger's thread.
-        to: the only user to see it; None for the room.
-        confirms: whether it confirms an order.
-    """
+    """An answer, drafted outside the ledger's thread, for the room or only for the user `to`."""
 
     draft: Draft
     to: str | None
     confirms: bool = False
+    """Whether it confirms an order."""
 
 
+@dataclass
 class CommandHandler:
     """Answers the commands of one category's rooms.
 
-    Args:
-        work: carries out orders in the ledger.
-        answers: answers questions.
-        texts: the wording.
-        names: the names of the commands.
-        limiter: limits answers.
-        private: whether answers are private notes.
-        clock: seconds on a monotonic scale.
-        now: returns the current time, with its offset.
+    `private` says whether answers are private notes, `clock` returns seconds on a monotonic scale, and `now`
+    the current time.
     """
 
-    def __init__(
-        self,
-        work: LedgerWork,
-        answers: Answers,
-        texts: Texts,
-        names: CommandNames,
-        limiter: Limiter,
-        *,
-        private: bool,
-        clock: Callable[[], float] = time.monotonic,
-        now: Callable[[], datetime] = utc_now,
-    ) -> None:
-        self._work = work
-        self._answers = answers
-        self._texts = texts
-        self._names = names
-        self._limiter = limiter
-        self._private = private
-        self._clock = clock
-        self._now = now
+    work: LedgerWork
+    answers: Answers
+    texts: Texts
+    names: CommandNames
+    limiter: Limiter
+    private: bool
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], datetime] = utc_now
+
+    def __post_init__(self) -> None:
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._given: dict[tuple[str, str | None, str], tuple[str, float]] = {}
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
@@ -157,14 +118,12 @@ class CommandHandler:
         if asked is None or message.user_id is None or race.recorded:
             return None
         self._seen.append(message.id)
-        may_order, expires = _may_order(message, _order(asked)), time.monotonic() + EXPIRES
-        allows = self._limiter.allows_order if may_order else self._limiter.allows
-        limited = race.name, message.user_id, self._clock()
+        may_order, now = _may_order(message, _order(asked)), self.clock()
+        allows = self.limiter.allows_order if may_order else self.limiter.allows
+        limited = race.name, message.user_id, now
         if allows(*limited):
-            return Question(asked, message, may_order, expires)
-        if self._limiter.tells(*limited):
-            return Question(asked, message, may_order=False, expires=expires, over_limit=True)
-        return None
+            return Question(asked, message, may_order, now)
+        return Question(asked, message, False, now, over_limit=True) if self.limiter.tells(*limited) else None
 
     def of_first_history(self, history: ChatHistory, ordered_at: datetime | None) -> list[ChatMessage]:
         """Return the lines of a room's first chat history that may hold commands to answer.
@@ -186,21 +145,22 @@ class CommandHandler:
             line
             for line in history.messages
             if line in orders[-1:]
-            or (line in recent(history) and (asked := self._asked(line)) and not _changes_something(asked))
+            or (
+                line in recent(history)
+                and (asked := self._asked(line))
+                and not (_order(asked) or _is_about_self(asked))
+            )
         ]
 
     def _asked(self, message: ChatMessage) -> ParsedCommand | None:
         if message.is_system or message.bot is not None or message.user_id is None:
             return None
-        return None if message.id in self._seen else self._names.parse(message.text)
+        return None if message.id in self._seen else self.names.parse(message.text)
 
     def reply(self, question: Question, race: Race, *, is_quiet: bool) -> Reply | None:
         """Carry out an order, or draft an answer. Ledger work.
 
-        Args:
-            question: the command. An order for or against quiet has been carried out already.
-            race: the race.
-            is_quiet: whether a moderator asked for quiet in its room.
+        An order for or against quiet has been carried out already.
 
         Raises:
             LedgerError: the ledger cannot be read or written.
@@ -208,29 +168,29 @@ class CommandHandler:
         asked, message = question.asked, question.message
         asker = Person(str(message.user_id), message.user_name)
         if question.over_limit:
-            return None if is_quiet else Reply(lambda: self._texts.answers_pause, asker.id)
+            return None if is_quiet else Reply(lambda: self.texts.answers_pause, asker.id)
         if order := _order(asked):
             if question.may_order:
                 text = self._confirmation(order, message, race)
             else:
-                text = "" if is_quiet else self._texts.moderators_only
+                text = "" if is_quiet else self.texts.moderators_only
             return Reply(lambda: text, None, confirms=question.may_order) if text else None
         if _is_about_self(asked):
             text = self._carry_out_about(asker, hide=asked.argument.casefold() == "hide me")
             return Reply(lambda: text, asker.id) if text else None
         if is_quiet:
             return None
-        draft = self._answers.draft(asked, race, asker, moderator=message.can_moderate)
+        draft = self.answers.draft(asked, race, asker, moderator=message.can_moderate)
         if race.custom_goal or not race.recordable:
             draft = self._with_note(draft, asked, race)
-        return Reply(draft, asker.id if self._private else None)
+        return Reply(draft, asker.id if self.private else None)
 
     def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
         """Return whether the room just got the same answer; if not, remember this one.
 
         A confirmation only repeats the last one: after the opposite order, the same order is news again.
         """
-        now = self._clock()
+        now = self.clock()
         self._given = {key: given for key, given in self._given.items() if now - given[1] < REPEAT_AFTER}
         key = (race, reply.to, "" if reply.confirms else text)
         if self._given.get(key, ("", now))[0] == text:
@@ -240,9 +200,9 @@ class CommandHandler:
 
     def _with_note(self, draft: Draft, asked: ParsedCommand, race: Race) -> Draft:
         """Add a note to the first answer in a race that does not count. There are no odds in it."""
-        note = self._texts.not_counted
+        note = self.texts.not_counted
         if asked.command is Command.ODDS:
-            return lambda: self._texts.odds_not_counted
+            return lambda: self.texts.odds_not_counted
         if race.name in self._noted:
             return draft
         self._noted.append(race.name)
@@ -251,27 +211,27 @@ class CommandHandler:
     def _confirmation(self, order: str, message: ChatMessage, race: Race) -> str:
         """Confirm a moderator's order, carrying out one to repeat the announcement."""
         if order == "off":
-            return self._texts.off.format(command=self._names.line(Command.HELP))
+            return self.texts.off.format(command=self.names.line(Command.HELP))
         if order == "on":
-            return self._texts.on
-        again = self._work.say_again(race.result, message.id)
-        return "" if again else self._texts.nothing_to_repeat
+            return self.texts.on
+        again = self.work.say_again(race.result, message.id)
+        return "" if again else self.texts.nothing_to_repeat
 
     def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
         """Hide or show the asker's name, and return the answer."""
-        settler = self._work.settler
+        settler = self.work.settler
         account = settler.ledger.orders.account(asker.id)
         known = settler.ledger.players.get(account)
         player = known or Player(account, asker.name, "", asker.name)  # before the first race, too
         order = orders.hide if hide else orders.unhide
         try:
-            order(settler, player, SELF_REASON, self._now(), by_player=True)
+            order(settler, player, SELF_REASON, self.now(), by_player=True)
         except OrderError as error:
             log.info("%s: %s", asker.id, error)
         if settler.ledger.orders.is_hidden_by_operator(player.id):
-            return self._texts.hidden_by_operator
-        command = self._names.line(Command.HELP)
-        return (self._texts.hidden if hide else self._texts.unhidden).format(command=command)
+            return self.texts.hidden_by_operator
+        command = self.names.line(Command.HELP)
+        return (self.texts.hidden if hide else self.texts.unhidden).format(command=command)
 
 
 def recent(history: ChatHistory) -> Sequence[ChatMessage]:
@@ -287,10 +247,6 @@ def _order(asked: ParsedCommand) -> str | None:
 
 def _is_about_self(asked: ParsedCommand) -> bool:
     return asked.command is Command.HELP and asked.argument.casefold() in ABOUT_SELF
-
-
-def _changes_something(asked: ParsedCommand) -> bool:
-    return _order(asked) is not None or _is_about_self(asked)
 
 
 def _may_order(message: ChatMessage, order: str | None) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import Enum
 
 from racebot.ledger.cases import CaseRow
 from racebot.races.result import RaceResult
@@ -49,6 +50,13 @@ GIVE_UP_AFTER = timedelta(days=1)
 EXPIRE_AFTER = timedelta(days=90)
 """Age at which the bot gives up a race that was never recorded."""
 LONGEST_MISS_PAUSE = timedelta(hours=1)
+POLL_PAUSES = (
+    (timedelta(hours=6), timedelta(minutes=1)),
+    (timedelta(days=2), timedelta(minutes=10)),
+    (timedelta(days=14), timedelta(hours=1)),
+)
+"""Pauses between looks at an ended race that is younger than this."""
+LONGEST_POLL_PAUSE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +79,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The race as the site answered over HTTP.
+    """The race as the site answered over HTTP to a request of `sent_at`, in monotonic seconds.
 
-    `sent_at` is when the request was sent, in seconds on the monotonic scale. The answer is at most
-    `SITE_CACHE` seconds older.
+    The answer is at most `SITE_CACHE` seconds older.
     """
 
     race: Race
     sent_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class ReadFailed:
-    """The site did not answer a read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,31 +96,6 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemLine:
-    """A system message in chat, which may announce an edit, or a frame that could not be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A connection to the room was made, perhaps after another was lost."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """Time has passed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """The poll looked at the race, whether the site answered or not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """The site says that the race does not exist."""
-
-
-@dataclass(frozen=True, slots=True)
 class QuietOrder:
     """A moderator asked for quiet in the room, or for an end of it, at a time by the site's clock."""
 
@@ -126,22 +103,20 @@ class QuietOrder:
     given_at: datetime
 
 
-Event = Frame | Read | ReadFailed | Listed | SystemLine | Joined | Tick | Looked | Missing | QuietOrder
+class Signal(Enum):
+    """An event without content."""
 
+    READ_FAILED = "the site did not answer a read"
+    SYSTEM_LINE = "a system message in chat, which may announce an edit, or an unreadable frame"
+    JOINED = "a connection to the room was made, perhaps after another was lost"
+    TICK = "time has passed"
+    LOOKED = "the poll looked at the race, whether the site answered or not"
+    MISSING = "the site says that the race does not exist"
+
+
+Event = Frame | Read | Listed | QuietOrder | Signal
 
 # Effects
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRace:
-    """Read the race over HTTP now."""
-
-
-@dataclass(frozen=True, slots=True)
-class Greet:
-    """Greet the room with the odds, unless that has been done."""
-
-    race: Race
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,30 +138,10 @@ class CompareAnnouncement:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeBack:
-    """Drop announcements that wait: the race goes on again."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeepQuiet:
-    """Drop messages that wait: a moderator asked for quiet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Withdraw:
-    """Tell chat that what it was told no longer holds: the race does not count."""
-
-
-@dataclass(frozen=True, slots=True)
 class Settle:
     """Rate the recorded result."""
 
     result: RaceResult
-
-
-@dataclass(frozen=True, slots=True)
-class UndoSettling:
-    """Remove a race from the ratings: the site no longer has its record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,29 +151,26 @@ class GiveUp:
     reason: str
 
 
-Effect = (
-    ReadRace
-    | Greet
-    | Announce
-    | CompareAnnouncement
-    | TakeBack
-    | KeepQuiet
-    | Withdraw
-    | Settle
-    | UndoSettling
-    | GiveUp
-)
+class Act(Enum):
+    """An effect without content."""
+
+    READ = "read the race over HTTP now"
+    GREET = "greet the room with the odds, unless that has been done"
+    TAKE_BACK = "drop announcements that wait: the race goes on again"
+    KEEP_QUIET = "drop messages that wait: a moderator asked for quiet"
+    WITHDRAW = "tell chat that what it was told no longer holds: the race does not count"
+    UNDO_SETTLING = "remove the race from the ratings: the site no longer has its record"
+
+
+Effect = Announce | CompareAnnouncement | Settle | GiveUp | Act
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The operator's choices.
 
-    Attributes:
-        quiet: seconds for which a result must not change before it is announced.
-        counts: returns whether a result can be rated once it is recorded.
-        announce: whether to write in chat at all.
-        greet: whether to greet a room before the start.
+    `quiet` is the seconds for which a result must not change before it is announced. `counts` returns
+    whether a result can be rated once it is recorded.
     """
 
     quiet: float
@@ -232,8 +184,6 @@ class Case:
     """Everything known about one race. Only `step` changes it, and only in a copy.
 
     Attributes:
-        name: the race, `category/slug`.
-        rules: the operator's choices.
         row: what outlives the process; None for a race that is not followed.
         is_settled: whether the ledger has rated the race.
         is_watched: whether the bot is in its room.
@@ -267,7 +217,7 @@ class Case:
 
     @property
     def deadline(self) -> float | None:
-        """Return when a `Tick` next has something to do, in monotonic seconds, or None."""
+        """Return when `Signal.TICK` next has something to do, in monotonic seconds, or None."""
         stands_at = self._stands_at
         if stands_at is not None and self.is_unsure:
             stands_at = max(stands_at, self._doubted_at + LONGEST_DOUBT)
@@ -331,18 +281,18 @@ class _Step:
                 self._on_read(race, sent_at)
             case Listed(race):
                 self._on_listed(race)
-            case ReadFailed() if self.case.has_ended and not self.case.is_recorded:
+            case Signal.READ_FAILED if self.case.has_ended and not self.case.is_recorded:
                 self._read_at(self.now.seconds + RETRY_PAUSE)
-            case SystemLine() if self.case.has_ended and not self.case.is_recorded:
+            case Signal.SYSTEM_LINE if self.case.has_ended and not self.case.is_recorded:
                 if self.case._certain_at is None:
                     self.case._doubted_at = self.now.seconds
                 self.case._certain_at = self.now.seconds + CERTAIN_AFTER
                 self._read_soon()
-            case Joined() if self.case.is_unsure:  # the lost connection may have interrupted the read
+            case Signal.JOINED if self.case.is_unsure:  # the lost connection may have interrupted the read
                 self._read_soon()
-            case Looked():
+            case Signal.LOOKED:
                 self._on_looked()
-            case Missing():
+            case Signal.MISSING:
                 self._on_missing()
             case QuietOrder(quiet, given_at):
                 self._on_quiet_order(quiet, given_at)
@@ -430,7 +380,7 @@ class _Step:
                 self._without_record(race)
         elif not (was_over or (row is not None and row.over)) and (case.is_watched or row is not None):
             if not case.is_quiet:
-                self.effects.append(Withdraw())
+                self.effects.append(Act.WITHDRAW)
             ended_at = _return_possible_since(race)
             if ended_at is None and row is not None and case.is_quiet:
                 case.row = replace(row, ended_at=self.now.site, next_look=None)  # chat stays open for an hour
@@ -446,7 +396,7 @@ class _Step:
         case._was_over = False
         if case._candidate is not None:
             self._forget_candidate()
-            self.effects.append(TakeBack())
+            self.effects.append(Act.TAKE_BACK)
         if not case.is_watched or case.is_settled:
             return
         if case.row is None and race.result is None:
@@ -454,7 +404,7 @@ class _Step:
         elif race.result is not None and not race.result.hidden:
             self._await_record(race.result)
         if case.rules.greet and is_time_to_greet(race) and not case.is_quiet:
-            self.effects.append(Greet(race))
+            self.effects.append(Act.GREET)
 
     def _finished(self, result: RaceResult) -> None:
         case = self.case
@@ -483,7 +433,7 @@ class _Step:
         since = row.unrecorded_since or now
         case.row = replace(row, unrecorded_since=since)
         if now - since > UNDO_AFTER:
-            self.effects.append(UndoSettling())
+            self.effects.append(Act.UNDO_SETTLING)
             case.row, case.is_settled = None, False
 
     # Other events
@@ -495,7 +445,7 @@ class _Step:
             # Keep reading until one read is late enough to bypass the cache.
             unsure = case._certain_at is not None and now < case._certain_at
             case._read_at = max(case._certain_at or now, now + READ_PAUSE) if unsure else None
-            self.effects.append(ReadRace())
+            self.effects.append(Act.READ)
         if case._stands_at is None or case._candidate is None or now < case._stands_at:
             return
         if not case.is_unsure or now >= case._doubted_at + LONGEST_DOUBT:
@@ -514,7 +464,7 @@ class _Step:
         row = case.row or CaseRow(case.name, shown.category)
         case.row = replace(row, quiet=quiet, ordered_at=given_at)
         if quiet:
-            self.effects.append(KeepQuiet())
+            self.effects.append(Act.KEEP_QUIET)
         elif case._candidate is not None and case._stands_at is None:
             self._announce(case._candidate)
 
@@ -541,16 +491,9 @@ class _Step:
         """Schedule the next look at an ended race. Older races are polled less often."""
         now = self.now.site
         age = now - (row.ended_at or now)
-        if age < timedelta(hours=6):
-            pause = timedelta(minutes=1)
-        elif age < timedelta(days=2):
-            pause = timedelta(minutes=10)
-        elif age < timedelta(days=14):
-            pause = timedelta(hours=1)
-        else:
-            pause = timedelta(days=1)
+        pause = next((pause for below, pause in POLL_PAUSES if age < below), LONGEST_POLL_PAUSE)
         # Cancelled races rarely come back.
-        pause = min(5 * pause, timedelta(days=1)) if row.over else pause
+        pause = min(5 * pause, LONGEST_POLL_PAUSE) if row.over else pause
         self.case.row = replace(row, next_look=now + pause)
 
     def _is_outdated(self, race: Race) -> bool:

@@ -7,7 +7,7 @@ import logging
 import time
 
 from racebot.bot.retry import retry_pauses
-from racebot.bot.room import case as cases
+from racebot.bot.room.case import Event as CaseEvent, Signal
 from racebot.bot.room.delivery import Conversation, OutboxDelivery
 from racebot.bot.room.inbox import Inbox, RoomContext
 from racebot.errors import (
@@ -41,16 +41,10 @@ unreadable ones in a row, it waits longer."""
 
 
 class RoomWatch:
-    """Watches one room until its race is settled or over and its outbox is empty.
-
-    Args:
-        name: the race, `category/slug`.
-        context: what the category's rooms share.
-    """
+    """Watches one room until its race is settled or over and its outbox is empty."""
 
     def __init__(self, name: str, context: RoomContext) -> None:
         self.name = name
-        self._category = name.partition("/")[0]
         self._context = context
         settings = context.settings
         self._delivery = OutboxDelivery(
@@ -60,7 +54,7 @@ class RoomWatch:
             context.work.clock,
             settings.info_block,
             settings.texts,
-            bot=context.tokens.client_id,
+            context.tokens.client_id,
         )
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)
@@ -74,7 +68,7 @@ class RoomWatch:
         """Connect again with the current token."""
         self._reconnect.set()
 
-    def put(self, *events: cases.Event) -> None:
+    def put(self, *events: CaseEvent) -> None:
         """Process events from sources other than the room's socket."""
         for event in events:
             self._inbox.put(event)
@@ -100,7 +94,7 @@ class RoomWatch:
     async def _join_until_done(self) -> None:
         context, failed = self._context, self._context.troubles.failed
         delays, failures = retry_pauses(), 0
-        token, joined_before = "", False
+        token, joined_before, category = "", False, self.name.partition("/")[0]
         while True:
             joined_at: float | None = None
             try:
@@ -114,7 +108,7 @@ class RoomWatch:
                         log.info("%s: joined the room", self.name)
                         joined_before = True
                     context.troubles.over(self.name)
-                    metrics.CONNECTIONS.labels(self._category).inc()
+                    metrics.CONNECTIONS.labels(category).inc()
                     failures = 0
                     if await self._stay(socket):
                         return
@@ -126,7 +120,7 @@ class RoomWatch:
                 failed(self.name, str(error), level=logging.INFO)
                 failures += 1
                 if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
-                    self._inbox.put(cases.Missing())
+                    self._inbox.put(Signal.MISSING)
                     await asyncio.Event().wait()  # until the inbox has handled it
             except LedgerUnavailable as error:
                 failed(self.name, str(error), level=logging.ERROR)
@@ -136,14 +130,14 @@ class RoomWatch:
                 failed(self.name, str(error))
             except Exception as error:
                 failed(self.name, f"unexpected error: {error!r}", level=logging.ERROR, error=error)
-            metrics.RECONNECTS.labels(self._category).inc()
+            metrics.RECONNECTS.labels(category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = retry_pauses()
             await asyncio.sleep(next(delays))
 
     async def _stay(self, socket: RoomSocket) -> bool:
         """Follow the room on one connection. Return True once the room is done."""
-        self._inbox.put(cases.Joined())
+        self._inbox.put(Signal.JOINED)
         self._work.set()
         room = Conversation(socket.send)
         renewing = asyncio.create_task(self._reconnect.wait(), name=f"renew {self.name}")
@@ -219,4 +213,4 @@ class RoomWatch:
                 return True
             except (SiteError, PayloadError):
                 pass
-            return False
+        return False

@@ -13,8 +13,10 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from racebot.chat import info_box
 from racebot.chat.info_box import InfoPolicy
@@ -50,38 +52,31 @@ Confirms = Callable[[Event], bool]
 
 
 class Conversation:
-    """One connection to the room: actions out, and the events that confirm or refuse them.
-
-    Args:
-        send: sends an action.
-    """
+    """One connection to the room: actions out, and the events that confirm or refuse them."""
 
     def __init__(self, send: Callable[[Action], Awaitable[None]]) -> None:
         self._send = send
-        self._shown = asyncio.Event()
-        self._race: Race | None = None
-        self._confirms: Confirms | None = None
-        self._confirmation: asyncio.Future[Event] | None = None
+        self.shown: Race | None = None
+        """The race as this connection showed it last, None before its first frame."""
+        self.has_sent = False
+        """Whether any action was sent for the message that is being delivered."""
+        self._came = asyncio.Event()
+        self._expected: tuple[Confirms, asyncio.Future[Event]] | None = None
 
     @property
     def expects_confirmation(self) -> bool:
         """Return whether the site has yet to confirm or refuse something."""
-        return self._confirms is not None
+        return self._expected is not None
 
     def on_event(self, event: Event) -> None:
         """Process an event of the room, which may confirm or refuse an action."""
         if isinstance(event, RaceUpdate):
-            self._race = event.race
-            self._shown.set()
-        waiting = self._confirmation
-        if waiting is not None and self._confirms is not None and not waiting.done():  # noqa: SIM102
-            if isinstance(event, Refusal) or self._confirms(event):
-                waiting.set_result(event)
-
-    @property
-    def shown(self) -> Race | None:
-        """Return the race as this connection showed it last, None before its first frame."""
-        return self._race
+            self.shown = event.race
+            self._came.set()
+        if self._expected is not None:
+            confirms, answer = self._expected
+            if not answer.done() and (isinstance(event, Refusal) or confirms(event)):
+                answer.set_result(event)
 
     async def race(self, within: float) -> Race:
         """Return the race as this connection shows it, waiting for its first frame.
@@ -90,49 +85,43 @@ class Conversation:
             ConnectionLost: no frame shows it within so many seconds.
         """
         try:
-            async with asyncio.timeout(within):
-                await self._shown.wait()
+            await asyncio.wait_for(self._came.wait(), within)
         except TimeoutError:
             raise ConnectionLost("the site does not show the race") from None
-        assert self._race is not None  # noqa: S101 - set together with the event
-        return self._race
+        assert self.shown is not None  # noqa: S101 - set together with the event
+        return self.shown
 
     async def next_race(self, within: float) -> None:
         """Wait for another frame with the race, for at most so many seconds."""
-        self._shown.clear()
-        try:
-            async with asyncio.timeout(within):
-                await self._shown.wait()
-        except TimeoutError:
-            self._shown.set()
+        self._came.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._came.wait(), within)
+        self._came.set()
 
-    async def exchange(
-        self, *sent: Action, confirms: Confirms, within: float, on_sent: Callable[[], None] = lambda: None
-    ) -> Event:
-        """Send actions, and return the event that confirms or refuses them. Calls `on_sent` in between.
+    async def exchange(self, *sent: Action, confirms: Confirms, within: float) -> Event:
+        """Send actions, and return the event that confirms or refuses them.
 
         Raises:
             ConnectionLost: the socket closed, or no such event comes within so many seconds.
             TokenRefused: the site refuses the token.
         """
-        self._confirmation, self._confirms = asyncio.get_running_loop().create_future(), confirms
+        answer: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        self._expected = confirms, answer
         try:
             for action in sent:
                 await self._send(action)
-            on_sent()
-            async with asyncio.timeout(within):
-                event = await self._confirmation
+            self.has_sent = True
+            event = await asyncio.wait_for(answer, within)
         except TimeoutError:
             raise ConnectionLost(f"no answer within {within:g} s") from None
         finally:
-            self._confirmation = self._confirms = None
+            self._expected = None
         if isinstance(event, Refusal) and event.token_refused:
             raise TokenRefused("the site refuses the token")
         return event
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     """An answer to a command. It is kept in memory only, since the player can ask again."""
 
     text: str
@@ -141,60 +130,39 @@ class _Answer:
     expires: float
 
 
+@dataclass
 class OutboxDelivery:
     """Delivers one room's outbox in order, then the answers to commands.
 
-    Args:
-        name: the race.
-        ledger: holds the outbox.
-        call: runs ledger work.
-        clock: returns the current time, with its offset.
-        info: how `info_bot` may be used.
-        texts: the wording, which identifies our own line in the info box.
-        confirm_within: seconds within which the site must show what was sent.
+    Attributes:
         bot: the bot's client id. Two bots in one room must not send equal guids.
+        within: seconds within which the site must show what was sent.
     """
 
-    def __init__(
-        self,
-        name: str,
-        ledger: Ledger,
-        call: RunOnLedger,
-        clock: Callable[[], datetime],
-        info: InfoPolicy,
-        texts: Texts,
-        confirm_within: float = CONFIRM_WITHIN,
-        bot: str = "",
-    ) -> None:
-        self._bot = bot
-        self._name = name
-        self._ledger = ledger
-        self._call = call
-        self._clock = clock
-        self._info = info
-        self._texts = texts
-        self._within = confirm_within
-        self._tries: Counter[int] = Counter()
-        self._shown: set[int] = set()
-        """Ids of messages that chat showed."""
-        self._room: Conversation
-        self._rows: Sequence[OutboxRow] = ()
-        self._row: OutboxRow
-        """The message that is being delivered, one of `_rows`."""
-        self._counted = False
-        """Whether this attempt at it was counted as a try, since something was sent."""
-        self._answers: deque[_Answer] = deque()
+    name: str
+    ledger: Ledger
+    call: RunOnLedger
+    clock: Callable[[], datetime]
+    info: InfoPolicy
+    texts: Texts
+    bot: str = ""
+    within: float = CONFIRM_WITHIN
+    _tries: Counter[int] = field(default_factory=Counter)
+    _shown: set[int] = field(default_factory=set)
+    """Ids of messages that chat showed."""
+    _room: Conversation = field(init=False)
+    _rows: Sequence[OutboxRow] = ()
+    _row: OutboxRow = field(init=False)
+    """The message that is being delivered, one of `_rows`."""
+    _answers: deque[_Answer] = field(default_factory=deque)
 
     def answer(self, text: str, asked_in: str, *, to: str | None) -> None:
-        """Queue an answer to a command.
+        """Queue an answer to a command, for the room or only for the user with the id `to`.
 
-        Args:
-            text: the answer.
-            asked_in: the id of the chat message with the command. The guid is made from it, so that the site
-                ignores a second answer, even after a restart.
-            to: the id of the only user to see it; None for the room.
+        The guid is made from the id of the chat message with the command, so that the site ignores a second
+        answer, even after a restart.
         """
-        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._bot}:answer:{asked_in}")
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:answer:{asked_in}")
         self._answers.append(_Answer(text, str(guid), to, time.monotonic() + ANSWER_EXPIRES))
 
     async def deliver(self, room: Conversation) -> None:
@@ -206,35 +174,41 @@ class OutboxDelivery:
             LedgerUnavailable: the ledger cannot be read or written at the moment.
         """
         while True:
-            rows = await self._call(self._ledger.messages.of, self._name)
+            rows = await self.call(self.ledger.messages.of, self.name)
             unfinished = [row for row in rows if row.state in {Delivery.WAITING, Delivery.SENT}]
             if unfinished:
-                self._room, self._rows, self._row, self._counted = room, rows, unfinished[0], False
-                await self._deliver_row(self._row)
+                self._room, self._rows, self._row, room.has_sent = room, rows, unfinished[0], False
+                try:
+                    await self._deliver_first()
+                except TokenRefused:
+                    raise
+                except (ConnectionLost, asyncio.CancelledError):  # the listener, too, notices a lost socket
+                    self._tries[self._row.id] += room.has_sent
+                    raise
             elif self._answers:
                 await self._give_answer(room)
             else:
                 return
 
-    async def _deliver_row(self, row: OutboxRow) -> None:
-        kind, body = row.message.kind, row.message.body
-        if self._tries[row.id] >= MOST_TRIES[kind]:
+    async def _deliver_first(self) -> None:
+        row = self._row
+        if self._tries[row.id] >= MOST_TRIES[row.message.kind]:
             # A message that was shown counts, although the one before it could not be unpinned.
-            shown = row.id in self._shown
-            log.warning("%s: gave up on a %s message", self._name, kind)
-            await self._mark(Delivery.DELIVERED if shown else Delivery.REFUSED, "never confirmed by the site")
+            state = Delivery.DELIVERED if row.id in self._shown else Delivery.REFUSED
+            log.warning("%s: gave up on a %s message", self.name, row.message.kind)
+            await self._mark(state, "never confirmed by the site")
             return
-        match body:
-            case ChatBody():
+        match row.message.body:
+            case ChatBody() as body:
                 await self._send_chat(row, body)
-            case MetaBody():
+            case MetaBody() as body:
                 await self._send_meta(body)
-            case InfoBody():
+            case InfoBody() as body:
                 await self._send_info(row, body)
 
     async def _send_chat(self, row: OutboxRow, body: ChatBody) -> None:
         race = self._room.shown
-        if body.greets and not (await self._race()).before_start:
+        if body.greets and not (await self._room.race(self.within)).before_start:
             await self._mark(Delivery.DROPPED, "the race has begun")
             return
         if row.state is Delivery.SENT:
@@ -247,7 +221,7 @@ class OutboxDelivery:
             if not _reaches_back(history, row):
                 await self._mark(Delivery.DELIVERED, "too long ago for the chat history")
                 return
-            if (await self._race()).recorded:
+            if (await self._room.race(self.within)).recorded:
                 # If a refusal was lost, the site would silently ignore a message with the same guid.
                 await self._mark(Delivery.DROPPED, "chat was closed before it arrived")
                 return
@@ -265,7 +239,7 @@ class OutboxDelivery:
         await self._conclude(event)
 
     async def _send_meta(self, body: MetaBody) -> None:
-        race = await self._race()
+        race = await self._room.race(self.within)
         keys = info_box.meta(race.bot_meta, body.leaderboards)
         if all(race.bot_meta.get(key) == value for key, value in keys.items()):
             await self._mark(Delivery.DELIVERED)
@@ -275,11 +249,11 @@ class OutboxDelivery:
             )
 
     async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
-        policy = self._info
-        until = time.monotonic() + min(INFO_WITHIN, self._within)
+        policy = self.info
+        until = time.monotonic() + min(INFO_WITHIN, self.within)
         while True:
-            race = await self._race()
-            text = info_box.merged_info(race.info_bot, body.blocks, policy, self._texts)
+            race = await self._room.race(self.within)
+            text = info_box.merged_info(race.info_bot, body.blocks, policy, self.texts)
             left = until - time.monotonic()
             if text is None or row.state is not Delivery.SENT or left <= 0:
                 break
@@ -316,74 +290,55 @@ class OutboxDelivery:
         for message in pinned:
             event = await self._exchange(actions.unpin(message.id), actions.PING, confirms=_is_pong)
             if isinstance(event, Refusal):
-                log.warning(
-                    "%s: the site refused to unpin a message: %s", self._name, "; ".join(event.errors)
-                )
+                log.warning("%s: the site refused to unpin a message: %s", self.name, "; ".join(event.errors))
 
     async def _conclude(self, event: Event) -> None:
         """Store whether the site carried the message out or refused it."""
         if not isinstance(event, Refusal):
             await self._mark(Delivery.DELIVERED)
             return
-        reason = "; ".join(event.errors)
-        kind = self._row.message.kind
-        log.warning("%s: the site refused a %s message: %s", self._name, kind, reason)
+        reason, kind = "; ".join(event.errors), self._row.message.kind
+        log.warning("%s: the site refused a %s message: %s", self.name, kind, reason)
         await self._mark(Delivery.REFUSED, reason)
         if event.chat_closed:
-            await self._call(self._drop_waiting_chat)
-
-    async def _race(self) -> Race:
-        return await self._room.race(self._within)
+            await self.call(self._drop_waiting_chat)
 
     async def _history(self) -> Sequence[ChatMessage]:
         """Return the last messages of chat, or none if the site refuses to show them."""
-        event = await self._exchange(actions.GET_HISTORY, confirms=_is_history)
+        event = await self._exchange(
+            actions.GET_HISTORY, confirms=lambda event: isinstance(event, ChatHistory)
+        )
         return event.messages if isinstance(event, ChatHistory) else ()
 
     async def _exchange(self, *sent: Action, confirms: Confirms) -> Event:
-        """Send actions, and return the event that confirms or refuses them.
-
-        The first exchange counts the attempt as a try, unless the site refuses the token.
-        """
-        try:
-            return await self._room.exchange(
-                *sent, confirms=confirms, within=self._within, on_sent=self._count
-            )
-        except TokenRefused:
-            self._tries[self._row.id] -= 1
-            raise
-
-    def _count(self) -> None:
-        if not self._counted:
-            self._tries[self._row.id] += 1
-            self._counted = True
+        return await self._room.exchange(*sent, confirms=confirms, within=self.within)
 
     async def _mark_sent(self) -> bool:
         """Store that the message is about to be sent. Return False if it was dropped in the meantime."""
 
         # A chat message must never be sent twice, so the mark must be on disk before it is sent.
         def write() -> bool:
-            with self._ledger.transaction(lasting=self._row.message.kind == "chat"):
-                return self._ledger.messages.mark_sent(self._row, self._clock())
+            with self.ledger.transaction(lasting=self._row.message.kind == "chat"):
+                return self.ledger.messages.mark_sent(self._row, self.clock())
 
-        return await self._call(write)
+        return await self.call(write)
 
     async def _mark(self, state: Delivery, detail: str | None = None) -> None:
-        kind, now = self._row.message.kind, self._clock()
+        kind, now = self._row.message.kind, self.clock()
         metrics.MESSAGES.labels(kind, state.value).inc()
         if kind == "chat" and state is Delivery.DELIVERED:
             metrics.MESSAGE_SECONDS.observe((now - self._row.created_at).total_seconds())
 
         # If a power cut loses this mark, the room still shows what was delivered.
         def write() -> None:
-            with self._ledger.transaction(lasting=False):
-                self._ledger.messages.mark(self._row, state, now, detail)
+            with self.ledger.transaction(lasting=False):
+                self.ledger.messages.mark(self._row, state, now, detail)
 
-        await self._call(write)
+        await self.call(write)
 
     def _drop_waiting_chat(self) -> None:
-        with self._ledger.transaction():
-            self._ledger.messages.drop_waiting(self._name, "chat", self._clock(), "chat is closed")
+        with self.ledger.transaction():
+            self.ledger.messages.drop_waiting(self.name, "chat", self.clock(), "chat is closed")
 
     def _arrived(self, text: str, history: Sequence[ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.
@@ -399,14 +354,14 @@ class OutboxDelivery:
 
     async def _give_answer(self, room: Conversation) -> None:
         answer = self._answers[0]
-        race = await room.race(self._within)
+        race = await room.race(self.within)
         if time.monotonic() <= answer.expires and not race.recorded:
             message = actions.message(answer.text, answer.guid, to=answer.to)
             # If the connection is lost, it is sent again: the site ignores a guid that it knows.
-            within = min(ANSWER_WITHIN, self._within)
+            within = min(ANSWER_WITHIN, self.within)
             event = await room.exchange(message, actions.PING, confirms=_is_pong, within=within)
             if isinstance(event, Refusal):
-                log.warning("%s: the site refused an answer: %s", self._name, "; ".join(event.errors))
+                log.warning("%s: the site refused an answer: %s", self.name, "; ".join(event.errors))
         self._answers.popleft()
 
 
@@ -416,10 +371,6 @@ def _reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:
         return True
     oldest = history[-HISTORY_LENGTH]  # those before it are pinned
     return oldest.posted_at <= row.updated_at.timestamp()
-
-
-def _is_history(event: Event) -> bool:
-    return isinstance(event, ChatHistory)
 
 
 def _is_pong(event: Event) -> bool:

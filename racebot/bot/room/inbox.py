@@ -10,12 +10,12 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
-from racebot.bot.room.answers import CommandHandler, Question, recent
-from racebot.bot.room.case import Announce, Case, Effect, Moment, ReadRace, step
+from racebot.bot.room.answers import EXPIRES, CommandHandler, Question, recent
+from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Signal, step
 from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import LedgerError, LedgerUnavailable, RacebotError, SiteError
@@ -39,25 +39,13 @@ RoomEvent = cases.Event | ChatMessage | ChatHistory
 """An event that the inbox handles."""
 
 
-async def _nothing(_: str) -> None:
-    """Let every goal pass."""
-
-
 @dataclass(frozen=True)
 class RoomContext:
     """Shared by the rooms of one category.
 
-    Attributes:
-        site: the site.
-        tokens: the bot's token.
-        work: does the ledger work.
-        call: runs it.
-        settings: the operator's settings.
-        troubles: logs failures.
-        commands: answers commands; None if commands are off.
-        on_race: called with the race whenever the room may have changed.
-        follow_goal: called with the goal of a race before the ledger uses it, since a goal that is new may be
-            an old one that the site renamed. It raises `SiteError` if the site cannot say.
+    `commands` is None if commands are off, and `on_race` is called with a race whenever its room may have
+    changed. `follow_goal` is called with a race before the ledger uses its goal, since a goal that is new may
+    be an old one that the site renamed. It raises `SiteError` if the site cannot say.
     """
 
     site: Site
@@ -66,9 +54,9 @@ class RoomContext:
     call: RunOnLedger
     settings: Settings
     troubles: Troubles
+    follow_goal: Callable[[Race], Awaitable[None]]
     commands: CommandHandler | None = None
     on_race: Callable[[Race], object] = lambda _: None
-    follow_goal: Callable[[str], Awaitable[None]] = field(default=_nothing)
 
     def now(self) -> Moment:
         """Return the current time."""
@@ -78,11 +66,7 @@ class RoomContext:
 class Inbox:
     """One room's events, its case, and the work that both lead to.
 
-    Args:
-        name: the race, `category/slug`.
-        context: what the category's rooms share.
-        delivery: sends answers.
-        changed: called whenever the outbox may hold new messages, or the room may be done.
+    `changed` is called whenever the outbox may hold new messages, or the room may be done.
     """
 
     def __init__(
@@ -107,6 +91,8 @@ class Inbox:
         """A chat history that came before the race was shown."""
         self._reading: asyncio.Task[None] | None = None
         self._read_again = False
+        self._read_at = float("-inf")
+        """When the last read ended, well or not."""
         self._answering: asyncio.Task[None] | None = None
         self._is_busy = False
 
@@ -128,7 +114,7 @@ class Inbox:
             case RaceUpdate(race):
                 self.put(cases.Frame(race))
             case Unreadable() | ChatMessage(is_system=True):
-                self.put(cases.SystemLine())
+                self.put(Signal.SYSTEM_LINE)
             case ChatMessage() | ChatHistory() if self._context.commands is not None:
                 self.put(event)
 
@@ -150,13 +136,12 @@ class Inbox:
             while not is_gone or self._is_unstored():
                 event = await self._next_event()
                 self._is_busy = True
-                is_gone = is_gone or isinstance(event, cases.Missing)
+                is_gone = is_gone or event is Signal.MISSING
                 try:
                     await self._handle(event)
                 except LedgerUnavailable as error:
                     self._failed(error)
-                except SiteError as error:
-                    # The site cannot say which leaderboard the race's goal belongs to.
+                except SiteError as error:  # it cannot say which leaderboard the race's goal belongs to
                     self._failed(error)
                     self._events.appendleft(event)
                     await asyncio.sleep(next(self._pauses))
@@ -191,13 +176,14 @@ class Inbox:
         while not self._events:
             self._came.clear()
             due = [self._case.deadline if self._case else None, self._retry_at]
-            due += [question.due(time.monotonic()) for question in self._questions if self._answering is None]
+            waits = [question.asked_at + READ_FOR_ANSWER for question in self._questions]
+            due += [at for at in waits if at > time.monotonic()]
             deadline = min((at for at in due if at is not None), default=None)
             try:
                 async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
                     await self._came.wait()
             except TimeoutError:
-                return cases.Tick()
+                return Signal.TICK
         return self._events.popleft()
 
     async def _handle(self, event: RoomEvent) -> None:
@@ -208,7 +194,7 @@ class Inbox:
                 self._on_history(event)
             case _:
                 if isinstance(event, (cases.Frame, cases.Read, cases.Listed)):
-                    await self._follow_goal(event.race)
+                    await self._context.follow_goal(event.race)
                 self._step(event)
                 if self._history is not None and self.race is not None:
                     self._on_history(self._history)
@@ -219,9 +205,9 @@ class Inbox:
         assert self._case is not None  # noqa: S101 - loaded before the first event
         before = self._case.shown
         self._case, effects = step(self._case, event, self._context.now())
-        if ReadRace() in effects:
+        if Act.READ in effects:
             self._read()
-        self._effects += [effect for effect in effects if effect != ReadRace()]
+        self._effects += [effect for effect in effects if effect is not Act.READ]
         if self._case.shown is not None and (effects or self._case.shown is not before):
             self._context.on_race(self._case.shown)
 
@@ -244,11 +230,6 @@ class Inbox:
         """Return whether the ledger has yet to store or carry out anything."""
         return self._case is not None and (bool(self._effects) or self._case.row != self._stored)
 
-    async def _follow_goal(self, race: Race) -> None:
-        """Learn of a renamed goal before the case or the ledger takes it for a new one."""
-        if not race.custom_goal:
-            await self._context.follow_goal(race.goal)
-
     def _failed(self, error: Exception) -> None:
         """Log a failure, and plan to carry out again what it left."""
         text = str(error) if isinstance(error, RacebotError) else f"unexpected error: {error!r}"
@@ -260,25 +241,24 @@ class Inbox:
 
     def _read(self) -> None:
         """Read the race over HTTP, or once more after the read that is under way."""
-        if self._reading is not None and not self._reading.done():
-            self._read_again = True
-        else:
+        if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read_race(), name=f"read {self._name}")
+        else:
+            self._read_again = True
 
     async def _read_race(self) -> None:
         source = f"{self._name} read"
         while True:
             self._read_again = False
+            event: cases.Event = Signal.READ_FAILED
             try:
-                race, sent_at = await self._context.site.timed_race(self._name)
+                event = cases.Read(*await self._context.site.timed_race(self._name))
             except Exception as error:
                 self._context.troubles.failed(source, str(error) or repr(error))
-                self.put(cases.ReadFailed())
             else:
                 self._context.troubles.over(source)
-                self.put(cases.Read(race, sent_at))
-            for question in self._questions:
-                question.reads += 1
+            self._read_at = time.monotonic()
+            self.put(event)
             if not self._read_again:
                 return
 
@@ -304,8 +284,7 @@ class Inbox:
         if self._saw_history:
             lines = recent(history)
         else:
-            ordered_at = None if case.row is None else case.row.ordered_at
-            lines = handler.of_first_history(history, ordered_at)
+            lines = handler.of_first_history(history, case.row.ordered_at if case.row else None)
             self._saw_history = True
         for line in lines:
             self._ask(line)
@@ -314,23 +293,18 @@ class Inbox:
         """Carry out or answer the first command that is ready, one at a time."""
         now = time.monotonic()
         while self._answering is None and self._case is not None:
-            for late in [question for question in self._questions if now >= question.expires]:
+            for late in [question for question in self._questions if now >= question.asked_at + EXPIRES]:
                 log.warning("%s: a command could not be answered in time", self._name)
                 self._questions.remove(late)
             ready = next((question for question in self._questions if self._is_ready(question, now)), None)
-            if ready is None or ready.not_before > now:
+            if ready is None:
                 return
-            self._questions.remove(ready)
             if ready.quiet is not None:
                 self._step(cases.QuietOrder(ready.quiet, ready.given_at))
-                try:
-                    await self._carry_out()
-                except LedgerUnavailable:
-                    self._try_later(ready)
-                    raise
+                await self._carry_out()
                 if self._is_unstored():
-                    self._try_later(ready)
-                    return
+                    return  # until the ledger can store the order
+            self._questions.remove(ready)
             self._answering = asyncio.create_task(self._answer(ready), name=f"answer {self._name}")
 
     def _is_ready(self, question: Question, now: float) -> bool:
@@ -345,10 +319,14 @@ class Inbox:
             return True
         if case.is_unsure:
             return False
-        if not case.is_old(self._context.now()) or question.reads or now >= question.reads_by:
+        asked_at = question.asked_at
+        if (
+            not case.is_old(self._context.now())
+            or self._read_at > asked_at
+            or now >= asked_at + READ_FOR_ANSWER
+        ):
             return True
-        if question.reads_by == float("inf"):
-            question.reads_by = now + READ_FOR_ANSWER
+        if self._reading is None or self._reading.done():
             self._read()
         return False
 
@@ -366,7 +344,10 @@ class Inbox:
                 self._delivery.answer(text, question.message.id, to=reply.to)
         except LedgerUnavailable as error:
             log.warning("%s; trying again", error)
-            self._try_later(question)
+            await asyncio.sleep(
+                RETRY_COMMAND
+            )  # later commands wait, since the next order may be the opposite
+            self._questions.appendleft(question)
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a command must not.
             log.error("%s; no answer given", error)
@@ -374,12 +355,4 @@ class Inbox:
             log.exception("%s: unexpected error while answering %s", self._name, question.asked.command)
         finally:
             self._answering = None
-            self.put(cases.Tick())
-
-    def _try_later(self, question: Question) -> None:
-        """Try a command again that the ledger could not carry out, since an order must not be lost.
-
-        Later commands wait meanwhile: the next order may be the opposite.
-        """
-        question.not_before = time.monotonic() + RETRY_COMMAND
-        self._questions.appendleft(question)
+            self.put(Signal.TICK)

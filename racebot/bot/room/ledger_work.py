@@ -8,20 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from racebot.bot.room.announcements import Announcements, Style, announcement_key
-from racebot.bot.room.case import (
-    Announce,
-    Case,
-    CompareAnnouncement,
-    Effect,
-    GiveUp,
-    Greet,
-    KeepQuiet,
-    Rules,
-    Settle,
-    TakeBack,
-    UndoSettling,
-    Withdraw,
-)
+from racebot.bot.room.case import Act, Announce, Case, CompareAnnouncement, Effect, GiveUp, Rules, Settle
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
 from racebot.races.result import RaceResult
@@ -33,15 +20,10 @@ log = logging.getLogger(__name__)
 
 
 class LedgerWork:
-    """The ledger as the rooms use it. All methods are ledger work.
+    """The ledger as the rooms use it. All methods are ledger work, and raise `LedgerError`.
 
-    Args:
-        settler: rates results.
-        clock: returns the current time, with its offset.
-        quiet: seconds for which a result must not change before it is announced.
-        announce: whether to write in chat at all.
-        style: how announcements look.
-        greeting: returns the greeting of a room before its start, empty if there is none yet; None for none.
+    `quiet` and `announce` are those of the `Rules`. `greeting` returns the greeting of a room before its
+    start, empty if there is none yet.
     """
 
     def __init__(
@@ -66,27 +48,14 @@ class LedgerWork:
 
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""
-        return Case(
-            name,
-            self._rules,
-            self.ledger.cases.get(name),
-            is_settled=self.ledger.races.has(name),
-            is_watched=watched,
-        )
+        row, is_settled = self.ledger.cases.get(name), self.ledger.races.has(name)
+        return Case(name, self._rules, row, is_settled=is_settled, is_watched=watched)
 
     def carry_out(self, case: Case, stored: CaseRow | None, effects: Sequence[Effect]) -> bool:
         """Store the case's row and carry out the effects of a step, in one transaction.
 
-        Args:
-            case: the case after the step.
-            stored: the row as it is stored.
-            effects: the effects, in order.
-
-        Returns:
-            Whether the room must be joined, since its chat was told of another result.
-
-        Raises:
-            LedgerError: the ledger cannot be read or written.
+        `stored` is the row as it is stored. Returns whether the room must be joined, since its chat was told
+        of another result.
         """
         needs_room = False
         with self.ledger.transaction(lasting=bool(effects)):
@@ -99,33 +68,19 @@ class LedgerWork:
                         self._announce(result, is_late=is_late)
                     case CompareAnnouncement(result):
                         needs_room = self._is_told_otherwise(result)
-                    case Greet(race):
-                        self._announcements.greet(race, self._greeting)
-                    case TakeBack():
-                        self._announcements.drop_unbegun(case.name, "the race goes on")
-                        log.info("%s: no longer finished, the race goes on", case.name)
-                    case KeepQuiet():
-                        self._announcements.drop_waiting(case.name, "a moderator asked for quiet")
-                    case Withdraw():
-                        self._withdraw(case)
                     case Settle(result):
                         self._settle(result, is_known=is_known)
-                    case UndoSettling():
-                        self.settler.withdraw(case.name)
-                        log.warning(
-                            "%s: no longer recorded on the site, so its rating changes are undone", case.name
-                        )
                     case GiveUp(reason):
                         self._give_up(case.name, reason)
+                    case Act():
+                        self._act(effect, case)
         return needs_room
 
     def say_again(self, result: RaceResult | None, ordered_in: str) -> bool:
         """Queue the provisional changes once more. Return False if there are none.
 
-        Args:
-            result: the race's result.
-            ordered_in: the id of the chat message with the order, which is carried out once, even after a
-                restart.
+        `ordered_in` is the id of the chat message with the order, which is carried out once, even after a
+        restart.
         """
         if result is None or not result.final or not self.settler.plans.counts(result):
             return False
@@ -147,6 +102,24 @@ class LedgerWork:
         if row.quiet != (stored is not None and stored.quiet):
             log.info("%s: chat messages are switched %s", name, "off" if row.quiet else "on")
 
+    def _act(self, act: Act, case: Case) -> None:
+        name, announcements = case.name, self._announcements
+        match act:
+            case Act.GREET if case.shown is not None:
+                announcements.greet(case.shown, self._greeting)
+            case Act.TAKE_BACK:
+                announcements.drop_unbegun(name, "the race goes on")
+                log.info("%s: no longer finished, the race goes on", name)
+            case Act.KEEP_QUIET:
+                announcements.drop_waiting(name, "a moderator asked for quiet")
+            case Act.WITHDRAW:
+                announcements.drop_waiting(name, "the race is not recorded")
+                announcements.withdraw(name, name.partition("/")[0])
+                log.info("%s: cancelled or set to do not record; no ratings change", name)
+            case Act.UNDO_SETTLING:
+                self.settler.withdraw(name)
+                log.warning("%s: no longer recorded on the site, so its rating changes are undone", name)
+
     def _announce(self, result: RaceResult, *, is_late: bool) -> None:
         if self.ledger.races.has(result.name):
             return  # another source showed the record first
@@ -160,11 +133,6 @@ class LedgerWork:
         if not self._announcements.was_told(result.name):
             return False
         return self._announcements.queued_key(result.name) != announcement_key(self.settler.preview(result))
-
-    def _withdraw(self, case: Case) -> None:
-        self._announcements.drop_waiting(case.name, "the race is not recorded")
-        self._announcements.withdraw(case.name, case.name.partition("/")[0])
-        log.info("%s: cancelled or set to do not record; no ratings change", case.name)
 
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a recorded race, and queue its final changes if we know the room."""

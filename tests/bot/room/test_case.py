@@ -12,15 +12,14 @@ from racebot.bot.room import case as cases
 from racebot.bot.room.case import (
     CERTAIN_AFTER,
     LONGEST_DOUBT,
+    Act,
     Announce,
     Case,
     Effect,
     Moment,
-    ReadRace,
     Rules,
     Settle,
-    TakeBack,
-    Withdraw,
+    Signal,
     step,
 )
 from racebot.races.result import RaceResult
@@ -53,7 +52,7 @@ class Room:
         return self.on(cases.Read(race, sent_at), now)
 
     def tick(self, now: float) -> list[Effect]:
-        return self.on(cases.Tick(), now)
+        return self.on(Signal.TICK, now)
 
     @property
     def deadline(self) -> float | None:
@@ -123,7 +122,7 @@ def test_a_correction_stands_after_its_own_quiet_time(room: Room) -> None:
 
 def test_a_result_taken_back_before_it_stood(room: Room) -> None:
     room.on_frame(seen(FIRST, 1), 100)
-    assert room.on_frame(seen(version=2), 105) == [TakeBack()]
+    assert room.on_frame(seen(version=2), 105) == [Act.TAKE_BACK]
     assert room.deadline is None
     assert room.tick(200) == []
 
@@ -133,7 +132,7 @@ def test_a_result_taken_back_can_return(room: Room) -> None:
     room.on_frame(seen(FIRST, 1), 100)
     room.tick(110)
     unready = replace(FIRST, entrants=(*FIRST.entrants[:2], entrant("cy", "racing")))
-    assert room.on_frame(seen(unready, 2), 120) == [TakeBack()]
+    assert room.on_frame(seen(unready, 2), 120) == [Act.TAKE_BACK]
     assert room.on_frame(seen(version=3), 121) == []
     assert room.on_frame(seen(FIRST, 4), 130) == []
     assert room.tick(140) == [Announce(FIRST)], "what follows is no edit"
@@ -179,7 +178,7 @@ OVER = {
 @pytest.mark.parametrize("race", OVER.values(), ids=OVER)
 def test_a_race_that_is_over_is_reported_once(room: Room, race: Race) -> None:
     room.on_frame(seen(FIRST, 1), 100)
-    assert room.on_frame(race, 105) == [Withdraw()]
+    assert room.on_frame(race, 105) == [Act.WITHDRAW]
     assert room.tick(1000) == []
     assert room.on_frame(race, 1001) == []
     assert not room.case.is_recorded, "an edit can bring it back"
@@ -188,7 +187,7 @@ def test_a_race_that_is_over_is_reported_once(room: Room, race: Race) -> None:
 def test_a_race_for_a_custom_goal_is_over_when_it_finishes_not_before(room: Room) -> None:
     assert room.on_frame(seen(version=1, recordable=False), 0) == []
     finished = seen(replace(FIRST, recordable=False), 2, recordable=False)
-    assert room.on_frame(finished, 5) == [Withdraw()]
+    assert room.on_frame(finished, 5) == [Act.WITHDRAW]
 
 
 @pytest.mark.parametrize("race", OVER.values(), ids=OVER)
@@ -197,7 +196,7 @@ def test_a_race_that_comes_back_stands_after_the_quiet_time(room: Room, race: Ra
     assert room.on_frame(seen(FIRST, 3), 200) == []
     assert room.tick(210) == [Announce(FIRST)]
     ended_again = replace(race, version=4)
-    assert room.on_frame(ended_again, 300) == [Withdraw()]
+    assert room.on_frame(ended_again, 300) == [Act.WITHDRAW]
 
 
 def test_a_late_frame_is_ignored_and_checked_over_http(room: Room) -> None:
@@ -206,7 +205,7 @@ def test_a_late_frame_is_ignored_and_checked_over_http(room: Room) -> None:
     assert room.on_frame(seen(version=3), 101.2) == []
     assert room.case.shown is not None
     assert room.case.shown.version == 5
-    assert room.tick(110) == [ReadRace(), Announce(SECOND)]
+    assert room.tick(110) == [Act.READ, Announce(SECOND)]
 
 
 def test_a_frame_of_the_same_version_proves_nothing_in_a_race_that_ended(room: Room) -> None:
@@ -215,12 +214,12 @@ def test_a_frame_of_the_same_version_proves_nothing_in_a_race_that_ended(room: R
     room.tick(110)
     room.on_frame(seen(SECOND, 5), 200)
     assert room.case.holds(FIRST)
-    assert room.tick(201) == [ReadRace()]
+    assert room.tick(201) == [Act.READ]
     room.on_read(seen(SECOND, 5), 202, sent_at=201)
     assert room.tick(212) == [Announce(SECOND)]
     for now in range(300, 600, 60):
         assert room.on_frame(seen(FIRST, 5), now) == []
-        assert room.tick(now + 1) == [ReadRace()]
+        assert room.tick(now + 1) == [Act.READ]
         assert room.on_read(seen(SECOND, 5), now + 2, sent_at=now + 1) == []
     assert room.tick(1000) == []
 
@@ -250,7 +249,7 @@ def test_list_that_disagrees_leads_to_a_read(room: Room) -> None:
     assert room.on(cases.Listed(seen(FIRST, None)), 200) == []
     assert room.deadline is None
     assert room.on(cases.Listed(seen(SECOND, None)), 200) == []
-    assert room.tick(201) == [ReadRace()]
+    assert room.tick(201) == [Act.READ]
     assert room.case.holds(FIRST)
 
 
@@ -289,7 +288,7 @@ def test_no_sequence_of_frames_settles_a_race_twice(sequence: list[tuple[Race, f
             assert notice.result.final
             assert stood is None or notice.result.fingerprint() != stood.fingerprint()
             stood = notice.result
-        elif isinstance(notice, (TakeBack, Withdraw)):
+        elif notice in (Act.TAKE_BACK, Act.WITHDRAW):
             stood = None
 
 
@@ -328,7 +327,7 @@ def reads(room: Room, until: float) -> list[float]:
     asked = []
     while room.deadline is not None and room.deadline <= until:
         now = room.deadline
-        asked += [now for notice in room.tick(now) if isinstance(notice, ReadRace)]
+        asked += [now for notice in room.tick(now) if notice is Act.READ]
     return asked
 
 
@@ -338,9 +337,9 @@ def answered(room: Room, race: Race, until: float) -> list[Effect]:
     while room.deadline is not None and room.deadline <= until:
         now = room.deadline
         came = room.tick(now)
-        if ReadRace() in came:
+        if Act.READ in came:
             came += room.on_read(race, now, sent_at=now)
-        effects += [effect for effect in came if effect != ReadRace()]
+        effects += [effect for effect in came if effect != Act.READ]
     return effects
 
 
@@ -355,7 +354,7 @@ def standing(room: Room) -> Room:
 def test_a_system_message_after_the_finish_leads_to_a_read_soon_and_one_past_the_cache(
     standing: Room,
 ) -> None:
-    standing.on(cases.SystemLine(), 200)
+    standing.on(Signal.SYSTEM_LINE, 200)
     soon, certain = reads(standing, 1000)
     assert 200 < soon <= 202
     assert 205 < certain <= 210
@@ -364,7 +363,7 @@ def test_a_system_message_after_the_finish_leads_to_a_read_soon_and_one_past_the
 def test_many_messages_lead_to_few_reads(standing: Room) -> None:
     asked = []
     for now in range(200, 260):
-        standing.on(cases.SystemLine(), now)
+        standing.on(Signal.SYSTEM_LINE, now)
         asked += reads(standing, now + 0.9)
     asked += reads(standing, 1000)
     assert all(later - earlier > 5 for earlier, later in itertools.pairwise(asked))
@@ -374,13 +373,13 @@ def test_many_messages_lead_to_few_reads(standing: Room) -> None:
 @pytest.mark.parametrize("status", ["open", "pending", "in_progress"])
 def test_messages_before_the_end_lead_to_no_read(room: Room, status: str) -> None:
     room.on_frame(seen(status=status), 100)
-    room.on(cases.SystemLine(), 101)
+    room.on(Signal.SYSTEM_LINE, 101)
     assert room.deadline is None
 
 
 def test_an_edited_time_stands_although_a_frame_with_the_old_data_follows(standing: Room) -> None:
     """Apply a moderator's edit: a message, a frame with the old data, and new data over HTTP only."""
-    standing.on(cases.SystemLine(), 200)
+    standing.on(Signal.SYSTEM_LINE, 200)
     standing.on_frame(seen(FIRST, 19), 200)
     assert answered(standing, seen(EDITED, 21), until=202) == []
     standing.on_frame(seen(FIRST, 19), 202)
@@ -388,7 +387,7 @@ def test_an_edited_time_stands_although_a_frame_with_the_old_data_follows(standi
 
 
 def test_a_cached_answer_is_followed_by_the_right_one(standing: Room) -> None:
-    standing.on(cases.SystemLine(), 200)
+    standing.on(Signal.SYSTEM_LINE, 200)
     (soon,) = reads(standing, 203)
     standing.on_read(seen(FIRST, 19), soon, sent_at=soon)
     assert standing.case.is_unsure
@@ -400,8 +399,8 @@ def test_a_cached_answer_is_followed_by_the_right_one(standing: Room) -> None:
 
 def test_a_cancelled_race_is_brought_back_by_an_edit(room: Room) -> None:
     cancelled = seen(status="cancelled", version=13, recordable=False)
-    assert room.on_frame(cancelled, 100) == [Withdraw()]
-    room.on(cases.SystemLine(), 102)
+    assert room.on_frame(cancelled, 100) == [Act.WITHDRAW]
+    room.on(Signal.SYSTEM_LINE, 102)
     room.on_frame(cancelled, 102)
     one_finisher = result("r", "ann", dnf="bo cy", recorded=False)
     assert answered(room, seen(one_finisher, 15), until=104) == []
@@ -411,13 +410,13 @@ def test_a_cancelled_race_is_brought_back_by_an_edit(room: Room) -> None:
 
 def test_do_not_record_is_undone_and_the_race_cancelled_by_edits(standing: Room) -> None:
     not_recorded = seen(replace(FIRST, recordable=False), 21, recordable=False)
-    assert standing.on_frame(not_recorded, 200) == [Withdraw()]
-    standing.on(cases.SystemLine(), 202)
+    assert standing.on_frame(not_recorded, 200) == [Act.WITHDRAW]
+    standing.on(Signal.SYSTEM_LINE, 202)
     assert answered(standing, seen(EDITED, 23), until=213) == [Announce(EDITED)]
-    standing.on(cases.SystemLine(), 300)
+    standing.on(Signal.SYSTEM_LINE, 300)
     standing.on_frame(seen(EDITED, 23), 300)
     cancelled = seen(status="cancelled", version=31, recordable=False)
-    assert answered(standing, cancelled, until=301) == [Withdraw()]
+    assert answered(standing, cancelled, until=301) == [Act.WITHDRAW]
 
 
 def test_an_outdated_answer_is_ignored_and_requested_again(standing: Room) -> None:
@@ -441,19 +440,19 @@ def test_an_absurdly_high_version_does_not_silence_the_room(standing: Room) -> N
 
 
 def test_a_read_that_failed_is_repeated_later(standing: Room) -> None:
-    standing.on(cases.SystemLine(), 200)
+    standing.on(Signal.SYSTEM_LINE, 200)
     reads(standing, 210)
-    standing.on(cases.ReadFailed(), 211)
+    standing.on(Signal.READ_FAILED, 211)
     (again,) = reads(standing, 1000)
     assert 220 < again <= 271
 
 
 def test_reads_that_a_lost_connection_interrupted_are_repeated(standing: Room) -> None:
-    standing.on(cases.Joined(), 200)
+    standing.on(Signal.JOINED, 200)
     assert standing.deadline is None
-    standing.on(cases.SystemLine(), 201)
+    standing.on(Signal.SYSTEM_LINE, 201)
     reads(standing, 220)
-    standing.on(cases.Joined(), 300)
+    standing.on(Signal.JOINED, 300)
     assert reads(standing, 310)
 
 
@@ -471,10 +470,10 @@ def test_a_race_that_goes_on_needs_no_read_before_an_answer(room: Room) -> None:
 
 
 def test_nothing_is_read_after_the_record(standing: Room) -> None:
-    standing.on(cases.SystemLine(), 200)
+    standing.on(Signal.SYSTEM_LINE, 200)
     standing.on_frame(seen(replace(FIRST, recorded=True), 22, recorded=True), 200)
-    standing.on(cases.SystemLine(), 201)
-    standing.on(cases.ReadFailed(), 202)
+    standing.on(Signal.SYSTEM_LINE, 201)
+    standing.on(Signal.READ_FAILED, 202)
     assert reads(standing, 1000) == []
     assert not standing.is_old(1000)
 
@@ -484,10 +483,10 @@ def test_a_result_waits_until_a_read_shows_it_after_the_last_system_message(stan
     both = replace(
         EDITED, entrants=(replace(EDITED.entrants[0], finish_time=HOUR // 3), *EDITED.entrants[1:])
     )
-    standing.on(cases.SystemLine(), 200)
+    standing.on(Signal.SYSTEM_LINE, 200)
     (asked,) = reads(standing, 201)
     standing.on_read(seen(EDITED, 21), 202, sent_at=asked)
-    standing.on(cases.SystemLine(), 203)
+    standing.on(Signal.SYSTEM_LINE, 203)
     reads(standing, 209.5)
     assert Announce(EDITED) not in standing.tick(213), "the second edit has not been read"
     assert standing.on_read(seen(both, 23), 214, sent_at=209.5) == []
@@ -496,12 +495,12 @@ def test_a_result_waits_until_a_read_shows_it_after_the_last_system_message(stan
 
 def test_a_result_does_not_wait_for_ever_for_a_site_that_cannot_be_read(standing: Room) -> None:
     standing.on_frame(seen(SECOND, 20), 200)
-    standing.on(cases.SystemLine(), 201)
+    standing.on(Signal.SYSTEM_LINE, 201)
     effects: list[Effect] = []
     for now in range(202, 302):
         effects += standing.tick(now)
-        if ReadRace() in effects[-1:]:
-            standing.on(cases.ReadFailed(), now)
+        if Act.READ in effects[-1:]:
+            standing.on(Signal.READ_FAILED, now)
         if Announce(SECOND) in effects:
             assert now == 201 + LONGEST_DOUBT
             return
@@ -514,7 +513,7 @@ def test_the_time_of_the_site_decides_whether_a_result_is_old(room: Room) -> Non
         case = Room().case
         moment = Moment(100, NOON + timedelta(hours=hours))
         case, _ = step(case, cases.Frame(seen(FIRST)), moment)
-        _, effects = step(case, cases.Tick(), replace(moment, seconds=110))
+        _, effects = step(case, Signal.TICK, replace(moment, seconds=110))
         assert effects == (Announce(FIRST, is_late=is_late),)
 
 

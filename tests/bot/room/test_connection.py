@@ -39,6 +39,7 @@ from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site, SiteClock, TokenSource
 from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate, Unreadable
+from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
@@ -483,7 +484,7 @@ class _Questions:
         if asked is None or message.id in self.seen:
             return None
         self.seen.add(message.id)
-        return Question(asked, message, False, time.monotonic() + answers.EXPIRES)
+        return Question(asked, message, False, time.monotonic())
 
     def of_first_history(self, history: ChatHistory, _: object) -> Sequence[ChatMessage]:
         return answers.recent(history)
@@ -580,10 +581,15 @@ def watching(
         call=call,
         settings=Settings(info_block=InfoPolicy.NEVER),
         troubles=Troubles(),
+        follow_goal=known,
         commands=commands,
     )
     site.clock = SiteClock(now)
     return connection.RoomWatch("orb/r", context)
+
+
+async def known(_: Race) -> None:
+    """Learn nothing new about a race's goal."""
 
 
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:

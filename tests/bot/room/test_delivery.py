@@ -79,7 +79,8 @@ class FakeRoom:
         confirm_within: float = 0.05,
     ) -> OutboxDelivery:
         """Start the bot again."""
-        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, info, DEFAULT_TEXTS, confirm_within)
+        texts, within = DEFAULT_TEXTS, confirm_within
+        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, info, texts, within=within)
         return self.sender
 
     async def deliver(self, *, connect: bool = True) -> None:

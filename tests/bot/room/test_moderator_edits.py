@@ -14,6 +14,7 @@ from builders import NOON, Clock, chat_body, entrant_document, race_document
 from room_support import QUIET, Follower
 
 from racebot.bot.room import case as cases
+from racebot.bot.room.case import Signal
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
@@ -62,7 +63,7 @@ class Replay:
 
     def edit(self, shown: dict[str, Any], saved: dict[str, Any]) -> None:
         """Send a system message and a frame with the old data, then change the data silently."""
-        self._on(cases.SystemLine())
+        self._on(Signal.SYSTEM_LINE)
         self.frame(shown)
         self._http = saved
 
@@ -71,7 +72,7 @@ class Replay:
         until = self._follower.now + seconds
         while (at := self._follower.watched["orb/r"].deadline) is not None and at <= until:
             self._follower.now = at
-            self._on(cases.Tick())
+            self._on(Signal.TICK)
         self._follower.now = until
         messages, self._messages = self._messages, []
         return messages
