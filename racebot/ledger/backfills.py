@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.rows import moment_of
 from racebot.races.result import RaceResult
 from racebot.text.format import exact_time
 
 
-class Backfills:
+class Backfills(Table):
     """Races that a backfill has fetched but not rated, and the next page to fetch."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def next_page(self, category: str, *, not_before: datetime) -> int:
         """Return the page after the last one stored by a backfill begun since `not_before`, or 1."""
@@ -36,10 +33,8 @@ class Backfills:
             page + 1,
             exact_time(now),
         )
-        self._connection.write_many(
-            "INSERT OR REPLACE INTO fetched (race, category, result) VALUES (?, ?, ?)",
-            [(result.name, category, result.to_json()) for result in results],
-        )
+        fetched = [{"race": r.name, "category": category, "result": r.to_json()} for r in results]
+        self._connection.save("fetched", "race", fetched)
 
     def results(self, category: str) -> list[RaceResult]:
         """Return all races stored so far."""
@@ -57,10 +52,8 @@ class Backfills:
 
     def abandoned(self, before: datetime) -> list[str]:
         """Return the categories with an unfinished backfill begun before a given time."""
-        rows = self._connection.rows(
-            "SELECT category FROM backfills WHERE started_at < ?", exact_time(before)
-        )
-        return [row["category"] for row in rows]
+        sql = "SELECT category FROM backfills WHERE started_at < ?"
+        return [row["category"] for row in self._connection.rows(sql, exact_time(before))]
 
     def clear(self, category: str) -> None:
         """Delete a category's backfill with all races it fetched."""
@@ -72,15 +65,10 @@ class Backfills:
         self._connection.write(
             "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)", category, exact_time(now)
         )
-        return moment_of(
-            self._connection.value("SELECT read_at FROM full_reads WHERE category = ?", category)
-        )
+        sql = "SELECT read_at FROM full_reads WHERE category = ?"
+        return moment_of(self._connection.value(sql, category))
 
     def note_full_read(self, category: str, now: datetime) -> None:
         """Store that the whole list of past races was read."""
-        self._connection.write(
-            "INSERT INTO full_reads (category, read_at) VALUES (?, ?)"
-            " ON CONFLICT (category) DO UPDATE SET read_at = excluded.read_at",
-            category,
-            exact_time(now),
-        )
+        row = {"category": category, "read_at": exact_time(now)}
+        self._connection.save("full_reads", "category", [row])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.rows import moment_of
 from racebot.text.format import exact_time
 
@@ -38,11 +38,11 @@ class CaseRow:
     unrecorded_since: datetime | None = None
 
 
-class Cases:
-    """The races that the bot follows."""
+_TIMES = ("ended_at", "next_look", "ordered_at", "unrecorded_since")
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+
+class Cases(Table):
+    """The races that the bot follows."""
 
     def get(self, race: str) -> CaseRow | None:
         return next(iter(self._select("race = ?", race)), None)
@@ -61,13 +61,11 @@ class Cases:
 
     def save(self, row: CaseRow) -> None:
         """Add or replace a race's row."""
-        values = [getattr(row, each.name) for each in fields(row)]
-        self._connection.write(
-            "INSERT OR REPLACE INTO cases"
-            " (race, category, ended_at, next_look, misses, over, quiet, ordered_at, unrecorded_since)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            *(exact_time(value) if isinstance(value, datetime) else value for value in values),
-        )
+        values = {
+            name: exact_time(value) if isinstance(value, datetime) else value
+            for name, value in asdict(row).items()
+        }
+        self._connection.save("cases", "race", [values])
 
     def remove(self, race: str) -> None:
         self._connection.write("DELETE FROM cases WHERE race = ?", race)
@@ -78,17 +76,10 @@ class Cases:
             CaseRow(
                 race=row["race"],
                 category=row["category"],
-                ended_at=_moment(row["ended_at"]),
-                next_look=_moment(row["next_look"]),
                 misses=row["misses"],
                 over=bool(row["over"]),
                 quiet=bool(row["quiet"]),
-                ordered_at=_moment(row["ordered_at"]),
-                unrecorded_since=_moment(row["unrecorded_since"]),
+                **{name: row[name] and moment_of(row[name]) for name in _TIMES},
             )
             for row in rows
         ]
-
-
-def _moment(text: str | None) -> datetime | None:
-    return None if text is None else moment_of(text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import copy_context
@@ -69,8 +69,27 @@ class Connection:
         with translated(self.path):
             return int(self.db.execute(sql, values).rowcount)
 
-    def write_many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run one statement for each tuple of values, in one transaction."""
+    def save(self, table: str, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Insert rows, all with the same columns; of a stored row with the same key, change these columns.
+
+        Args:
+            key: the columns of the key, separated by commas.
+        """
+        if not rows:
+            return
+        columns = rows[0].keys()
+        marks = ", ".join(f":{column}" for column in columns)
+        changes = ", ".join(
+            f"{column} = excluded.{column}" for column in columns if column not in key.split(", ")
+        )
+        self.write_many(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - ours
+            f" ON CONFLICT ({key}) DO UPDATE SET {changes}",
+            rows,
+        )
+
+    def write_many(self, sql: str, rows: Iterable[tuple[Any, ...] | Mapping[str, Any]]) -> None:
+        """Run one statement for each row of values, in one transaction."""
         with self.transaction():
             self.db.conn.executemany(sql, rows)
 
@@ -128,6 +147,13 @@ class Connection:
 
     def close(self) -> None:
         self.db.close()
+
+
+class Table:
+    """Reads and writes a table or a group of tables through a connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
 
 class RunOnLedger(Protocol):

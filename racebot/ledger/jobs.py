@@ -5,22 +5,20 @@ A leaderboard has at most one job. Until it is done, the leaderboard keeps its o
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.rows import (
-    START,
     Leaderboard,
     Position,
     as_int,
     as_text,
-    carry_text,
     leaderboard_of,
-    moment_of,
+    position_of,
+    rating_columns,
 )
 from racebot.text.format import exact_time
 
@@ -52,11 +50,8 @@ class Job:
     races: int
 
 
-class Jobs:
+class Jobs(Table):
     """Reads and writes the table `jobs`."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def all(self) -> list[Job]:
         """Return all jobs, sorted by category and leaderboard."""
@@ -83,24 +78,21 @@ class Jobs:
         A job under way starts again.
         """
         self._connection.ratings_written += 1
-        self._connection.write(
-            "INSERT INTO jobs (leaderboard, model, parameters, teams, carry, counted_at, race, reason)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (leaderboard) DO UPDATE SET model = excluded.model,"
-            " parameters = excluded.parameters, teams = excluded.teams, carry = excluded.carry,"
-            " counted_at = min(counted_at, excluded.counted_at),"
-            " race = CASE WHEN (counted_at, race) <= (excluded.counted_at, excluded.race)"
-            " THEN race ELSE excluded.race END,"
-            " reason = excluded.reason, revision = revision + 1, error = NULL, tries = 0, not_before = ''",
-            self._number(board),
-            board.model,
-            json.dumps(board.parameters, sort_keys=True),
-            board.teams,
-            carry_text(board.carry),
-            "" if start == START else exact_time(start.counted_at),
-            start.race,
-            reason,
-        )
+        with self._connection.transaction():
+            earlier = self.of(board)
+            counted_at, race = (start if earlier is None else min(start, earlier.start)).columns
+            row = {
+                "leaderboard": self._number(board),
+                **rating_columns(board),
+                "counted_at": counted_at,
+                "race": race,
+                "reason": reason,
+                "revision": 0 if earlier is None else earlier.revision + 1,
+                "error": None,
+                "tries": 0,
+                "not_before": "",
+            }
+            self._connection.save("jobs", "leaderboard", [row])
 
     def is_current(self, job: Job) -> bool:
         """Return whether a job is stored and has not been requested again since it was read."""
@@ -144,10 +136,9 @@ _SELECT = (
 
 
 def _job_of(row: sqlite3.Row) -> Job:
-    moment = as_text(row["counted_at"])
     return Job(
         board=leaderboard_of(row),
-        start=Position(moment_of(moment), as_text(row["race"])) if moment else START,
+        start=position_of(row["counted_at"], row["race"]),
         reason=as_text(row["reason"]),
         revision=as_int(row["job_revision"]),
         error=row["error"],

@@ -1,21 +1,39 @@
-"""Leaderboards: their goals, rating settings and carried-over states."""
+"""Leaderboards: their goals, rating settings and carried-over states, and their shadows."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import uuid4
 
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.jobs import Jobs
-from racebot.ledger.rows import Leaderboard, as_text, carry_text, leaderboard_of, state_of, state_text
+from racebot.ledger.ratings import Ratings
+from racebot.ledger.rows import (
+    Leaderboard,
+    as_int,
+    as_text,
+    leaderboard_of,
+    rating_columns,
+    state_text,
+    states_of,
+)
 from racebot.races.change import State
 
+PIECE = 100
+"""Number of a shadow's races copied or deleted in one transaction: some tens of milliseconds."""
+_COPIED = {
+    "rated": "sequence, race, note",
+    "changes": "sequence, player, place, state_before, state_after, points_before, points_after,"
+    " races_before, parts",
+    "rated_on": "sequence, platform",
+}
+"""Columns of each table to copy into a shadow, besides the leaderboard."""
 
-class Leaderboards:
+
+class Leaderboards(Table):
     """Reads and writes the tables `leaderboards` and `carried`."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def all(self) -> list[Leaderboard]:
         """Return all leaderboards, sorted by category and name."""
@@ -34,19 +52,7 @@ class Leaderboards:
     def save(self, board: Leaderboard) -> Leaderboard:
         """Store a new leaderboard or its changed settings, and return it with its id. Changes no rating."""
         with self._connection.transaction():
-            self._connection.write(
-                "INSERT INTO leaderboards (category, name, goals, model, parameters, teams, carry)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (category, name) DO UPDATE SET"
-                " goals = excluded.goals, model = excluded.model, parameters = excluded.parameters,"
-                " teams = excluded.teams, carry = excluded.carry",
-                board.category,
-                board.name,
-                json.dumps(list(board.goals)),
-                board.model,
-                json.dumps(board.parameters, sort_keys=True),
-                board.teams,
-                carry_text(board.carry),
-            )
+            self._connection.save("leaderboards", "category, name", [_columns(board)])
             stored = self.get(board.category, board.name)
         assert stored is not None  # noqa: S101 - written two lines up
         return stored
@@ -55,10 +61,7 @@ class Leaderboards:
         """Rename a leaderboard and its goals. Changes no rating."""
         self._connection.ratings_written += 1
         self._connection.write(
-            "UPDATE leaderboards SET name = ?, goals = ? WHERE id = ?",
-            name,
-            json.dumps(list(goals)),
-            board.key,
+            "UPDATE leaderboards SET name = ?, goals = ? WHERE id = ?", name, json.dumps(goals), board.key
         )
 
     def remove(self, board: Leaderboard) -> None:
@@ -71,7 +74,7 @@ class Leaderboards:
     def carried(self, board: Leaderboard) -> dict[str, State]:
         """Return the states that players carried over into a leaderboard."""
         rows = self._connection.rows("SELECT player, state FROM carried WHERE leaderboard = ?", board.key)
-        return {as_text(row["player"]): state_of(row["state"]) for row in rows}
+        return dict(zip((as_text(row[0]) for row in rows), states_of([row[1] for row in rows]), strict=True))
 
     def replace_carried(self, board: Leaderboard, states: Mapping[str, State]) -> None:
         """Replace the states that players carry over into a leaderboard."""
@@ -81,3 +84,71 @@ class Leaderboards:
                 "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)",
                 [(board.key, player, state_text(state)) for player, state in states.items()],
             )
+
+
+class Shadows(Table):
+    """Hidden leaderboards that are rated beside the live ones, and then take their places.
+
+    A shadow is written in many small transactions, which delay nobody. To put it in place, two rows change,
+    however large the leaderboard is. The old rows stay hidden until `remove_hidden` deletes them in small
+    pieces. Only the process that holds the rebuild lock may touch a hidden leaderboard.
+    """
+
+    def add(self, board: Leaderboard) -> Leaderboard:
+        """Store an empty shadow of a leaderboard, with the settings of `board`."""
+        shadow = replace(board, name=uuid4().hex)
+        self._connection.save(
+            "leaderboards", "category, name", [{**_columns(shadow), "shadow_of": board.name}]
+        )
+        key = self._connection.value("SELECT id FROM leaderboards WHERE name = ?", shadow.name)
+        return replace(shadow, id=as_int(key))
+
+    def copy_races(self, board: Leaderboard, shadow: Leaderboard, first: int, until: int) -> None:
+        """Copy into a shadow the rated races from one sequence number to below another."""
+        with self._connection.transaction(lasting=False):
+            for table, columns in _COPIED.items():
+                self._connection.write(
+                    f"INSERT INTO {table} SELECT ?, {columns} FROM {table}"  # noqa: S608 - ours
+                    " WHERE leaderboard = ? AND sequence >= ? AND sequence < ?",
+                    shadow.key,
+                    board.key,
+                    first,
+                    until,
+                )
+
+    def put_in_place(self, board: Leaderboard, shadow: Leaderboard) -> Leaderboard:
+        """Put a shadow in a live leaderboard's place, and return it. The old rows stay hidden."""
+        with self._connection.transaction():
+            Ratings(self._connection).mark_updated(shadow)
+            number = self._connection.value(
+                "SELECT coalesce(number, id) FROM leaderboards WHERE id = ?", board.key
+            )
+            self._connection.write(
+                "UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?", uuid4().hex, board.key
+            )
+            self._connection.write(
+                "UPDATE leaderboards SET name = ?, number = ?, shadow_of = NULL WHERE id = ?",
+                board.name,
+                number,
+                shadow.key,
+            )
+        return replace(shadow, name=board.name)
+
+    def remove_hidden(self) -> None:
+        """Delete all leaderboards that are not live, in small transactions."""
+        for row in self._connection.rows("SELECT id FROM leaderboards WHERE shadow_of NOT NULL"):
+            deleted = -1
+            while deleted:
+                with self._connection.transaction(lasting=False):
+                    deleted = self._connection.write(
+                        "DELETE FROM rated WHERE leaderboard = ?1 AND sequence IN"
+                        " (SELECT sequence FROM rated WHERE leaderboard = ?1 ORDER BY sequence LIMIT ?2)",
+                        row["id"],
+                        PIECE,
+                    )
+            self._connection.write("DELETE FROM leaderboards WHERE id = ?", row["id"])
+
+
+def _columns(board: Leaderboard) -> dict[str, str]:
+    names = {"category": board.category, "name": board.name, "goals": json.dumps(board.goals)}
+    return names | rating_columns(board)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from racebot.errors import LedgerError
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.rows import RESTORE, moment_of
 from racebot.text.format import exact_time
 
@@ -137,11 +137,8 @@ def chat_messages(rows: Iterable[OutboxRow]) -> Iterator[tuple[OutboxRow, ChatBo
     return ((row, row.message.body) for row in rows if isinstance(row.message.body, ChatBody))
 
 
-class Outbox:
+class Outbox(Table):
     """Messages for race rooms, delivered in the order in which they were queued."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def put(self, message: Message, now: datetime) -> None:
         """Queue a message, unless one with its guid is already stored."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.rows import RESTORE, CategoryProfile, Player, as_text, readable
 from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
 from racebot.text.format import exact_time
@@ -21,11 +21,8 @@ LEAST_LIKENESS = 75
 """Least likeness of a suggested name, 0 to 100 as rapidfuzz measures it: a typo or two in a name of ten."""
 
 
-class Players:
+class Players(Table):
     """The players of a ledger."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def get(self, player: str) -> Player | None:
         """Return the player with an id, or None."""
@@ -197,11 +194,8 @@ class Players:
         return [Player(*map(as_text, row)) for row in rows]
 
 
-class Profiles:
+class Profiles(Table):
     """The profiles in a ledger. Older ledgers have none until the site shows them again."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def save(self, entrants: Iterable[Entrant], *, current: bool) -> None:
         """Store the profiles of entrants, except of forgotten players.

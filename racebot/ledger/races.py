@@ -6,18 +6,24 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.players import Players
-from racebot.ledger.rows import START, Leaderboard, Position, StoredRace, as_int, as_text, moment_of, race_of
+from racebot.ledger.rows import (
+    START,
+    Leaderboard,
+    Position,
+    StoredRace,
+    as_int,
+    as_text,
+    position_of,
+    race_of,
+)
 from racebot.races.result import RaceResult
 from racebot.text.format import exact_time
 
 
-class Races:
+class Races(Table):
     """Reads and writes recorded races and the names of their goals."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
 
     def get(self, name: str) -> StoredRace | None:
         """Return the recorded race with a name (`category/slug`), or None."""
@@ -53,33 +59,22 @@ class Races:
 
     def count_after(self, moment: datetime) -> int:
         """Count the races that count after a time, on any leaderboard."""
-        return as_int(
-            self._connection.value("SELECT count(*) FROM races WHERE counted_at > ?", exact_time(moment))
-        )
+        sql = "SELECT count(*) FROM races WHERE counted_at > ?"
+        return as_int(self._connection.value(sql, exact_time(moment)))
 
     def position(self, name: str) -> Position | None:
         """Return a stored race's position, without reading its result."""
         moment = self._connection.value("SELECT counted_at FROM races WHERE name = ?", name)
-        return None if moment is None else Position(moment_of(moment), name)
+        return None if moment is None else position_of(moment, name)
 
     def of(self, board: Leaderboard, after: Position = START, limit: int = -1) -> Iterator[StoredRace]:
         """Yield the races of a leaderboard's goals after a position, in the order in which they count.
 
         At most `limit` races; -1 means no limit.
         """
-        marks = ", ".join("?" for _ in board.goals)
-        moment = "" if after == START else exact_time(after.counted_at)
-        rows = self._connection.stream(
-            f"SELECT * FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608 - only marks
-            " AND counted_at >= ? AND (counted_at, name) > (?, ?) ORDER BY counted_at, name LIMIT ?",
-            board.category,
-            *board.goals,
-            moment,
-            moment,
-            after.race,
-            limit,
-        )
-        return map(race_of, rows)
+        rows, values = _between(board, after)
+        sql = f"SELECT * {rows} ORDER BY counted_at, name LIMIT ?"
+        return map(race_of, self._connection.stream(sql, *values, limit))
 
     def fingerprints(self, board: Leaderboard) -> list[str]:
         """Return the fingerprint of every rated race's result, in the order in which they count."""
@@ -92,31 +87,16 @@ class Races:
 
     def count_between(self, board: Leaderboard, after: Position, until: Position | None = None) -> int:
         """Count the races of a leaderboard's goals after one position and up to another."""
-        marks = ", ".join("?" for _ in board.goals)
-        first = "" if after == START else exact_time(after.counted_at)
-        last = ("9999", "") if until is None else (exact_time(until.counted_at), until.race)
-        count = self._connection.value(
-            f"SELECT count(*) FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
-            " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)",
-            board.category,
-            *board.goals,
-            first,
-            first,
-            after.race,
-            *last,
-        )
-        return as_int(count)
+        rows, values = _between(board, after, until)
+        return as_int(self._connection.value(f"SELECT count(*) {rows}", *values))
 
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of a leaderboard's first race, None if it has no race."""
-        marks = ", ".join("?" for _ in board.goals)
+        rows, values = _between(board)
         row = self._connection.row(
-            f"SELECT counted_at, name FROM races WHERE category = ? AND goal IN ({marks})"  # noqa: S608
-            " ORDER BY counted_at, name LIMIT 1",
-            board.category,
-            *board.goals,
+            f"SELECT counted_at, name {rows} ORDER BY counted_at, name LIMIT 1", *values
         )
-        return None if row is None else Position(moment_of(row["counted_at"]), as_text(row["name"]))
+        return None if row is None else position_of(row["counted_at"], row["name"])
 
     def goals(self) -> list[tuple[str, str]]:
         """Return each category and goal with recorded races."""
@@ -151,18 +131,12 @@ class Races:
         """Rename a goal in all of its races, and remember the earlier name."""
         with self._connection.transaction():
             for table in ("races", "renamed_goals"):
-                self._connection.write(
-                    f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?",  # noqa: S608
-                    goal,
-                    category,
-                    earlier,
-                )
-            self._connection.write(
-                "DELETE FROM renamed_goals WHERE category = ? AND earlier = ?", category, goal
-            )
-            self._connection.write(
-                "INSERT OR REPLACE INTO renamed_goals VALUES (?, ?, ?)", category, earlier, goal
-            )
+                sql = f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?"  # noqa: S608 - ours
+                self._connection.write(sql, goal, category, earlier)
+            sql = "DELETE FROM renamed_goals WHERE category = ? AND earlier = ?"
+            self._connection.write(sql, category, goal)
+            row = {"category": category, "earlier": earlier, "goal": goal}
+            self._connection.save("renamed_goals", "category, earlier", [row])
 
     def save(
         self, result: RaceResult, *, counted_at: datetime, source: str, now: datetime | None = None
@@ -198,3 +172,16 @@ class Races:
         """Delete a race. In the same transaction, the caller must rate its leaderboards again."""
         self._connection.races_written.add(name)
         self._connection.write("DELETE FROM races WHERE name = ?", name)
+
+
+def _between(
+    board: Leaderboard, after: Position = START, until: Position | None = None
+) -> tuple[str, tuple[str, ...]]:
+    """Return the end of a query for a leaderboard's races between two positions, and its values."""
+    marks = ", ".join("?" for _ in board.goals)
+    last = ("9999", "") if until is None else until.columns
+    sql = (
+        f"FROM races WHERE category = ? AND goal IN ({marks})"
+        " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)"
+    )
+    return sql, (board.category, *board.goals, after.columns[0], *after.columns, *last)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from itertools import product
 
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.rows import (
     RATED_LATER,
     START,
@@ -19,37 +20,18 @@ from racebot.ledger.rows import (
     as_text,
     changes_of,
     moment_of,
+    position_of,
     state_text,
     states_of,
 )
-from racebot.races.change import Change, State
-from racebot.text.format import exact_time
+from racebot.races.change import State
 
 _LAST = 2**63 - 1
 """No sequence number is larger."""
 
 
-def change_values(change: Change) -> tuple[Any, ...]:
-    """Return a change as values of the `changes` table, from `player` on."""
-    return (
-        change.player,
-        change.place,
-        state_text(change.before),
-        state_text(change.after),
-        change.points_before,
-        change.points_after,
-        change.races_before,
-        json.dumps(change.parts),
-    )
-
-
-class Ratings:
+class Ratings(Table):
     """Reads and writes the tables `rated`, `changes` and `standings`."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    # Sequences
 
     def sequence_at(self, board: Leaderboard, position: Position) -> tuple[int, Position]:
         """Return the number in a leaderboard's sequence for a race at a position.
@@ -62,12 +44,11 @@ class Ratings:
             "SELECT sequence, race, counted_at FROM rated JOIN races ON races.name = race"
             " WHERE leaderboard = ? AND (counted_at, race) < (?, ?) ORDER BY sequence DESC LIMIT 1",
             board.key,
-            "" if position == START else exact_time(position.counted_at),
-            position.race,
+            *position.columns,
         )
         if row is None:
             return 1, START
-        return as_int(row["sequence"]) + 1, Position(moment_of(row["counted_at"]), as_text(row["race"]))
+        return as_int(row["sequence"]) + 1, position_of(row["counted_at"], row["race"])
 
     def sequence_until(self, board: Leaderboard, moment: datetime) -> int:
         """Return the number of the last rated race that counted by a given time; 0 if none did."""
@@ -104,53 +85,35 @@ class Ratings:
 
     def has(self, board: Leaderboard, race: str) -> bool:
         """Return whether a race counts on a leaderboard."""
-        return bool(
-            self._connection.value("SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?", board.key, race)
-        )
+        sql = "SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?"
+        return bool(self._connection.value(sql, board.key, race))
 
     def rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> list[RatedRow]:
         """Return the races of a leaderboard's sequence with their changes, in order, between two numbers."""
-        changes: dict[int, list[sqlite3.Row]] = {}
-        for row in self._connection.rows(
-            "SELECT * FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
-            " ORDER BY sequence, player",
-            board.key,
-            first,
-            last,
-        ):
-            changes.setdefault(row["sequence"], []).append(row)
-        rows = self._connection.rows(
-            "SELECT * FROM rated WHERE leaderboard = ? AND sequence BETWEEN ? AND ? ORDER BY sequence",
-            board.key,
-            first,
-            last,
-        )
+        query = "SELECT * FROM {} WHERE leaderboard = ? AND sequence BETWEEN ? AND ? ORDER BY sequence"
+        changes: dict[int, list[sqlite3.Row]] = defaultdict(list)
+        for row in self._connection.rows(f"{query.format('changes')}, player", board.key, first, last):
+            changes[row["sequence"]].append(row)
         return [
             RatedRow(
                 as_int(row["sequence"]),
                 as_text(row["race"]),
-                tuple(changes_of(changes.get(row["sequence"], []))),
+                tuple(changes_of(changes[row["sequence"]])),
                 row["note"],
             )
-            for row in rows
+            for row in self._connection.rows(query.format("rated"), board.key, first, last)
         ]
 
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
         with self._connection.transaction():
             self.mark_updated(board)
-            deleted = [
-                self._connection.write(
-                    f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?",  # noqa: S608 - ours
-                    board.key,
-                    sequence,
-                )
-                for table in ("changes", "rated", "rated_on")
-            ]
-            if any(deleted):
-                self._connection.write(
-                    "UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key
-                )
+            deleted = 0
+            for table in ("changes", "rated", "rated_on"):
+                sql = f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?"  # noqa: S608 - ours
+                deleted += self._connection.write(sql, board.key, sequence)
+            if deleted:
+                self._count_revision(board)
 
     def mark_updated(self, board: Leaderboard) -> None:
         """Store that a leaderboard's rated races are written now."""
@@ -171,27 +134,19 @@ class Ratings:
         A stored race keeps its place with a note. A deleted one leaves a gap in the sequence.
         """
         with self._connection.transaction():
-            for race in races:
-                self._connection.write(
-                    "DELETE FROM changes WHERE leaderboard = ?1 AND sequence ="
-                    " (SELECT sequence FROM rated WHERE leaderboard = ?1 AND race = ?2)",
-                    board.key,
-                    race,
-                )
-                self._connection.write(
-                    "UPDATE rated SET note = ? WHERE leaderboard = ? AND race = ?",
-                    RATED_LATER,
-                    board.key,
-                    race,
-                )
-                self._connection.write(
-                    "DELETE FROM rated WHERE leaderboard = ? AND race = ?"
-                    " AND NOT EXISTS (SELECT 1 FROM races WHERE name = race)",
-                    board.key,
-                    race,
-                )
+            rated = "rated WHERE leaderboard = ?1 AND race = ?2"
+            statements = (
+                f"DELETE FROM changes WHERE leaderboard = ?1 AND sequence = (SELECT sequence FROM {rated})",  # noqa: S608
+                f"UPDATE rated SET note = '{RATED_LATER}' WHERE leaderboard = ?1 AND race = ?2",  # noqa: S608
+                f"DELETE FROM {rated} AND NOT EXISTS (SELECT 1 FROM races WHERE name = race)",  # noqa: S608
+            )
+            for race, sql in product(races, statements):
+                self._connection.write(sql, board.key, race)
             self.mark_updated(board)
-            self._connection.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
+            self._count_revision(board)
+
+    def _count_revision(self, board: Leaderboard) -> None:
+        self._connection.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
 
     def revision_of(self, board: Leaderboard) -> int:
         """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
@@ -214,10 +169,8 @@ class Ratings:
         with self._connection.transaction():
             self.mark_updated(board)
             if rated and self.platforms(board)[-1:] != [platform]:
-                first = min(row.sequence for row in rated)
-                self._connection.write(
-                    "INSERT OR REPLACE INTO rated_on VALUES (?, ?, ?)", board.key, first, platform
-                )
+                row = {"leaderboard": board.key, "sequence": rated[0].sequence, "platform": platform}
+                self._connection.save("rated_on", "leaderboard, sequence", [row])
             self._connection.write_many(
                 "INSERT INTO rated (leaderboard, sequence, race, note) VALUES (?, ?, ?, ?)",
                 [(board.key, row.sequence, row.race, row.note) for row in rated],
@@ -225,13 +178,22 @@ class Ratings:
             self._connection.write_many(
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (board.key, row.sequence, *change_values(change))
+                    (
+                        board.key,
+                        row.sequence,
+                        change.player,
+                        change.place,
+                        state_text(change.before),
+                        state_text(change.after),
+                        change.points_before,
+                        change.points_after,
+                        change.races_before,
+                        json.dumps(change.parts),
+                    )
                     for row in rated
                     for change in row.changes
                 ],
             )
-
-    # Changes
 
     def states_before(self, board: Leaderboard, moment: datetime) -> dict[str, State]:
         """Return each player's state after all races of a leaderboard that count before a given time."""
@@ -241,12 +203,11 @@ class Ratings:
                 "SELECT player, state FROM standings WHERE leaderboard = ?", board.key
             )
         else:
-            sequence, _ = self.sequence_at(board, Position(moment))
             rows = self._connection.rows(
                 "SELECT player, state_after AS state, max(sequence) FROM changes"
                 " WHERE leaderboard = ? AND sequence < ? GROUP BY player",
                 board.key,
-                sequence,
+                self.sequence_at(board, Position(moment))[0],
             )
         states = states_of([row["state"] for row in rows])
         return {as_text(row["player"]): state for row, state in zip(rows, states, strict=True)}

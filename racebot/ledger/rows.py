@@ -18,6 +18,7 @@ from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
 from racebot.ratings.parameters import Parameters
+from racebot.text.format import exact_time
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -65,6 +66,11 @@ class Position:
 
     counted_at: datetime
     race: str = ""
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The time and the race as the ledger stores and sorts them."""
+        return "" if self == START else exact_time(self.counted_at), self.race
 
 
 START = Position(datetime.min.replace(tzinfo=UTC))
@@ -158,7 +164,15 @@ def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T
         def reading(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
                 return read(*args, **kwargs)
-            except (KeyError, IndexError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            except (
+                AttributeError,
+                KeyError,
+                IndexError,
+                TypeError,
+                ValueError,
+                OverflowError,
+                RecursionError,
+            ) as error:
                 raise LedgerError(f"a stored {what} cannot be read ({error}): {remedy}") from None
 
         return reading
@@ -179,21 +193,18 @@ def moment_of(text: object) -> datetime:
     return moment
 
 
+def position_of(counted_at: object, race: object) -> Position:
+    """Return a stored position."""
+    return Position(moment_of(counted_at), as_text(race)) if counted_at else START
+
+
 @readable("state", REBUILD)
-def state_of(text: object) -> State:
-    """Return a state read from a JSON list."""
-    return _state(json.loads(as_text(text)))
-
-
 def states_of(texts: Sequence[object]) -> list[State]:
-    """Read many states at once, which is much faster than one by one."""
-    try:
-        states = json.loads(f"[{','.join(map(as_text, texts))}]")
-        if {float}.issuperset(map(type, chain.from_iterable(states))):
-            return list(map(tuple, states))
-    except (TypeError, ValueError, RecursionError):
-        pass
-    return [state_of(text) for text in texts]  # raises an error that names the unreadable state
+    """Return states read from JSON lists. Reading many at once is much faster than one by one."""
+    states = json.loads(f"[{','.join(map(as_text, texts))}]")
+    if len(states) != len(texts) or not {float}.issuperset(map(type, chain.from_iterable(states))):
+        raise TypeError("not a list of numbers")
+    return list(map(tuple, states))
 
 
 def state_text(state: State) -> str:
@@ -201,32 +212,26 @@ def state_text(state: State) -> str:
     return json.dumps(state)
 
 
-def as_text(value: object) -> str:
-    """Return the value of a text column. Raise TypeError for any other type."""
-    if type(value) is not str:
-        raise TypeError(f"{value!r} is not text")
-    return value
+def _column(kind: type[T]) -> Callable[[object], T]:
+    """Return a function that returns a column's value, and raises TypeError if it has another type."""
+
+    def checked(value: object) -> T:
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is not of type {kind.__name__}")
+        return value
+
+    return checked
 
 
-def as_int(value: object) -> int:
-    """Return the value of an integer column. Raise TypeError for any other type."""
-    if type(value) is not int:
-        raise TypeError(f"{value!r} is not a whole number")
-    return value
-
-
-def as_float(value: object) -> float:
-    """Return the value of a real column. Raise TypeError for any other type."""
-    if type(value) is not float:
-        raise TypeError(f"{value!r} is not a number")
-    return value
+as_text, as_int, as_float = _column(str), _column(int), _column(float)
 
 
 @readable("leaderboard", RESTORE)
 def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
-    goals, parameters = json.loads(as_text(row["goals"])), json.loads(as_text(row["parameters"]))
+    goals, parameters, carry = (json.loads(as_text(row[name])) for name in ("goals", "parameters", "carry"))
     if not isinstance(parameters, dict) or not isinstance(goals, list):
         raise TypeError(f"goals {goals!r}, parameters {parameters!r}")
+    most = carry and carry.get("most_races")
     return Leaderboard(
         category=as_text(row["category"]),
         name=as_text(row["name"]),
@@ -234,27 +239,40 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
         model=as_text(row["model"]),
         parameters=parameters,
         teams=as_text(row["teams"]),
-        carry=_carry_of(json.loads(as_text(row["carry"]))),
+        carry=None
+        if carry is None
+        else Carry(as_text(carry["from"]), float(carry["factor"]), most and float(most)),
         id=as_int(row["id"]),
         number=as_int(row["id"] if row["number"] is None else row["number"]),
     )
 
 
-def carry_text(carry: Carry | None) -> str:
-    """Return a leaderboard's carry-over as the ledger stores it."""
-    if carry is None:
-        return "null"
-    values = asdict(carry)
-    return json.dumps({"from": values.pop("source"), **values})
+def rating_columns(board: Leaderboard) -> dict[str, str]:
+    """Return how a leaderboard is rated, as columns of the tables `leaderboards` and `jobs`."""
+    carry = None if board.carry is None else asdict(board.carry)
+    return {
+        "model": board.model,
+        "parameters": json.dumps(dict(board.parameters), sort_keys=True),
+        "teams": board.teams,
+        "carry": json.dumps(carry and {"from": carry.pop("source"), **carry}),
+    }
 
 
+@readable("race", RESTORE)
 def race_of(row: sqlite3.Row) -> StoredRace:
     """Return a stored race.
 
     Raises:
         DamagedRaceError: its result cannot be read.
     """
-    return _race_of(row, result_of(str(row["name"]), row["result"]))
+    result = result_of(str(row["name"]), row["result"])
+    return StoredRace(
+        result=replace(result, name=as_text(row["name"]), goal=as_text(row["goal"])),
+        counted_at=moment_of(row["counted_at"]),
+        source=as_text(row["source"]),
+        fingerprint=as_text(row["fingerprint"]),
+        recorded_goal=as_text(result.goal),
+    )
 
 
 def result_of(name: str, text: str) -> RaceResult:
@@ -273,17 +291,6 @@ def damaged_race(name: str, problem: str) -> DamagedRaceError:
     """Return the error for a stored result that must not be rated."""
     return DamagedRaceError(
         f"race {name}: its stored result {problem}: run `racebot backfill`, or restore a backup"
-    )
-
-
-@readable("race", RESTORE)
-def _race_of(row: sqlite3.Row, result: RaceResult) -> StoredRace:
-    return StoredRace(
-        result=replace(result, name=as_text(row["name"]), goal=as_text(row["goal"])),
-        counted_at=moment_of(row["counted_at"]),
-        source=as_text(row["source"]),
-        fingerprint=as_text(row["fingerprint"]),
-        recorded_goal=as_text(result.goal),
     )
 
 
@@ -312,31 +319,20 @@ def parts_of(text: object) -> tuple[tuple[str, int], ...]:
 
 
 @readable("standing", REBUILD)
-def standing_of(row: sqlite3.Row, state: State | None = None) -> Standing:
-    return Standing(
-        player=as_text(row["player"]),
-        state=state_of(row["state"]) if state is None else state,
-        rating=as_float(row["rating"]),
-        points=as_int(row["points"]),
-        races=as_int(row["races"]),
-        finishes=as_int(row["finishes"]),
-        wins=as_int(row["wins"]),
-        last_race_at=moment_of(row["last_race_at"]),
-        name=as_text(row["name"]),
-        hidden=bool(row["hidden"]),
-    )
-
-
-def _state(values: object) -> State:
-    if not isinstance(values, list) or not {float}.issuperset(map(type, values)):
-        raise TypeError(f"{values!r} is not a list of numbers")
-    return tuple(values)
-
-
-def _carry_of(values: object) -> Carry | None:
-    if values is None:
-        return None
-    if not isinstance(values, dict):
-        raise TypeError(f"carry-over {values!r}")
-    most = values.get("most_races")
-    return Carry(as_text(values["from"]), float(values["factor"]), None if most is None else float(most))
+def standings_of(rows: Sequence[sqlite3.Row]) -> list[Standing]:
+    """Return standings, given rows with a column for each of their fields."""
+    return [
+        Standing(
+            player=as_text(row["player"]),
+            state=state,
+            rating=as_float(row["rating"]),
+            points=as_int(row["points"]),
+            races=as_int(row["races"]),
+            finishes=as_int(row["finishes"]),
+            wins=as_int(row["wins"]),
+            last_race_at=moment_of(row["last_race_at"]),
+            name=as_text(row["name"]),
+            hidden=bool(row["hidden"]),
+        )
+        for row, state in zip(rows, states_of([row["state"] for row in rows]), strict=True)
+    ]

@@ -18,13 +18,12 @@ from racebot.ledger.cases import Cases
 from racebot.ledger.connection import Connection
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.jobs import Jobs
-from racebot.ledger.leaderboards import Leaderboards
+from racebot.ledger.leaderboards import Leaderboards, Shadows
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
 from racebot.ledger.players import Players, Profiles
 from racebot.ledger.races import Races
 from racebot.ledger.ratings import Ratings
-from racebot.ledger.shadows import Shadows
 from racebot.ledger.standings import Standings
 from racebot.races.result import HIDDEN_NAME, NO_NAME
 

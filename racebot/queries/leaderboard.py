@@ -20,7 +20,7 @@ from racebot.ledger.rows import (
     changes_of,
     moment_of,
     readable,
-    standing_of,
+    standings_of,
     states_of,
 )
 from racebot.ledger.store import Ledger
@@ -609,4 +609,4 @@ def _best(
         listing.earliest(latest),
         limit,
     )
-    return list(map(standing_of, rows))
+    return standings_of(rows)
