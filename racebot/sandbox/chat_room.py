@@ -15,7 +15,6 @@ Frame = dict[str, Any]
 
 CHAT_AFTER_END = timedelta(hours=1)
 """How long chat stays open after a race is cancelled or set to not recorded."""
-
 META_LIMIT = 2048
 """Size limit of `bot_meta`, in bytes of JSON."""
 
@@ -28,43 +27,24 @@ class ChatRoom(RaceState):
         if self.recorded:
             return False
         end = self.cancelled_at or self.ended_at
-        if not self.status.over or end is None:
-            return True
-        if self.status is RaceStatus.FINISHED and self.recordable:
-            return True
-        return self.site.clock() - end < CHAT_AFTER_END
+        awaits_record = self.status is RaceStatus.FINISHED and self.recordable
+        return awaits_record or end is None or self.site.clock() - end < CHAT_AFTER_END
 
     def say(self, user: User | str, text: str) -> ChatLine:
         user = self.site.user(user)
         self._require(self.chat_open, "chat is closed")
         self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
         monitor = self.site.category.may_moderate(user) or user is self.opened_by or user in self.monitors
-        return self._post(ChatLine(self.site.new_id(), self.site.clock(), text, user=user, monitor=monitor))
+        return self._post(text, user=user, monitor=monitor)
 
-    def say_as_bot(
-        self,
-        bot: Bot,
-        text: str,
-        *,
-        pinned: bool = False,
-        direct_to: User | None = None,
-        actions: Mapping[str, Any] | None = None,
-    ) -> ChatLine:
-        """Post a bot's chat line, or send it privately to one user."""
-        message = ChatLine(
-            self.site.new_id(),
-            self.site.clock(),
-            text,
-            bot=bot,
-            direct_to=direct_to,
-            pinned=pinned,
-            actions=dict(actions or {}),
-        )
+    def say_as_bot(self, bot: Bot, text: str, *, direct_to: User | None = None, **options: Any) -> ChatLine:
+        """Post a bot's chat line, or send it privately to one user. `options` are `pinned` and `actions`."""
         if direct_to is None:
-            return self._post(message)
-        self.notes.append(message)
-        self._send(render.note_frame(message, self.site.clock()))
-        return message
+            return self._post(text, bot=bot, **options)
+        note = self._line(text, bot=bot, direct_to=direct_to, **options)
+        self.notes.append(note)
+        self._send(render.note_frame(note, self.site.clock()))
+        return note
 
     def add_monitor(self, user: User | str) -> None:
         self.monitors.append(self.site.user(user))
@@ -73,18 +53,12 @@ class ChatRoom(RaceState):
     def set_pin(self, message_id: str, *, pinned: bool) -> None:
         """Pin or unpin a chat line, as moderators and bots can while chat is open."""
         self._require(self.chat_open, "chat is closed")
-        line = self.line(message_id)
+        line = next((line for line in self.chat if line.id == message_id), None)
+        if line is None:
+            raise UnknownError(f"{self.name}: no message {message_id!r}")
         if line.pinned is not pinned:
             line.pinned = pinned
-            kind = "chat.pin" if pinned else "chat.unpin"
-            content = render.message(self, line)
-            self._send(render.frame(kind, self.site.clock(), message=content))
-
-    def line(self, message_id: str) -> ChatLine:
-        for line in self.chat:
-            if line.id == message_id:
-                return line
-        raise UnknownError(f"{self.name}: no message {message_id!r}")
+            self._send_line("chat.pin" if pinned else "chat.unpin", line)
 
     def set_info(self, bot: Bot, info: str) -> None:
         """Replace the `info_bot` field, which all bots of the category share."""
@@ -129,18 +103,24 @@ class ChatRoom(RaceState):
             for frame in frames:
                 listener(frame)
 
+    def _send_line(self, kind: str, line: ChatLine) -> None:
+        self._send(render.frame(kind, self.site.clock(), message=render.message(self, line)))
+
     def _publish(self, *, bumps: int = 1) -> None:
         self.version += bumps
         self._send(*self.frames())
 
     def _say(self, text: str, *, highlight: bool = False) -> None:
-        self._post(ChatLine(self.site.new_id(), self.site.clock(), text, highlight=highlight))
+        self._post(text, highlight=highlight)
 
-    def _post(self, message: ChatLine) -> ChatLine:
-        self.chat.append(message)
-        content = render.message(self, message)
-        self._send(render.frame("chat.message", self.site.clock(), message=content))
-        return message
+    def _line(self, text: str, **about: Any) -> ChatLine:
+        return ChatLine(self.site.new_id(), self.site.clock(), text, **about)
+
+    def _post(self, text: str, **about: Any) -> ChatLine:
+        line = self._line(text, **about)
+        self.chat.append(line)
+        self._send_line("chat.message", line)
+        return line
 
     def _require(self, condition: bool, otherwise: str) -> None:
         if not condition:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
-from functools import partial
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 from starlette.requests import Request
@@ -19,25 +18,19 @@ from starlette.routing import Route
 
 from racebot.sandbox import render
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.race_state import RacerStatus, SandboxError, UnknownError
+from racebot.sandbox.race_state import RacerStatus, SandboxError, UnknownError, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import CLIENT_ID, FakeSite
 from racebot.sandbox.text import parse_length
 
 PREFIX = "/sandbox/control"
 """No race has this address, because race slugs end in a number."""
+SHOWN = 30
+"""Most rooms and most accounts that the list of commands shows."""
 
 _ROOM_COMMANDS = {name for name in vars(FakeRoom) if not name.startswith("_")} | {"say", "add_monitor"}
 _ROOM_COMMANDS -= {"entrant", "set_places"}
 """Commands about one race. Their arguments are those of the methods, and `race`."""
-_SOURCES: dict[str, Callable[..., object]] = {
-    "open": FakeSite.open_race,
-    "add_user": FakeSite.add_user,
-    "drop_sockets": Misbehaviour.drop_sockets,
-}
-"""Methods that have the arguments of other commands."""
-SHOWN = 30
-"""Most rooms and most accounts that the list of commands shows."""
 
 
 class Control:
@@ -47,21 +40,20 @@ class Control:
         self._site = site
         self._misbehaviour = misbehaviour
         self._commands: dict[str, Callable[..., object]] = {
-            "open": lambda **options: render.race(site.open_race(**options)),
-            "add_user": lambda **about: render.user(site.add_user(**about), site.category),
+            "open": site.open_race,
+            "add_user": site.add_user,
             "rename_user": site.rename_user,
             "delete_user": site.delete_user,
             "rename_goal": site.rename_goal,
-            "add_bot": self._add_bot,
+            "add_bot": site.add_bot,
+            "set_info": self._set_info,
             "pin": lambda race, message: site.room(race).set_pin(message, pinned=True),
             "unpin": lambda race, message: site.room(race).set_pin(message, pinned=False),
-            "set_info": self._set_info,
             "revoke_tokens": site.revoke_tokens,
             "fail_http": misbehaviour.fail_http,
-            "drop_sockets": lambda **which: {"dropped": misbehaviour.drop_sockets(**which)},
+            "drop_sockets": misbehaviour.drop_sockets,
             "stall": misbehaviour.stall,
         }
-        self._commands |= {name: partial(self._in_room, name) for name in _ROOM_COMMANDS}
 
     def routes(self) -> list[Route]:
         return [
@@ -72,9 +64,8 @@ class Control:
 
     async def command(self, request: Request) -> Response:
         name = request.path_params["command"]
-        do = self._commands.get(name)
-        if do is None:
-            return _refusal(404, f"unknown command. Commands: {', '.join(sorted(self._commands))}")
+        if name not in self._names():
+            return _refusal(404, f"unknown command. Commands: {', '.join(self._names())}")
         if not request.headers.get("content-type", "").startswith("application/json"):
             # CSRF protection: a page of another site cannot send this content type.
             return _refusal(415, "the body must be application/json")
@@ -82,9 +73,7 @@ class Control:
             given = await request.json()
             if not isinstance(given, dict):
                 return _refusal(400, "the body must be a JSON object")
-            if (problem := self._problem(name, given)) is not None:
-                return _refusal(400, problem)
-            answer = do(**given)
+            answer = self._carry_out(name, given)
         except UnknownError as error:
             return _refusal(404, str(error))
         except SandboxError as error:
@@ -92,15 +81,15 @@ class Control:
         except ValueError as error:
             return _refusal(400, str(error))
         except (TypeError, AttributeError):
-            return _refusal(400, f"an argument is not of the right kind: {self._usage(name)}")
-        return JSONResponse({"ok": True} if answer is None else answer)
+            return _refusal(400, f"an argument is missing, unknown or of the wrong kind: {self._usage(name)}")
+        return JSONResponse(answer)
 
     async def state(self, request: Request) -> Response:
         site = self._site
         newest = sorted(site.rooms.values(), key=lambda room: room.opened_at)[-SHOWN:]
         return JSONResponse(
             {
-                "commands": [self._usage(name) for name in sorted(self._commands)],
+                "commands": [self._usage(name) for name in self._names()],
                 "category": site.category.slug,
                 "goals": site.category.goals,
                 "races": [{"name": each.name, "status": each.status} for each in newest],
@@ -114,55 +103,49 @@ class Control:
             room = self._site.room(request.path_params["race"])
         except UnknownError as error:
             return _refusal(404, str(error))
+        notes = [(render.message(room, note), note.direct_to) for note in room.notes]
         return JSONResponse(
             {
                 "race": render.race(room),
                 "held": room.held,
                 "refused": room.refused,
                 "chat": [render.message(room, message) for message in room.chat],
-                "notes": [render.note(message) for message in room.notes],
+                "notes": [{**note, "to": to.name if to else None} for note, to in notes],
             }
         )
 
-    def _arguments(self, command: str) -> dict[str, bool]:
-        """Return a command's arguments, and whether each is needed."""
-        source = getattr(FakeRoom, command) if command in _ROOM_COMMANDS else _SOURCES.get(command)
-        found = signature(source or self._commands[command]).parameters.values()
-        race = {"race": True} if command in _ROOM_COMMANDS else {}
-        return race | {each.name: each.default is each.empty for each in found if each.name != "self"}
+    def _names(self) -> list[str]:
+        return sorted(_ROOM_COMMANDS | self._commands.keys())
 
-    def _usage(self, command: str) -> str:
+    def _usage(self, name: str) -> str:
         """Return a command's name and its arguments, those that may be left out in brackets."""
-        arguments = self._arguments(command).items()
-        return " ".join([command, *(name if needed else f"[{name}]" for name, needed in arguments)])
+        about_room = name in _ROOM_COMMANDS
+        found = signature(getattr(FakeRoom, name) if about_room else self._commands[name]).parameters.values()
+        listed = [each.name if each.default is Parameter.empty else f"[{each.name}]" for each in found]
+        return " ".join([name, *(["race", *listed[1:]] if about_room else listed)])
 
-    def _problem(self, command: str, given: dict[str, Any]) -> str | None:
-        known = self._arguments(command)
-        for name in given:
-            if name not in known:
-                return f"'{name}' is no argument: {self._usage(command)}"
-        for name, needed in known.items():
-            if needed and name not in given:
-                return f"'{name}' is missing: {self._usage(command)}"
-        return None
+    def _carry_out(self, name: str, given: dict[str, Any]) -> object:
+        if name in _ROOM_COMMANDS:
+            room = self._site.room(given.pop("race", ""))
+            for argument in given.keys() & _ARGUMENTS.keys():
+                given[argument] = _ARGUMENTS[argument](given[argument])
+            getattr(room, name)(**given)
+            return render.race(room)
+        match self._commands[name](**given):
+            case FakeRoom() as room:
+                return render.race(room)
+            case User() as user:
+                return render.user(user, self._site.category)
+            case int() as dropped:
+                return {"dropped": dropped}
+        return {"ok": True}
 
-    def _in_room(self, command: str, *, race: str, **given: Any) -> object:
-        room = self._site.room(race)
-        for name, read in _ARGUMENTS.items():
-            if name in given:
-                given[name] = read(given[name])
-        getattr(room, command)(**given)
-        return render.race(room)
-
-    def _add_bot(self, name: str, client_id: str, client_secret: str) -> None:
-        self._site.add_bot(name, client_id, client_secret)
-
-    def _set_info(self, race: str, info: str, client_id: str = CLIENT_ID) -> object:
+    def _set_info(self, race: str, info: str, client_id: str = CLIENT_ID) -> FakeRoom:
         room, bot = self._site.room(race), self._site.bots.get(client_id)
         if bot is None:
             raise UnknownError(f"no bot with the client id {client_id!r}")
         room.set_info(bot, info)
-        return render.race(room)
+        return room
 
 
 def _length(value: str | float) -> timedelta:

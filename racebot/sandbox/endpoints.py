@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import html
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -23,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from racebot.sandbox import page, pictures, render
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.control import Control
-from racebot.sandbox.misbehaviour import FrameWriter, Misbehaviour
+from racebot.sandbox.misbehaviour import Break, FrameWriter, Misbehaviour, Outgoing
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import FakeSite, Visit
@@ -35,19 +34,8 @@ PER_PAGE = 10
 PER_PAGE_LIMIT = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Break:
-    """Break the connection, with a close frame if `code` is set."""
-
-    code: int | None = None
-
-
-Outgoing = str | bytes | Break
-"""An item in a socket's send queue."""
-
-
 class SandboxServer:
-    """The HTTP and WebSocket endpoints of a site.
+    """The HTTP and WebSocket endpoints of a site, as an ASGI application.
 
     A category's data are cached for `list_cache` seconds and a race's for `race_cache`, by default as on the
     site. The list of past races is never cached.
@@ -66,14 +54,12 @@ class SandboxServer:
         self._list_cache = list_cache
         self._race_cache = race_cache
         self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
-
-    def app(self) -> Starlette:
-        app = Starlette(
+        self._app = Starlette(
             routes=[
-                *Control(self.site, self.misbehaviour).routes(),
+                *Control(site, misbehaviour).routes(),
                 Route("/", self.index_page),
                 Route("/o/token", self.token, methods=["POST"]),
-                Route("/o/{category}/data", self.bot_category),
+                Route("/o/{category}/data", self.category),
                 WebSocketRoute("/ws/o/bot/{race}", self.socket),
                 Route("/{category}/data", self.category),
                 Route("/{category}/races/data", self.races),
@@ -84,8 +70,19 @@ class SandboxServer:
             ],
             exception_handlers={404: _not_found},
         )
-        app.add_middleware(_Front, server=self)
-        return app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Count the request, as the site's front proxy would, and answer it, or inject a planned fault."""
+        path = scope.get("path", "")
+        answer: ASGIApp = self._app
+        if path == "/o/token" or path.endswith("/data") or path.startswith("/ws/"):
+            self.site.requests.append(Visit(self.site.clock(), path, HTTPConnection(scope).url.query))
+            await self.misbehaviour.stalled()
+            if scope["type"] == "http" and (fault := self.misbehaviour.next_http(path)) is not None:
+                body = _page(f"{fault.status}") if fault.body is None else fault.body
+                headers = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
+                answer = HTMLResponse(body, fault.status, headers)
+        await answer(scope, receive, send)
 
     async def token(self, request: Request) -> Response:
         form = parse_qs((await request.body()).decode(errors="replace"))
@@ -106,14 +103,10 @@ class SandboxServer:
 
     async def category(self, request: Request) -> Response:
         self._check_category(request)
-        make = partial(render.category, self.site, unlisted=False)
-        return self._cached_answer(request, make, LIST_CACHE_SECONDS, self._list_cache)
-
-    async def bot_category(self, request: Request) -> Response:
-        self._check_category(request)
-        if self.site.bot_for(_bearer(request)) is None:
+        for_bot = request.url.path.startswith("/o/")
+        if for_bot and self.site.bot_for(_bearer(request)) is None:
             return HTMLResponse("", 403)
-        make = partial(render.category, self.site, unlisted=True)
+        make = partial(render.category, self.site, unlisted=for_bot)
         return self._cached_answer(request, make, LIST_CACHE_SECONDS, self._list_cache)
 
     async def races(self, request: Request) -> Response:
@@ -164,8 +157,7 @@ class SandboxServer:
     def _cached_answer(
         self, request: Request, make: Callable[[], dict[str, Any]], max_age: int, seconds: float
     ) -> Response:
-        now = monotonic()
-        path = request.url.path
+        now, path = monotonic(), request.url.path
         until, answer = self._cached.get(path, (now, {}))
         if until <= now:
             answer = make()
@@ -173,13 +165,10 @@ class SandboxServer:
         return self._json(answer, max_age)
 
     async def socket(self, ws: WebSocket) -> None:
-        await self.misbehaviour.stalled()
         refusal = self.misbehaviour.next_handshake()
         room = self.site.rooms.get(ws.path_params["race"])
-        if refusal is None and room is None:
-            # The site closes the connection without a response, so its front proxy answers 502.
-            refusal = 502
         if refusal is not None or room is None:
+            # For an unknown room the site closes the connection, so its front proxy answers 502.
             await ws.send_denial_response(HTMLResponse(_page("Bad gateway"), refusal or 502))
             # Close the connection, or uvicorn logs an unfinished handshake.
             await asyncio.sleep(0)
@@ -190,82 +179,44 @@ class SandboxServer:
 
         def send(frame: Frame) -> None:
             for item in writer.write(frame):
-                outgoing.put_nowait(Break() if item is None else item)
-
-        def drop(code: int | None) -> None:
-            outgoing.put_nowait(Break(code))
+                outgoing.put_nowait(item)
 
         session = BotSession(self.site, room, _bearer(ws), send)
-        self.misbehaviour.opened(room.slug, drop)
-        stalled = self.misbehaviour.stalled
-        tasks = [
-            asyncio.create_task(work) for work in (_read(ws, session, stalled), _write(ws, outgoing, stalled))
-        ]
+        self.misbehaviour.opened(room.slug, outgoing)
+        tasks = [asyncio.create_task(work) for work in (self._read(ws, session), self._write(ws, outgoing))]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
             session.close()
-            self.misbehaviour.closed(drop)
+            self.misbehaviour.closed(outgoing)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _read(self, ws: WebSocket, session: BotSession) -> None:
+        while (message := await ws.receive())["type"] != "websocket.disconnect":
+            await self.misbehaviour.stalled()
+            text = message.get("text")
+            session.receive(message["bytes"].decode(errors="replace") if text is None else text)
 
-async def _read(ws: WebSocket, session: BotSession, stalled: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        message = await ws.receive()
-        await stalled()
-        if message["type"] == "websocket.disconnect":
-            return
-        text = message.get("text")
-        session.receive(message["bytes"].decode(errors="replace") if text is None else text)
-
-
-async def _write(
-    ws: WebSocket, outgoing: asyncio.Queue[Outgoing], stalled: Callable[[], Awaitable[None]]
-) -> None:
-    with contextlib.suppress(WebSocketDisconnect):
-        while True:
-            item = await outgoing.get()
-            await stalled()
-            match item:
-                case Break(code=None):
-                    # Returning without a close frame drops the TCP connection.
-                    return
-                case Break(code=int() as code):
-                    await ws.close(code)
-                    return
-                case bytes() as data:
-                    await ws.send_bytes(data)
-                case str() as text:
-                    await ws.send_text(text)
-
-
-class _Front:
-    """The front proxy, which counts requests and injects the planned faults."""
-
-    def __init__(self, app: ASGIApp, server: SandboxServer) -> None:
-        self._app = app
-        self._server = server
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope.get("path", "")
-        if not (path == "/o/token" or path.endswith("/data") or path.startswith("/ws/")):
-            await self._app(scope, receive, send)
-            return
-        site, misbehaviour = self._server.site, self._server.misbehaviour
-        site.requests.append(Visit(site.clock(), path, HTTPConnection(scope).url.query))
-        if scope["type"] == "http":
-            await misbehaviour.stalled()
-            fault = misbehaviour.next_http(path)
-            if fault is not None:
-                body = _page(f"{fault.status}") if fault.body is None else fault.body
-                headers = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
-                await HTMLResponse(body, fault.status, headers)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+    async def _write(self, ws: WebSocket, outgoing: asyncio.Queue[Outgoing]) -> None:
+        with contextlib.suppress(WebSocketDisconnect):
+            while True:
+                item = await outgoing.get()
+                await self.misbehaviour.stalled()
+                match item:
+                    case Break(code=None):
+                        # Returning without a close frame drops the TCP connection.
+                        return
+                    case Break(code=int() as code):
+                        await ws.close(code)
+                        return
+                    case bytes() as data:
+                        await ws.send_bytes(data)
+                    case str() as text:
+                        await ws.send_text(text)
 
 
 def _bearer(connection: HTTPConnection) -> str | None:
@@ -279,6 +230,4 @@ def _not_found(request: Request, _: Exception) -> Response:
 
 def _page(title: str) -> str:
     title = html.escape(title)
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><title>{title}</title></head><body>{title}</body></html>\n'
-    )
+    return f'<!DOCTYPE html>\n<html lang="en"><title>{title}</title><p>{title}</p></html>\n'

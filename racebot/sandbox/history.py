@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from racebot.sandbox import pictures
 from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, SandboxError, Team, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
@@ -21,11 +20,8 @@ from racebot.sandbox.text import parse_length
 
 OUT = 9999
 """The place that an archive gives to racers who did not finish."""
-
 FASTEST = timedelta(hours=1)
 """Winning time to invent for files without times. Each place adds one second."""
-
-_RESULTS = {"done": RacerStatus.DONE, "dnf": RacerStatus.DNF, "dq": RacerStatus.DQ}
 
 
 class HistoryError(SandboxError):
@@ -51,24 +47,18 @@ def load(site: FakeSite, path: Path, *, goal: str | None = None) -> int:
         raise HistoryError(f"{path}: must hold a list of races, or an object with a list in `races`")
     rooms = []
     for index, race in enumerate(races):
-        if not isinstance(race, dict):
-            raise HistoryError(f"{path}: race {index}: is not an object")
         try:
             rooms.append(_room(site, race, path.stem if goal is None else goal))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise HistoryError(f"{path}: race {index}: {type(error).__name__}: {error}") from None
     for room in sorted(rooms, key=lambda room: room.ended_at or room.opened_at):
-        _add(site, room)
+        site.rooms[room.slug] = room
+        if not room.custom_goal and room.goal not in site.category.goals:
+            site.category.goals.append(room.goal)
+        for entrant in room.entrants:
+            if entrant.score_change is not None:
+                site.scores[room.goal, entrant.user.id] = (entrant.score or 0) + entrant.score_change
     return len(rooms)
-
-
-def _add(site: FakeSite, room: FakeRoom) -> None:
-    site.rooms[room.slug] = room
-    if not room.custom_goal and room.goal not in site.category.goals:
-        site.category.goals.append(room.goal)
-    for entrant in room.entrants:
-        if entrant.score_change is not None:
-            site.scores[room.goal, entrant.user.id] = (entrant.score or 0) + entrant.score_change
 
 
 def _room(site: FakeSite, race: Mapping[str, Any], goal: str) -> FakeRoom:
@@ -104,40 +94,34 @@ def _room(site: FakeSite, race: Mapping[str, Any], goal: str) -> FakeRoom:
 
 def _entrant(site: FakeSite, one: Mapping[str, Any], number: int) -> FakeEntrant:
     if "status" in one:
-        account = one["user"]
-        user = _user(site, None if account is None else account["id"], (account or {}).get("name"))
-        time = one["finish_time"]
-        status = _RESULTS[one["status"]["value"]]
-        team = one.get("team")
+        account, team, time = one["user"] or {}, one.get("team"), one["finish_time"]
         return FakeEntrant(
-            user,
+            _user(site, account.get("id"), account.get("name")),
             number,
-            status,
-            team=None if team is None else Team(team["name"], team["slug"], team.get("formal", False)),
+            RacerStatus(one["status"]["value"]),
+            team=team and Team(team["name"], team["slug"]),
             score=one.get("score"),
             score_change=one.get("score_change"),
-            finish_time=None if time is None else parse_length(time),
+            finish_time=time and parse_length(time),
         )
-    place = one["place"]
-    finished = place is not None and place != OUT
+    finished = one["place"] not in (None, OUT)
     return FakeEntrant(
-        _user(site, one["user_id"], None),
+        _user(site, one["user_id"]),
         number,
         RacerStatus.DONE if finished else RacerStatus.DNF,
         score=one.get("score"),
         score_change=one.get("score_change"),
-        finish_time=FASTEST + timedelta(seconds=place) if finished else None,
+        finish_time=FASTEST + timedelta(seconds=one["place"]) if finished else None,
     )
 
 
-def _user(site: FakeSite, user_id: str | None, name: str | None) -> User:
+def _user(site: FakeSite, user_id: str | None, name: str | None = None) -> User:
     if user_id is None:
         # Two deleted accounts can be in the same race, so each gets a separate user.
         return User(site.new_id(), "Deleted", deleted=True)
     if user_id not in site.users:
-        user = User(user_id, name or f"Racer {user_id}", f"{zlib.crc32(user_id.encode()) % 10_000:04d}")
-        user.avatar, user.pronouns, user.twitch_name = pictures.profile(user_id)
-        site.users[user_id] = user
+        discriminator = f"{zlib.crc32(user_id.encode()) % 10_000:04d}"
+        site.users[user_id] = User(user_id, name or f"Racer {user_id}", discriminator)
     return site.users[user_id]
 
 

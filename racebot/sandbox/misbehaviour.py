@@ -9,13 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeVar
 
-Drop = Callable[[int | None], None]
 T = TypeVar("T")
 
 
@@ -45,16 +43,31 @@ class HttpFault:
     """HTML by default, so that with status 200 a client gets HTML instead of JSON."""
 
 
+@dataclass(frozen=True, slots=True)
+class Break:
+    """Break the connection, with a close frame if `code` is set."""
+
+    code: int | None = None
+
+
+Outgoing = str | bytes | Break
+"""An item in a socket's send queue."""
+
+
 class Misbehaviour:
     """The planned faults of a sandbox server."""
 
     def __init__(self) -> None:
+        self._sockets: dict[asyncio.Queue[Outgoing], str] = {}
+        self.clear()
+
+    def clear(self) -> None:
+        """Cancel all planned faults."""
         self._stalled_until = float("-inf")
         self._http: list[tuple[HttpFault, str]] = []
-        self._handshakes: deque[int] = deque()
+        self._handshakes: list[tuple[int, str]] = []
         self._frames: list[tuple[FrameFault, str]] = []
         self._extra: list[str | bytes] = []
-        self._drops: dict[Drop, str] = {}
 
     def fail_http(
         self,
@@ -70,11 +83,11 @@ class Misbehaviour:
 
     def refuse_handshakes(self, times: int = 1, status: int = 502) -> None:
         """Refuse the next WebSocket handshakes."""
-        self._handshakes.extend([status] * times)
+        self._handshakes += [(status, "")] * times
 
     def spoil_frames(self, fault: FrameFault, times: int = 1, *, kind: str = "") -> None:
         """Apply a fault to the next frames of type `kind` (`race.data`, `chat.message` …), or of any type."""
-        self._frames += [(FrameFault(fault), kind)] * times
+        self._frames += [(fault, kind)] * times
 
     def interject(self, *frames: str | bytes) -> None:
         """Send extra frames as they are, before the next frame of any room."""
@@ -85,26 +98,18 @@ class Misbehaviour:
 
         Without a `code`, the TCP connection drops without a close frame, as when the site's process dies.
         """
-        chosen = [drop for drop, slug in self._drops.items() if race is None or slug == race]
-        for drop in chosen:
-            drop(code)
+        chosen = [outgoing for outgoing, slug in self._sockets.items() if race in (None, slug)]
+        for outgoing in chosen:
+            outgoing.put_nowait(Break(code))
         return len(chosen)
 
     def stall(self, seconds: float) -> None:
         """Freeze for `seconds`: accept no requests, and send and read no frames."""
         self._stalled_until = time.monotonic() + seconds
 
-    def clear(self) -> None:
-        """Cancel all planned faults."""
-        self._stalled_until = float("-inf")
-        self._http.clear()
-        self._handshakes.clear()
-        self._frames.clear()
-        self._extra.clear()
-
     @property
     def open_sockets(self) -> int:
-        return len(self._drops)
+        return len(self._sockets)
 
     async def stalled(self) -> None:
         """Wait until `stall` is over."""
@@ -115,7 +120,7 @@ class Misbehaviour:
         return _pop(self._http, lambda where: where in path)
 
     def next_handshake(self) -> int | None:
-        return self._handshakes.popleft() if self._handshakes else None
+        return _pop(self._handshakes, lambda _: True)
 
     def next_frame(self, kind: str) -> FrameFault | None:
         return _pop(self._frames, lambda where: where in ("", kind))
@@ -124,46 +129,38 @@ class Misbehaviour:
         extra, self._extra = self._extra, []
         return extra
 
-    def opened(self, race: str, drop: Drop) -> None:
-        self._drops[drop] = race
+    def opened(self, race: str, outgoing: asyncio.Queue[Outgoing]) -> None:
+        self._sockets[outgoing] = race
 
-    def closed(self, drop: Drop) -> None:
-        self._drops.pop(drop, None)
+    def closed(self, outgoing: asyncio.Queue[Outgoing]) -> None:
+        del self._sockets[outgoing]
 
 
 def _pop(planned: list[tuple[T, str]], matches: Callable[[str], bool]) -> T | None:
     """Return the first planned fault for a place, and remove it."""
-    for number, (fault, where) in enumerate(planned):
-        if matches(where):
-            del planned[number]
-            return fault
-    return None
+    number = next((n for n, (_, where) in enumerate(planned) if matches(where)), None)
+    return None if number is None else planned.pop(number)[0]
 
 
 class FrameWriter:
-    """Encodes a socket's frames, with the planned faults.
-
-    `write` returns a list of texts and bytes to send. A `None` in it means: break the connection here.
-    """
+    """Encodes a socket's frames, with the planned faults."""
 
     def __init__(self, misbehaviour: Misbehaviour) -> None:
         self._misbehaviour = misbehaviour
-        self._held: list[str | bytes | None] = []
-        self._overtaken: dict[str, list[str]] = {}
+        self._held: list[tuple[str, str]] = []
+        """Late frames, and the type of the frame that each follows; an empty type means any."""
 
-    def write(self, frame: dict[str, Any]) -> list[str | bytes | None]:
-        text = json.dumps(frame)
-        kind = frame["type"]
+    def write(self, frame: dict[str, Any]) -> list[Outgoing]:
+        """Return what to send for a frame."""
+        text, kind = json.dumps(frame), frame["type"]
         fault = self._misbehaviour.next_frame(kind)
-        if fault is FrameFault.LATE:
-            self._held.append(text)
+        if fault in (FrameFault.LATE, FrameFault.OVERTAKEN):
+            self._held.append((kind if fault is FrameFault.OVERTAKEN else "", text))
             return []
-        if fault is FrameFault.OVERTAKEN:
-            self._overtaken.setdefault(kind, []).append(text)
-            return []
-        sent = _spoil(fault, text, frame)
-        held, self._held = self._held, []
-        return [*self._misbehaviour.extra_frames(), *sent, *held, *self._overtaken.pop(kind, [])]
+        released = [held for held in self._held if held[0] in ("", kind)]
+        self._held = [held for held in self._held if held not in released]
+        spoiled = [text] if fault is None else _spoil(fault, text, kind)
+        return [*self._misbehaviour.extra_frames(), *spoiled, *(late for _, late in released)]
 
 
 class NotUtf8(str):
@@ -181,18 +178,16 @@ class CutShort(str):
     __slots__ = ()
 
 
-def _spoil(fault: FrameFault | None, text: str, frame: dict[str, Any]) -> list[str | bytes | None]:
-    if fault is None:
-        return [text]
-    spoiled: dict[FrameFault, list[str | bytes | None]] = {
+def _spoil(fault: FrameFault, text: str, kind: str) -> list[Outgoing]:
+    spoiled: dict[FrameFault, list[Outgoing]] = {
         FrameFault.MALFORMED: ["{" + text],
         FrameFault.TRUNCATED: [text[: len(text) // 2]],
         FrameFault.NOT_UTF8: [NotUtf8(text)],
         FrameFault.BINARY: [b"\x00\xff\xfe\x80"],
-        FrameFault.WRONG_SHAPE: [json.dumps({"type": frame["type"]})],
+        FrameFault.WRONG_SHAPE: [json.dumps({"type": kind})],
         FrameFault.REPEATED: [text, text],
         FrameFault.LOST: [],
-        FrameFault.CUT: [None],
+        FrameFault.CUT: [Break()],
         FrameFault.CUT_SHORT: [CutShort(text)],
     }
     return spoiled[fault]

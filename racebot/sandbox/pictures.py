@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import colorsys
-import struct
 import zlib
+from io import BytesIO
+
+from PIL import Image
 
 SIZE = 128
 """Width and height of a picture, in pixels."""
@@ -21,28 +22,16 @@ def profile(user_id: str) -> tuple[str | None, str | None, str | None]:
 
 
 def png(name: str) -> bytes:
-    """Draw a symmetric pattern of squares in two colors that depend on the name.
-
-    PNG: https://www.w3.org/TR/png-3/.
-    """
-    number = zlib.crc32(f"picture {name}".encode())
-    hue = number % 360 / 360
-    dark, light = (_color(hue, 0.42, 0.55), _color(hue + 0.09, 0.78, 0.65))
+    """Draw a symmetric pattern of squares in two colors that depend on the name."""
     bits = zlib.crc32(f"pattern {name}".encode())
-    size = SIZE // _CELLS
-    rows = []
-    for row in range(_CELLS):
-        half = [light if bits >> (row * 4 + column) & 1 else dark for column in range(_CELLS // 2)]
-        line = b"".join(color * size for color in half + half[::-1])
-        rows.append((b"\0" + line) * size)
-    header = struct.pack(">IIBBBBB", SIZE, SIZE, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(b"".join(rows))), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(map(_chunk, *zip(*chunks, strict=True)))
-
-
-def _color(hue: float, lightness: float, saturation: float) -> bytes:
-    return bytes(round(255 * share) for share in colorsys.hls_to_rgb(hue % 1, lightness, saturation))
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    hue = zlib.crc32(f"picture {name}".encode()) % 360
+    picture = Image.new("RGB", (_CELLS, _CELLS), f"hsl({hue}, 55%, 42%)")
+    light = Image.new("RGB", (1, 1), f"hsl({hue + 30}, 65%, 78%)")
+    for number in range(_CELLS * _CELLS // 2):
+        row, column = divmod(number, _CELLS // 2)
+        if bits >> number & 1:
+            picture.paste(light, (column, row))
+            picture.paste(light, (_CELLS - 1 - column, row))
+    file = BytesIO()
+    picture.resize((SIZE, SIZE), Image.Resampling.NEAREST).save(file, "PNG")
+    return file.getvalue()

@@ -64,9 +64,6 @@ class User:
     name: str
     discriminator: str | None = None
     deleted: bool = False
-    avatar: str | None = None
-    pronouns: str | None = None
-    twitch_name: str | None = None
 
     @property
     def full_name(self) -> str:
@@ -88,7 +85,6 @@ class Team:
 
     name: str
     slug: str
-    formal: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -115,12 +111,16 @@ class FakeEntrant:
     number: int
     status: RacerStatus
     team: Team | None = None
-    alias: str = ""
     score: int | None = None
     score_change: int | None = None
     finish_time: timedelta | None = None
     finished_at: datetime | None = None
     place: int | None = None
+
+    @property
+    def alias(self) -> str:
+        """The name to show while the race hides its entrants."""
+        return f"Masked Racer {self.number + 1}"
 
 
 @dataclass(eq=False, slots=True)
@@ -191,17 +191,17 @@ class RaceState:
         return f"{self.category.slug}/{self.slug}"
 
     @property
-    def info(self) -> str:
-        return self.info_bot or ""
-
-    @property
     def counted(self) -> list[FakeEntrant]:
         """The entrants who have been accepted."""
         return [e for e in self.entrants if e.status not in (RacerStatus.REQUESTED, RacerStatus.INVITED)]
 
     def entrant_name(self, entrant: FakeEntrant) -> str:
         """Return the name that the site's messages use for an entrant."""
-        return entrant.alias if self.hide_entrants else entrant.user.full_name
+        return self.alias(entrant.user) or entrant.user.full_name
+
+    def alias(self, user: User | None) -> str | None:
+        """Return the invented name of an entrant while the race hides its entrants."""
+        return next((e.alias for e in self.entrants if self.hide_entrants and e.user is user), None)
 
     @property
     def started(self) -> bool:

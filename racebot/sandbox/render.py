@@ -1,6 +1,6 @@
 """Render users, entrants, races, lists, messages and frames as the site's JSON.
 
-Key order and types match the site. Every call returns new objects.
+Keys and types match the site. Every call returns new objects.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from racebot.sandbox import pictures
 from racebot.sandbox.race_state import ChatLine, FakeCategory, FakeEntrant, RaceState, User
 from racebot.sandbox.text import duration, ordinal, slugify, stamp
 from racebot.text.format import exact_time
@@ -37,17 +38,8 @@ ENTRANT_STATUS = {
     "dq": ("DQ", "Disqualified by a category moderator."),
 }
 
-_RANK = {
-    "done": 0,
-    "in_progress": 1,
-    "ready": 1,
-    "not_ready": 1,
-    "invited": 2,
-    "requested": 3,
-    "dnf": 4,
-    "dq": 5,
-}
-"""Sort order of entrants by status."""
+_RANK = {"done": 0, "invited": 2, "requested": 3, "dnf": 4, "dq": 5}
+"""Sort order of entrants by status, 1 for the others."""
 
 
 def user(account: User | None, category: FakeCategory) -> Json | None:
@@ -55,6 +47,7 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
     if account is None or account.deleted:
         return None
     moderates = category.may_moderate(account)
+    avatar, pronouns, twitch_name = pictures.profile(account.id)
     path = f"/user/{account.id}/{slugify(account.name)}"
     return {
         "id": account.id,
@@ -62,12 +55,12 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
         "name": account.name,
         "discriminator": account.discriminator,
         "url": path.rstrip("/"),
-        "avatar": account.avatar,
-        "pronouns": account.pronouns,
+        "avatar": avatar,
+        "pronouns": pronouns,
         "flair": "moderator" if moderates else "",
-        "twitch_name": account.twitch_name,
-        "twitch_display_name": account.twitch_name,
-        "twitch_channel": account.twitch_name and f"https://www.twitch.tv/{account.twitch_name}",
+        "twitch_name": twitch_name,
+        "twitch_display_name": twitch_name,
+        "twitch_channel": twitch_name and f"https://www.twitch.tv/{twitch_name}",
         "can_moderate": moderates,
     }
 
@@ -103,14 +96,9 @@ def _actions(room: RaceState, entrant: FakeEntrant) -> list[str]:
 
 
 def entrant(room: RaceState, one: FakeEntrant) -> Json:
-    team = (
-        None
-        if one.team is None
-        else {"name": one.team.name, "slug": one.team.slug, "formal": one.team.formal}
-    )
     return {
         "user": invented_user(one.alias) if room.hide_entrants else user(one.user, room.category),
-        "team": team,
+        "team": one.team and {"name": one.team.name, "slug": one.team.slug, "formal": False},
         "status": _status(one.status, ENTRANT_STATUS),
         "finish_time": duration(one.finish_time),
         "finished_at": stamp(one.finished_at),
@@ -119,9 +107,7 @@ def entrant(room: RaceState, one: FakeEntrant) -> Json:
         "score": _score(room, one),
         "score_change": one.score_change,
         "comment": None,
-        "has_comment": False,
-        "stream_live": False,
-        "stream_override": False,
+        **dict.fromkeys(("has_comment", "stream_live", "stream_override"), False),
         "actions": _actions(room, one),
     }
 
@@ -130,7 +116,7 @@ def entrants(room: RaceState) -> list[Json]:
     """Return finishers by place, then active racers by score, then DNFs, then DQs."""
 
     def key(one: FakeEntrant) -> tuple[int, int, int, int]:
-        return (_RANK[one.status], one.place or 0, -(_score(room, one) or 0), one.number)
+        return (_RANK.get(one.status, 1), one.place or 0, -(_score(room, one) or 0), one.number)
 
     return [entrant(room, one) for one in sorted(room.entrants, key=key)]
 
@@ -139,86 +125,49 @@ def _score(room: RaceState, one: FakeEntrant) -> int | None:
     return None if room.status == "cancelled" else one.score
 
 
-def _counts(room: RaceState) -> Json:
-    return {
-        "entrants_count": len(room.counted),
-        "entrants_count_finished": sum(e.status == "done" for e in room.counted),
-        "entrants_count_inactive": sum(e.status in ("dnf", "dq") for e in room.counted),
-    }
-
-
-def _goal(room: RaceState) -> Json:
-    return {"name": room.goal, "custom": room.custom_goal}
-
-
 def race(room: RaceState) -> Json:
     """Return a race in full, as in `/CATEGORY/RACE/data` and `race.data` frames."""
-    category = room.category
     return {
+        **summary(room),
         "version": room.version,
-        "name": room.name,
         "slug": room.slug,
-        "status": _status(room.status, RACE_STATUS),
-        "url": f"/{room.name}",
-        "data_url": f"/{room.name}/data",
         "websocket_url": f"/ws/race/{room.slug}",
         "websocket_bot_url": f"/ws/o/bot/{room.slug}",
         "websocket_oauth_url": f"/ws/o/race/{room.slug}",
-        "category": {
-            "name": category.name,
-            "short_name": category.short_name,
-            "slug": category.slug,
-            "url": f"/{category.slug}",
-            "data_url": f"/{category.slug}/data",
-            "image": category.image,
-        },
-        "goal": _goal(room),
-        "info": room.info,
+        "category": _category(room.category),
         "info_bot": room.info_bot,
         "info_user": None,
         "team_race": room.team_race,
-        **_counts(room),
         "entrants": entrants(room),
-        "opened_at": stamp(room.opened_at),
         "start_delay": duration(timedelta(seconds=15)),
-        "started_at": stamp(room.started_at),
-        "ended_at": stamp(room.ended_at),
-        "cancelled_at": stamp(room.cancelled_at),
-        "ranked": True,
+        **_end(room),
         "unlisted": room.unlisted,
-        "time_limit": duration(timedelta(days=1)),
-        "time_limit_auto_complete": False,
-        "require_even_teams": False,
-        "streaming_required": False,
-        "auto_start": True,
-        "opened_by": user(room.opened_by, category),
-        "opened_by_bot": None,
-        "monitors": [user(monitor, category) for monitor in room.monitors],
-        "recordable": room.recordable,
-        "recorded": room.recorded,
-        "recorded_by": user(room.recorded_by, category),
-        "disqualify_unready": False,
-        "allow_comments": True,
-        "hide_comments": False,
+        "opened_by": user(room.opened_by, room.category),
+        "monitors": [user(monitor, room.category) for monitor in room.monitors],
+        "recorded_by": user(room.recorded_by, room.category),
         "hide_entrants": room.hide_entrants,
         "chat_restricted": room.hide_entrants,
-        "allow_prerace_chat": True,
-        "allow_midrace_chat": True,
-        "allow_non_entrant_chat": True,
         "chat_message_delay": duration(timedelta(0)),
         "bot_meta": dict(room.bot_meta),
+        **dict.fromkeys(("ranked", "auto_start", "allow_comments", "allow_prerace_chat"), True),
+        **dict.fromkeys(("allow_midrace_chat", "allow_non_entrant_chat"), True),
+        **dict.fromkeys(("time_limit_auto_complete", "require_even_teams", "streaming_required"), False),
+        **dict.fromkeys(("disqualify_unready", "hide_comments"), False),
     }
 
 
 def summary(room: RaceState) -> Json:
+    """Return what the lists of races say about a race."""
     return {
         "name": room.name,
         "status": _status(room.status, RACE_STATUS),
         "url": f"/{room.name}",
         "data_url": f"/{room.name}/data",
-        "goal": _goal(room),
-        "info": room.info,
-        **_counts(room),
+        "goal": {"name": room.goal, "custom": room.custom_goal},
+        "info": room.info_bot or "",
+        "entrants_count": len(room.counted),
+        "entrants_count_finished": sum(e.status == "done" for e in room.counted),
+        "entrants_count_inactive": sum(e.status in ("dnf", "dq") for e in room.counted),
         "opened_at": stamp(room.opened_at),
         "started_at": stamp(room.started_at),
         "time_limit": duration(timedelta(days=1)),
@@ -226,17 +175,33 @@ def summary(room: RaceState) -> Json:
     }
 
 
+def _end(room: RaceState) -> Json:
+    return {
+        "ended_at": stamp(room.ended_at),
+        "cancelled_at": stamp(room.cancelled_at),
+        "recordable": room.recordable,
+        "recorded": room.recorded,
+    }
+
+
+def _category(category: FakeCategory) -> Json:
+    return {
+        "name": category.name,
+        "short_name": category.short_name,
+        "slug": category.slug,
+        "url": f"/{category.slug}",
+        "data_url": f"/{category.slug}/data",
+        "image": category.image,
+    }
+
+
 def message(room: RaceState, line: ChatLine) -> Json:
-    """Return a line of chat."""
-    author = user(line.user, room.category)
-    if author is not None and room.hide_entrants:
-        # Chat hides entrants too, or it would reveal their names.
-        hidden = [e.alias for e in room.entrants if e.user is line.user]
-        author = invented_user(hidden[0]) if hidden else author
+    """Return a line of chat. Chat hides entrants too, or it would reveal their names."""
+    alias = room.alias(line.user)
     return {
         "id": line.id,
-        "user": author,
-        "bot": None if line.bot is None else line.bot.name,
+        "user": user(line.user, room.category) if alias is None else invented_user(alias),
+        "bot": line.bot and line.bot.name,
         "direct_to": None,
         "posted_at": exact_time(line.posted_at),
         "message": line.text,
@@ -252,18 +217,6 @@ def message(room: RaceState, line: ChatLine) -> Json:
     }
 
 
-def note(line: ChatLine) -> Json:
-    """Return a private message for the sandbox's pages. On the site, only the recipient sees it."""
-    return {
-        "id": line.id,
-        "bot": None if line.bot is None else line.bot.name,
-        "to": None if line.direct_to is None else line.direct_to.name,
-        "posted_at": exact_time(line.posted_at),
-        "message": line.text,
-        "actions": dict(line.actions),
-    }
-
-
 def frame(kind: str, now: datetime, **content: Any) -> Json:
     """Return a socket frame with its type, the site's time and its content."""
     return {"type": kind, "date": exact_time(now), **content}
@@ -275,17 +228,14 @@ def errors(now: datetime, *texts: str) -> Json:
 
 def note_frame(line: ChatLine, now: datetime) -> Json:
     """Return the frame of a private message. It has the sender, recipient and id, but not the text."""
-    to = line.direct_to
-    return frame(
-        "chat.dm",
-        now,
-        message=line.id,
-        from_user=None,
-        from_bot=None if line.bot is None else line.bot.name,
-        to=None
-        if to is None
-        else {"id": to.id, "full_name": to.full_name, "name": to.name, "discriminator": to.discriminator},
-    )
+    to = line.direct_to and {
+        "id": line.direct_to.id,
+        "full_name": line.direct_to.full_name,
+        "name": line.direct_to.name,
+        "discriminator": line.direct_to.discriminator,
+    }
+    sender = line.bot and line.bot.name
+    return frame("chat.dm", now, message=line.id, from_user=None, from_bot=sender, to=to)
 
 
 def category(site: FakeSite, *, unlisted: bool) -> Json:
@@ -295,12 +245,7 @@ def category(site: FakeSite, *, unlisted: bool) -> Json:
         room for room in site.rooms.values() if not room.status.over and (unlisted or not room.unlisted)
     ]
     return {
-        "name": about.name,
-        "short_name": about.short_name,
-        "slug": about.slug,
-        "url": f"/{about.slug}",
-        "data_url": f"/{about.slug}/data",
-        "image": about.image,
+        **_category(about),
         "info": None,
         "streaming_required": False,
         "owners": [user(owner, about) for owner in about.owners if not owner.deleted],
@@ -314,15 +259,8 @@ def category(site: FakeSite, *, unlisted: bool) -> Json:
 def race_list(site: FakeSite, *, page: int = 1, per_page: int = 10, show_entrants: bool = False) -> Json:
     """Return a page of past races, most recently ended first."""
     past = site.past_races()
-    chosen = past[(page - 1) * per_page : page * per_page]
-    races = []
-    for room in chosen:
-        known = {"entrants": entrants(room)} if show_entrants else {}
-        end = {
-            "ended_at": stamp(room.ended_at),
-            "cancelled_at": stamp(room.cancelled_at),
-            "recordable": room.recordable,
-            "recorded": room.recorded,
-        }
-        races.append({**summary(room), **known, **end})
+    races = [
+        {**summary(room), **({"entrants": entrants(room)} if show_entrants else {}), **_end(room)}
+        for room in past[(page - 1) * per_page : page * per_page]
+    ]
     return {"count": len(past), "num_pages": max(1, -(-len(past) // per_page)), "races": races}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from datetime import datetime, timedelta
 
 from racebot.sandbox.chat_room import ChatRoom
@@ -11,17 +11,8 @@ from racebot.sandbox.text import ordinal, slugify, timer
 
 UNDONE_WINDOW = timedelta(minutes=10)
 """How long a racer can undo a finish."""
-NEWCOMER_SCORE, SCORE_STEP = 900, 500
-
-# fmt: off
-_ALIASES = (
-    "Captain Teapot", "Sir Loin of Beef", "The Second Gardener", "Madam Upstairs", "Nobody, Esq.",
-    "A Passing Owl", "Lady Thunderspoon", "Uncle Postbox", "The Late Mr. Early", "Doctor Marmalade",
-    "Old Wellington", "Aunt Semaphore", "Brother Lantern", "Count Backwards", "The Quiet Tuba",
-    "Major Detour",
-)
-# fmt: on
-"""Names of entrants in a race that hides them."""
+SCORE_STEP = 100
+"""Points of the site's score for each opponent behind, less those ahead. The site has another formula."""
 
 _RESULT_WORDS = {RacerStatus.DONE: "Done", RacerStatus.DNF: "DNF", RacerStatus.DQ: "DQ"}
 
@@ -40,27 +31,19 @@ class FakeRoom(ChatRoom):
     def enter(self, user: User | str, team: str | None = None) -> FakeEntrant:
         """Enter a user, or request to join an invitational race."""
         user = self.site.user(user)
-        self._require(
-            self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL), "the race is closed to new entrants"
-        )
+        self._require(self._awaits_start, "the race is closed to new entrants")
         self._require(all(e.user is not user for e in self.entrants), f"{user.name} is in the race already")
-        self._require(
-            self.team_race == (team is not None),
-            "a team is required in a team race, and not allowed otherwise",
-        )
+        self._require(self.team_race == (team is not None), "teams belong in team races, and only there")
         entrant = FakeEntrant(
             user=user,
             number=len(self.entrants),
             status=RacerStatus.REQUESTED if self.status is RaceStatus.INVITATIONAL else RacerStatus.NOT_READY,
             team=None if team is None else self._team(team),
-            alias=self._alias(),
             score=None if self.custom_goal else self.site.scores.get((self.goal, user.id)),
         )
         self.entrants.append(entrant)
-        if entrant.status is RacerStatus.REQUESTED:
-            self._say(f"{self.entrant_name(entrant)} requests to join the race.")
-        else:
-            self._say(f"{self.entrant_name(entrant)} joins the race.")
+        joins = "requests to join" if entrant.status is RacerStatus.REQUESTED else "joins"
+        self._say(f"{self.entrant_name(entrant)} {joins} the race.")
         self._publish()
         return entrant
 
@@ -80,7 +63,7 @@ class FakeRoom(ChatRoom):
 
     def count_down(self) -> None:
         """Start the countdown: the race becomes pending."""
-        self._require(self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL), "the race is not open")
+        self._require(self._awaits_start, "the race is not open")
         self._require(bool(self.counted), "the race has no entrants")
         self.status = RaceStatus.PENDING
         self._say("Everyone is ready. The race begins shortly!", highlight=True)
@@ -128,8 +111,8 @@ class FakeRoom(ChatRoom):
         """Undo an entrant's finish, which restarts a finished race."""
         entrant = self._entrant_who(user, RacerStatus.DONE)
         self._require_changeable()
-        late = entrant.finished_at is None or self.site.clock() - entrant.finished_at > UNDONE_WINDOW
-        self._require(not late, "a finish can only be undone for ten minutes")
+        since = self.site.clock() - (entrant.finished_at or self.site.clock())
+        self._require(since <= UNDONE_WINDOW, "a finish can only be undone for ten minutes")
         self._back_into_the_race(entrant, "is no longer done.")
 
     def unforfeit(self, user: User | str) -> None:
@@ -143,10 +126,7 @@ class FakeRoom(ChatRoom):
         self._cancel("This race has been cancelled.", ended=self.started)
 
     def disqualify(self, user: User | str, by: User | str | None = None) -> None:
-        """Disqualify an entrant but keep the finish time.
-
-        The next frame still has the old places. The other entrants move up without another frame.
-        """
+        """Disqualify an entrant but keep the finish time. The others move up unseen, after the frame."""
         moderator = self._moderator(by)
         entrant = self._entrant_who(
             user, RacerStatus.IN_PROGRESS, RacerStatus.DONE, RacerStatus.DNF, RacerStatus.READY
@@ -157,25 +137,18 @@ class FakeRoom(ChatRoom):
         self._say(
             f"{self.entrant_name(entrant)} has been disqualified from the race by {moderator.full_name}."
         )
-        self._publish()
-        self.set_places()
-        self.version += 1
+        self._publish_old_places()
         self._end_if_all_are_out()
 
     def undisqualify(self, user: User | str, by: User | str | None = None) -> None:
-        """Reinstate a disqualified entrant during the race. Places are updated as in `disqualify`.
-
-        After the race, only `edit_result` can reinstate.
-        """
+        """Reinstate a disqualified entrant during the race. After it, only `edit_result` can."""
         moderator = self._moderator(by)
         entrant = self._entrant_who(user, RacerStatus.DQ)
         self._require_changeable()
         self._require(self.status is RaceStatus.IN_PROGRESS, "the race is over: edit the result instead")
         entrant.status = RacerStatus.DNF if entrant.finish_time is None else RacerStatus.DONE
         self._say(f"{self.entrant_name(entrant)} has been reinstated by {moderator.full_name}.")
-        self._publish()
-        self.set_places()
-        self.version += 1
+        self._publish_old_places()
 
     def edit_time(self, user: User | str, time: timedelta, by: User | str | None = None) -> None:
         """Change the finish time of a finisher, as `edit_result` does."""
@@ -212,10 +185,9 @@ class FakeRoom(ChatRoom):
             self._send(*self.frames())
         entrant.status = status
         entrant.finish_time = None if status is RacerStatus.DNF else time
+        entrant.finished_at = None
         if self.started_at is not None and entrant.finish_time is not None:
             entrant.finished_at = self.started_at + entrant.finish_time
-        else:
-            entrant.finished_at = None
         self.set_places()
         has_finisher = any(e.status is RacerStatus.DONE for e in self.entrants)
         self.status = RaceStatus.FINISHED if has_finisher else RaceStatus.CANCELLED
@@ -236,11 +208,12 @@ class FakeRoom(ChatRoom):
         moderator = self._moderator(by)
         self._require_recordable()
         self._require(not any(e.user.deleted for e in self.counted), "an entrant's account is deleted")
-        before = {e.user.id: e.score for e in self.counted}
-        outcome = {e.user.id: e.place for e in self.counted}
-        for entrant in self.counted:
-            entrant.score_change = _score_change(entrant.user.id, before, outcome)
-            self.site.scores[self.goal, entrant.user.id] = (entrant.score or 0) + entrant.score_change
+        places = [entrant.place or math.inf for entrant in self.counted]
+        for entrant, own in zip(self.counted, places, strict=True):
+            lead = sum(place > own for place in places) - sum(place < own for place in places)
+            before = entrant.score or 0
+            after = self.site.scores[self.goal, entrant.user.id] = max(0, before + SCORE_STEP * lead)
+            entrant.score_change = after - before
         self.held = False
         self.recorded = True
         self.recorded_by = moderator
@@ -266,6 +239,10 @@ class FakeRoom(ChatRoom):
         self._say(f"Race set to not recorded by {moderator.full_name}")
         self._publish()
 
+    @property
+    def _awaits_start(self) -> bool:
+        return self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL)
+
     def _require_changeable(self) -> None:
         self._require(self.started, "the race has not begun")
         self._require(not self.recorded, "the race is recorded")
@@ -288,6 +265,11 @@ class FakeRoom(ChatRoom):
 
     def _elapsed(self, now: datetime) -> timedelta:
         return timedelta(0) if self.started_at is None else now - self.started_at
+
+    def _publish_old_places(self) -> None:
+        self._publish()
+        self.set_places()
+        self.version += 1
 
     def set_places(self) -> None:
         done = [e for e in self.entrants if e.status is RacerStatus.DONE and e.finish_time is not None]
@@ -335,29 +317,3 @@ class FakeRoom(ChatRoom):
             if entrant.team is not None and entrant.team.name == name:
                 return entrant.team
         return Team(name, f"{slugify(name) or 'team'}-{self.site.rng.randrange(10_000):04d}")
-
-    def _alias(self) -> str:
-        taken = {entrant.alias for entrant in self.entrants}
-        free = [alias for alias in _ALIASES if alias not in taken]
-        return self.site.rng.choice(free) if free else f"Somebody {len(taken)}"
-
-
-def _score_change(who: str, before: Mapping[str, int | None], places: Mapping[str, int | None]) -> int:
-    """Return the change in one entrant's score. Newcomers start from 0.
-
-    This is not the site's formula. It is Elo over all pairs with a large step, which behaves alike: newcomers
-    gain most, and all racers who did not finish share the last place.
-    """
-
-    def strength(player: str) -> int:
-        score = before[player]
-        return NEWCOMER_SCORE if score is None else score
-
-    own_place = places[who] or len(places) + 1
-    surplus = 0.0
-    for other in (player for player in places if player != who):
-        place = places[other] or len(places) + 1
-        won = 0.5 if own_place == place else float(own_place < place)
-        surplus += won - 1 / (1 + 10 ** ((strength(other) - strength(who)) / 800))
-    after = strength(who) + SCORE_STEP * surplus / max(1, len(places) - 1)
-    return max(0, round(after)) - (before[who] or 0)

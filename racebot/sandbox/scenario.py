@@ -18,36 +18,25 @@ Sleep = Callable[[float], Awaitable[None]]
 BETWEEN_PAST_RACES = timedelta(hours=18)
 LEAST_FIELD, MOST_FIELD = 5, 10
 """Entrants of a past race."""
-
 STEP = 0.05
 """Seconds between two looks for the bot's answer."""
 PATIENCE = 15.0
 """Most seconds to wait for the bot, which reads an edited result once the site's caches have expired."""
-
 JOINING = 0.2
 """Seconds that the bot needs in a room before it answers."""
 BETWEEN_FINISHES = 0.4
 """Seconds between two finishes, whatever the finish times say."""
-
 PAUSE = 1.0
 """Seconds to read what the bot wrote."""
-
 PLAYERS, PAST_RACES = 24, 60
 PLAY_PATIENCE = 90.0
 """Most seconds that `play` waits for a bot, which looks for new rooms once a minute."""
 FIELD = 6
 """Number of racers that a live race needs."""
-
-
 PAR = timedelta(hours=1, minutes=20)
 """The time of a racer of average skill on an average day."""
-
-SKILL_SPREAD = 0.10
-"""Standard deviation of log time across racers."""
-
-DAY_SPREAD = 0.06
-"""Standard deviation of log time across runs of one racer."""
-
+SKILL_SPREAD, DAY_SPREAD = 0.10, 0.06
+"""Standard deviations of log time: across racers, and across runs of one racer."""
 
 # fmt: off
 _NAMES = (
@@ -73,9 +62,8 @@ class Racer:
         return None if rng.random() < self.dnf_chance else self.finish(rng)
 
     def finish(self, rng: random.Random) -> timedelta:
-        """Draw the time of a finished run, to the microsecond."""
-        pace = math.exp(-SKILL_SPREAD * self.skill + rng.gauss(0, DAY_SPREAD))
-        return timedelta(microseconds=round(PAR / timedelta(microseconds=1) * pace))
+        """Draw the time of a finished run."""
+        return PAR * math.exp(-SKILL_SPREAD * self.skill + rng.gauss(0, DAY_SPREAD))
 
 
 def recruit(site: FakeSite, count: int, rng: random.Random) -> Sequence[Racer]:
@@ -101,7 +89,7 @@ def play_past_races(site: FakeSite, racers: Sequence[Racer], count: int, rng: ra
         times = {racer: racer.run(rng) for racer in entered}
         if not any(times.values()):
             times[entered[0]] = entered[0].finish(rng)
-        room.start(ago=max(time for time in times.values() if time is not None))
+        room.start(ago=max(filter(None, times.values())))
         for racer, time in times.items():
             if time is None:
                 room.forfeit(racer.user)
@@ -130,11 +118,7 @@ class Stage:
         spoken = _spoken(room)
         room.say(racer.user, text)
         if text.startswith("!"):
-            await self.reply(room, spoken)
-
-    async def reply(self, room: FakeRoom, spoken: int) -> None:
-        """Wait until the bot has written more than `spoken` messages in a room, but not forever."""
-        await self._until(lambda: _spoken(room) > spoken)
+            await self._reply(room, spoken)
 
     async def gather(self, racers: Sequence[Racer]) -> FakeRoom:
         """Open a room that the racers enter."""
@@ -163,14 +147,26 @@ class Stage:
         for racer, time in zip(finishers, times, strict=True):
             await self.wait(BETWEEN_FINISHES)
             room.finish(racer.user, time)
-        await self.reply(room, spoken)
+        await self._reply(room, spoken)
 
     async def edit(self, room: FakeRoom, edit: Callable[[], None]) -> None:
         """Let the moderator change the result, and wait for the correction."""
         await self.wait(1.0)
         spoken = _spoken(room)
         edit()
-        await self.reply(room, spoken)
+        await self._reply(room, spoken)
+
+    async def record(self, room: FakeRoom) -> FakeRoom:
+        """Let the moderator record the race, and return its room."""
+        await self.wait(PAUSE)
+        if room.status is RaceStatus.FINISHED:
+            room.record()
+        await self.wait(1.0)
+        return room
+
+    async def _reply(self, room: FakeRoom, spoken: int) -> None:
+        """Wait until the bot has written more than `spoken` messages in a room, but not forever."""
+        await self._until(lambda: _spoken(room) > spoken)
 
     async def _until(self, happened: Callable[[], bool]) -> None:
         waited = 0.0
@@ -190,7 +186,7 @@ async def upset(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     await stage.say(room, favorite, "!why")
     await stage.edit(room, lambda: room.disqualify(second.user))
     await stage.say(room, second, "fair, I skipped a gate")
-    return await _record(stage, room)
+    return await stage.record(room)
 
 
 async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
@@ -206,7 +202,7 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     await stage.edit(room, lambda: room.edit_time(third.user, best - timedelta(seconds=7)))
     await stage.say(room, third, "!why")
     await stage.say(room, favorite, "!leaderboard")
-    return await _record(stage, room)
+    return await stage.record(room)
 
 
 async def play(site: FakeSite, rng: random.Random, sleep: Sleep = asyncio.sleep) -> None:
@@ -221,14 +217,6 @@ async def play(site: FakeSite, rng: random.Random, sleep: Sleep = asyncio.sleep)
     while True:
         for story in (upset, silent_edit):
             await story(stage, sorted(rng.sample(racers, FIELD), key=lambda racer: -racer.skill))
-
-
-async def _record(stage: Stage, room: FakeRoom) -> FakeRoom:
-    await stage.wait(PAUSE)
-    if room.status is RaceStatus.FINISHED:
-        room.record()
-    await stage.wait(1.0)
-    return room
 
 
 def _spoken(room: FakeRoom) -> int:

@@ -18,20 +18,21 @@ from racebot.sandbox.endpoints import LIST_CACHE_SECONDS, RACE_CACHE_SECONDS, Sa
 from racebot.sandbox.misbehaviour import CutShort, Misbehaviour
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 
+HOST = "127.0.0.1"
+
 
 class _Socket(WebSocketsSansIOProtocol):
     """uvicorn's protocol, which can also break the connection in the middle of a frame."""
 
     async def send(self, message: Any) -> None:
         text = message.get("text")
-        if not isinstance(text, CutShort):
-            if not self.transport.is_closing():
-                await super().send(message)
-            return
-        self.conn.send_text(text.encode())
-        data = b"".join(self.conn.data_to_send())
-        self.transport.write(data[: len(data) // 2])
-        self.transport.close()
+        if isinstance(text, CutShort):
+            self.conn.send_text(text.encode())
+            data = b"".join(self.conn.data_to_send())
+            self.transport.write(data[: len(data) // 2])
+            self.transport.close()
+        elif not self.transport.is_closing():
+            await super().send(message)
 
 
 class _Server(uvicorn.Server):
@@ -46,7 +47,6 @@ class _Server(uvicorn.Server):
 async def serve(
     site: FakeSite,
     *,
-    host: str = "127.0.0.1",
     port: int = 0,
     misbehaviour: Misbehaviour | None = None,
     list_cache: float = LIST_CACHE_SECONDS,
@@ -60,12 +60,10 @@ async def serve(
     Raises:
         OSError: the address is not available.
     """
-    faults = misbehaviour or Misbehaviour()
-    app = SandboxServer(site, faults, list_cache=list_cache, race_cache=race_cache).app()
     # Bind here, because uvicorn exits the program when it cannot bind.
-    listener = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener = socket.create_server((HOST, port))
     config = uvicorn.Config(
-        app,
+        SandboxServer(site, misbehaviour or Misbehaviour(), list_cache=list_cache, race_cache=race_cache),
         ws=_Socket,
         lifespan="off",
         log_config=None,
@@ -81,9 +79,7 @@ async def serve(
             await asyncio.sleep(0.002)
         if running.done():
             running.result()
-        bound = listener.getsockname()[1]
-        scheme = "http" if certificate is None else "https"
-        yield f"{scheme}://[{host}]:{bound}" if ":" in host else f"{scheme}://{host}:{bound}"
+        yield f"{'https' if certificate else 'http'}://{HOST}:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         await running
@@ -94,7 +90,6 @@ def run(
     port: int = 8000,
     races_file: Path | None = None,
     *,
-    host: str = "127.0.0.1",
     category: str = CATEGORY,
     goal: str | None = None,
     list_cache: float = LIST_CACHE_SECONDS,
@@ -112,20 +107,18 @@ def run(
         tell(f"{history.load(site, races_file, goal=goal)} past races from {races_file}")
     elif not play:
         scenario.recruit(site, scenario.PLAYERS, site.rng)
-    asyncio.run(_run(site, host, port, list_cache, play, tell))
 
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this task
+                asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        async with serve(site, port=port, list_cache=list_cache) as address:
+            about = f"category {category}, client id {CLIENT_ID}, secret {CLIENT_SECRET}"
+            tell(f"{address}/{category} - {about}")
+            playing = asyncio.create_task(scenario.play(site, site.rng)) if play else None
+            await stop.wait()
+            if playing is not None:
+                playing.cancel()
 
-async def _run(
-    site: FakeSite, host: str, port: int, list_cache: float, play: bool, tell: Callable[[str], None]
-) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this task
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    slug = site.category.slug
-    async with serve(site, host=host, port=port, list_cache=list_cache) as address:
-        tell(f"{address}/{slug} - category {slug}, client id {CLIENT_ID}, secret {CLIENT_SECRET}")
-        playing = asyncio.create_task(scenario.play(site, site.rng)) if play else None
-        await stop.wait()
-        if playing is not None:
-            playing.cancel()
+    asyncio.run(until_stopped())

@@ -20,9 +20,6 @@ UNKNOWN_ACTION = "Action is missing or not recognised. Check your input and try 
 CORRUPT = "Unable to process that message (encountered invalid or possibly corrupted data). Sorry about that."
 NO_GUID = "Bad request, no GUID supplied. A unique string is required to prevent duplicate messaging."
 CHAT_CLOSED = "This race chat is now closed. No new messages may be added."
-PINS_CLOSED = "This race chat is now closed."
-UNKNOWN_MESSAGE = "Could not find a message with that ID."
-META_TOO_LARGE = "Data provided is too large to save."
 
 _ACTIONS = ("message", "pin_message", "unpin_message", "setinfo", "setmeta", "getrace", "gethistory")
 _GUID = re.compile(r"[0-9a-z-]+")
@@ -42,12 +39,8 @@ class BotSession:
     def __init__(
         self, site: FakeSite, room: ChatRoom, token: str | None, send: Callable[[Frame], None]
     ) -> None:
-        self._room = room
-        self._site = site
-        self._token = token
-        self._send = send
-        self._race: Frame = {}
-        self._renders: Frame = {}
+        self._site, self._room, self._token, self._send = site, room, token, send
+        self._latest: dict[str, Frame] = {}
         self._stop = room.listen(self._relay)
         for frame in room.frames():
             self._relay(frame)
@@ -64,10 +57,7 @@ class BotSession:
             self._send(render.errors(self._site.clock(), *refusal.args))
 
     def _relay(self, frame: Frame) -> None:
-        if frame["type"] == "race.data":
-            self._race = frame
-        elif frame["type"] == "race.renders":
-            self._renders = frame
+        self._latest[frame["type"]] = frame
         self._send(frame)
 
     def _perform(self, text: str) -> None:
@@ -85,7 +75,10 @@ class BotSession:
         if bot is None:
             raise _RefusedError(PERMISSION_DENIED)
         if action == "getrace":
-            self._repeat_race()
+            # The site repeats the last frames of this connection, which lack changes that were not
+            # broadcast (an edited result, `setmeta`).
+            for kind in ("race.data", "race.renders"):
+                self._send(self._latest[kind] | render.frame(kind, self._site.clock()))
         elif action == "gethistory":
             self._send(self._room.history())
         elif not isinstance(data, dict):
@@ -98,15 +91,7 @@ class BotSession:
             if info := _text("info_bot", data.get("info_bot") or ""):
                 self._room.set_info(bot, info)
         elif not self._room.merge_meta(data):
-            raise _RefusedError(META_TOO_LARGE)
-
-    def _repeat_race(self) -> None:
-        # The site repeats the last frame of this connection, which lacks changes that were not
-        # broadcast (an edited result, `setmeta`).
-        now = self._site.clock()
-        self._send(render.frame("race.data", now, race=self._race["race"], version=self._race["version"]))
-        renders, version = self._renders["renders"], self._renders["version"]
-        self._send(render.frame("race.renders", now, renders=renders, version=version))
+            raise _RefusedError("Data provided is too large to save.")
 
     def _message(self, bot: Bot, data: Mapping[str, Any]) -> None:
         guid = data.get("guid")
@@ -119,18 +104,21 @@ class BotSession:
         text = _text("message", data.get("message", ""))
         if not text:
             raise _RefusedError("message: This field is required.")
-        direct_to = self._recipient(data.get("direct_to"))
-        actions = _buttons(data.get("actions"))
-        pinned = bool(data.get("pinned"))
-        self._room.say_as_bot(bot, text, pinned=pinned, direct_to=direct_to, actions=actions)
+        self._room.say_as_bot(
+            bot,
+            text,
+            direct_to=self._recipient(data.get("direct_to")),
+            pinned=bool(data.get("pinned")),
+            actions=_buttons(data.get("actions")),
+        )
 
     def _set_pin(self, message_id: Any, *, pinned: bool) -> None:
         if not self._room.chat_open:
-            raise _RefusedError(PINS_CLOSED)
+            raise _RefusedError("This race chat is now closed.")
         try:
             self._room.set_pin(str(message_id), pinned=pinned)
         except UnknownError:
-            raise _RefusedError(UNKNOWN_MESSAGE) from None
+            raise _RefusedError("Could not find a message with that ID.") from None
 
     def _recipient(self, user_id: Any) -> User | None:
         if not user_id:
@@ -142,11 +130,10 @@ class BotSession:
 
 
 def _text(field: str, value: Any) -> str:
-    text = value.strip() if isinstance(value, str) else str(value)
+    text = str(value).strip()
     if len(text) > TEXT_LIMIT:
-        raise _RefusedError(
-            f"{field}: Ensure this value has at most {TEXT_LIMIT} characters (it has {len(text)})."
-        )
+        most = f"at most {TEXT_LIMIT} characters (it has {len(text)})"
+        raise _RefusedError(f"{field}: Ensure this value has {most}.")
     return text
 
 

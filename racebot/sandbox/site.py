@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from racebot.sandbox import pictures
 from racebot.sandbox.race_state import Bot, FakeCategory, RaceStatus, UnknownError, User
 from racebot.sandbox.room import FakeRoom
 
@@ -28,17 +27,18 @@ GUID_WINDOW = timedelta(minutes=5)
 
 Clock = Callable[[], datetime]
 
-# fmt: off
-_MOODS = (
-    "amber", "brisk", "calm", "deft", "eager", "fond", "gentle", "hardy", "ideal", "jolly", "keen", "lucid",
-    "merry", "nimble", "plain", "quiet",
-)
-_THINGS = (
-    "anvil", "basin", "cedar", "dune", "ember", "fjord", "grove", "harbor", "inlet", "jetty", "kiln", "ledge",
-    "meadow", "orchard", "quarry", "reef",
-)
-# fmt: on
+_MOODS = ("amber", "brisk", "calm", "deft", "eager", "fond", "gentle", "hardy", "jolly", "keen", "lucid")
+_THINGS = ("anvil", "basin", "cedar", "dune", "ember", "fjord", "grove", "harbor", "inlet", "jetty", "kiln")
 _ID = string.ascii_letters + string.digits
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A request that the site received."""
+
+    at: datetime
+    path: str
+    query: str
 
 
 class FakeSite:
@@ -84,8 +84,7 @@ class FakeSite:
 
     def add_user(self, name: str, *, id: str | None = None, moderator: bool = False) -> User:  # noqa: A002
         """Add an account. Ids are unique; names need not be."""
-        user = User(self.new_id() if id is None else id, name, f"{self.rng.randrange(10_000):04d}")
-        user.avatar, user.pronouns, user.twitch_name = pictures.profile(user.id)
+        user = User(id or self.new_id(), name, f"{self.rng.randrange(10_000):04d}")
         self.users[user.id] = user
         if moderator:
             self.category.moderators.append(user)
@@ -97,19 +96,16 @@ class FakeSite:
             return who
         if who in self.users:
             return self.users[who]
-        for user in self.users.values():
-            if user.name == who and not user.deleted:
-                return user
-        raise UnknownError(f"no user {who!r}")
+        named = (user for user in self.users.values() if user.name == who and not user.deleted)
+        if (user := next(named, None)) is None:
+            raise UnknownError(f"no user {who!r}")
+        return user
 
     def rename_user(self, user: User | str, name: str) -> None:
         self.user(user).name = name
 
     def delete_user(self, user: User | str) -> None:
-        """Delete an account. Its entrants stay in their races, without a user.
-
-        No race's version goes up and nothing is broadcast, so open connections keep their old copy.
-        """
+        """Delete an account, unseen by open connections. Its entrants stay in their races, without a user."""
         self.user(user).deleted = True
 
     def rename_goal(self, goal: str, name: str) -> None:
@@ -141,11 +137,11 @@ class FakeSite:
         team_race: bool = False,
     ) -> FakeRoom:
         """Open a room. A goal that the category does not have becomes a custom goal."""
-        goal = self.category.goals[0] if goal is None else goal
+        goal = goal or self.category.goals[0]
         custom_goal = custom_goal or goal not in self.category.goals
         room = FakeRoom(
             site=self,
-            slug=self.new_slug() if slug is None else slug,
+            slug=slug or self._new_slug(),
             goal=goal,
             opened_by=self.moderator if opened_by is None else self.user(opened_by),
             opened_at=self.clock(),
@@ -171,13 +167,9 @@ class FakeSite:
 
         Unlisted races appear once they are recorded, or at their end if their goal is custom.
         """
-        past = [
-            room
-            for room in self.rooms.values()
-            if room.status is RaceStatus.FINISHED and (room.recorded or room.custom_goal or not room.unlisted)
-        ]
-        past.sort(key=lambda room: room.ended_at or room.opened_at, reverse=True)
-        return past
+        finished = [room for room in self.rooms.values() if room.status is RaceStatus.FINISHED]
+        listed = [room for room in finished if room.recorded or room.custom_goal or not room.unlisted]
+        return sorted(listed, key=lambda room: room.ended_at or room.opened_at, reverse=True)
 
     def forget_rooms(self) -> None:
         """Delete every unfinished race, as if the site had been restored from an old backup."""
@@ -217,21 +209,10 @@ class FakeSite:
     def new_id(self) -> str:
         return "".join(self.rng.choices(_ID, k=16))
 
-    def new_slug(self) -> str:
-        while True:
-            slug = f"{self.rng.choice(_MOODS)}-{self.rng.choice(_THINGS)}-{self.rng.randrange(10_000):04d}"
-            if slug not in self.rooms:
-                return slug
+    def _new_slug(self) -> str:
+        slug = f"{self.rng.choice(_MOODS)}-{self.rng.choice(_THINGS)}-{self.rng.randrange(10_000):04d}"
+        return slug if slug not in self.rooms else self._new_slug()
 
     def counts(self) -> Counter[str]:
         """Count the requests by path, ignoring the query."""
         return Counter(request.path for request in self.requests)
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A request that the site received."""
-
-    at: datetime
-    path: str
-    query: str

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from racebot.text.format import ordinal_ending
 from racebot.text.parse import parse_duration
 
-_SECOND = timedelta(seconds=1)
+_TENTH = timedelta(milliseconds=100)
 _MARKUP = re.compile(r"##\w+##(.*?)##")
 
 
@@ -23,34 +23,22 @@ def duration(length: timedelta | None) -> str | None:
     """Format an ISO 8601 duration, such as `P0DT01H00M03.047053S`. Whole seconds have no fraction."""
     if length is None:
         return None
-    minutes, seconds = divmod(length.seconds, 60)
-    hours, minutes = divmod(minutes, 60)
+    whole = length.seconds
     fraction = f".{length.microseconds:06d}" if length.microseconds else ""
-    return f"P{length.days}DT{hours:02d}H{minutes:02d}M{seconds:02d}{fraction}S"
+    return f"P{length.days}DT{whole // 3600:02d}H{whole // 60 % 60:02d}M{whole % 60:02d}{fraction}S"
 
 
 def parse_length(text: str) -> timedelta:
-    """Parse a duration in the format of `duration`.
-
-    Raises:
-        ValueError: the text is not a duration.
-    """
+    """Parse a duration in the format of `duration`, or raise a ValueError."""
     return timedelta(microseconds=parse_duration(text))
 
 
 def timer(length: timedelta, *, tenths: bool = False) -> str:
     """Format a finish time for chat: `1:00:03` (truncated), or `1:00:03.7` (rounded) with `tenths`."""
-    if tenths:
-        total = round(length / timedelta(milliseconds=100))
-        seconds, tenth = divmod(total, 10)
-        return f"{_clock(seconds)}.{tenth}"
-    return _clock(length // _SECOND)
-
-
-def _clock(seconds: int) -> str:
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}"
+    total = round(length / _TENTH) if tenths else length // _TENTH
+    seconds, tenth = divmod(total, 10)
+    clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{clock}.{tenth}" if tenths else clock
 
 
 def ordinal(place: int | None) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -36,11 +35,6 @@ class Control:
         answer = await self.client.post(f"/sandbox/control/{command}", json=arguments)
         return answer.status_code, answer.json()["error"]
 
-    async def refused_for(self, command: str, **arguments: Any) -> tuple[int, str]:
-        """Return the status of a refusal, and the argument that it names."""
-        status, text = await self.refused(command, **arguments)
-        return status, text.split("'")[1]
-
 
 @pytest.fixture
 def misbehaviour() -> Misbehaviour:
@@ -49,7 +43,7 @@ def misbehaviour() -> Misbehaviour:
 
 @pytest.fixture
 async def control(site: FakeSite, misbehaviour: Misbehaviour) -> AsyncIterator[Control]:
-    transport = httpx.ASGITransport(SandboxServer(site, misbehaviour).app())
+    transport = httpx.ASGITransport(SandboxServer(site, misbehaviour))
     async with httpx.AsyncClient(transport=transport, base_url="http://sandbox") as client:
         yield Control(client)
 
@@ -86,9 +80,9 @@ async def test_commands_manage_people_and_bots(control: Control, site: FakeSite)
     race = (await control("open"))["slug"]
     await control("set_info", race=race, info="Seed 1", client_id="seeds")
     await control("set_info", race=race, info="Seed 2")
-    assert site.room(race).info == "Seed 2"
+    assert site.room(race).info_bot == "Seed 2"
     await control("say", race=race, user="Ann", text="!rating")
-    await control("do_not_record", race=await control_finished(control))
+    assert site.room(race).chat[-1].text == "!rating"
 
 
 async def test_deletions_and_renames_are_silent(control: Control, site: FakeSite, finished: Make) -> None:
@@ -112,24 +106,7 @@ async def test_deletions_and_renames_are_silent(control: Control, site: FakeSite
     assert shown[-2]["race"]["entrants"][1]["user"] is None, "the next change does"
 
 
-async def test_an_administrator_unrecords_a_race(control: Control, site: FakeSite) -> None:
-    race = await control_finished(control)
-    await control("record", race=race)
-    assert (await control.refused("say", race=race, user="Ann", text="too late"))[0] == 409
-    await control("unrecord", race=race)
-    await control("say", race=race, user="Ann", text="again")
-    assert not site.room(race).recorded
-
-
-async def control_finished(control: Control) -> str:
-    race = str((await control("open"))["slug"])
-    await control("enter", race=race, user="Ann")
-    await control("start", race=race)
-    await control("finish", race=race, user="Ann")
-    return race
-
-
-async def test_the_state_lists_commands_races_and_users(control: Control) -> None:
+async def test_the_state_lists_commands_races_and_users(control: Control, site: FakeSite) -> None:
     race = await control("open", goal="Fun", unlisted=True)
     assert race["goal"] == {"name": "Fun", "custom": True}
     await control("say", race=race["slug"], user="Ann", text="hi")
@@ -137,40 +114,24 @@ async def test_the_state_lists_commands_races_and_users(control: Control) -> Non
     assert [one["name"] for one in state["races"]] == [race["name"]]
     assert "enter race user [team]" in state["commands"]
     assert {user["name"] for user in state["users"]} >= {"Ann", "Bo", "Referee"}
+    site.room(race["slug"]).say_as_bot(site.bot, "psst", direct_to=site.user("Ann"))
     room = (await control.client.get(f"/sandbox/control/{race['slug']}")).json()
     assert [message["message"] for message in room["chat"]] == ["hi"]
-    assert room["notes"] == []
+    assert [(n["to"], n["message"], n["bot"]) for n in room["notes"]] == [("Ann", "psst", site.bot.name)]
     assert (await control.client.get("/sandbox/control/nosuch-1")).status_code == 404
 
 
-async def test_private_messages_can_be_read(control: Control, site: FakeSite) -> None:
-    room = site.open_race()
-    room.say_as_bot(site.bot, "psst", direct_to=site.user("Ann"))
-    (note,) = (await control.client.get(f"/sandbox/control/{room.slug}")).json()["notes"]
-    assert (note["to"], note["message"], note["bot"]) == ("Ann", "psst", site.bot.name)
-
-
 async def test_commands_plan_faults(control: Control, site: FakeSite, misbehaviour: Misbehaviour) -> None:
-    await control("fail_http", times=1, status=502, path="/data")
+    await control("fail_http", times=2, status=502, path="/data")
     assert (await control.client.get("/sandbox/data")).status_code == 502
+    await control("stall", seconds=2 * PATIENCE)
+    misbehaviour.clear()
+    assert (await control.client.get("/sandbox/data")).status_code == 200
     assert await control("drop_sockets") == {"dropped": 0}
     token = site.issue_token("sandbox", "sandbox-secret")
     await control("revoke_tokens")
     assert site.bot_for(token) is None
     assert site.issued_tokens == [token]
-
-
-async def test_planned_faults_can_be_cancelled(control: Control, misbehaviour: Misbehaviour) -> None:
-    await control("fail_http")
-    misbehaviour.clear()
-    assert misbehaviour.next_http("/sandbox/data") is None
-
-
-def test_the_site_can_forget_its_guids(site: FakeSite) -> None:
-    assert site.use_guid("g-1")
-    assert not site.use_guid("g-1")
-    site.forget_guids()
-    assert site.use_guid("g-1")
 
 
 def test_the_clock_can_be_wrong(site: FakeSite, clock: Clock) -> None:
@@ -183,14 +144,6 @@ def test_the_clock_can_be_wrong(site: FakeSite, clock: Clock) -> None:
     assert site.bot_for(token) is None
     site.skew = timedelta(0)
     assert site.clock() == clock()
-
-
-async def test_stall_freezes_the_site_until_it_is_over(control: Control, misbehaviour: Misbehaviour) -> None:
-    await control("stall", seconds=2 * PATIENCE)
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(misbehaviour.stalled(), 0.05)
-    misbehaviour.clear()
-    await asyncio.wait_for(misbehaviour.stalled(), PATIENCE)
 
 
 async def test_refusals_are_remembered(control: Control, site: FakeSite) -> None:
@@ -207,21 +160,18 @@ async def test_errors_name_the_problem(control: Control) -> None:
     assert (await control.refused("nosuch"))[0] == 404
     assert await control.refused("record", race="nosuch-1") == (404, "no race 'nosuch-1'")
     assert await control.refused("enter", race=race, user="Nobody") == (404, "no user 'Nobody'")
-    assert await control.refused_for("enter", race=race) == (400, "user")
+    for command, given in (("enter", {}), ("edit_time", {"user": "Ann"}), ("start", {"color": "red"})):
+        status, text = await control.refused(command, race=race, **given)
+        assert (status, text.split(": ")[1].split()[:2]) == (400, [command, "race"])
     assert (await control.refused("record", race=race))[0] == 409
-    assert await control.refused_for("edit_time", race=race, user="Ann") == (400, "time")
     assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
     assert (await control.refused("set_info", race=race, info="x", client_id="y"))[0] == 404
-    assert await control.refused_for("open", color="red") == (400, "color")
 
 
 async def test_a_value_of_the_wrong_kind_is_answered_in_words(control: Control) -> None:
     race = (await control("open"))["slug"]
-    for command, given in (
-        ("enter", {"user": 5}),
-        ("start", {"ago": [1]}),
-        ("say", {"user": "Ann", "text": 1}),
-    ):
+    wrong = (("enter", {"user": 5}), ("start", {"ago": [1]}), ("say", {"user": "Ann", "text": 1}))
+    for command, given in wrong:
         status, text = await control.refused(command, race=race, **given)
         assert status in {400, 404}
         assert not re.search(r"object|NoneType|\(\)|__|unsupported", text), text
@@ -233,11 +183,7 @@ async def test_the_state_of_a_site_with_a_long_history_is_short(control: Control
 
 
 async def test_another_sites_page_cannot_send_commands(control: Control) -> None:
-    form = await control.client.post("/sandbox/control/open", data={"goal": "x"})
-    assert form.status_code == 415
-    plain = await control.client.post(
-        "/sandbox/control/open", content="{}", headers={"Content-Type": "text/plain"}
-    )
-    assert plain.status_code == 415
-    listed = await control.client.post("/sandbox/control/open", json=[])
-    assert listed.status_code == 400
+    address, plain = "/sandbox/control/open", {"Content-Type": "text/plain"}
+    assert (await control.client.post(address, data={"goal": "x"})).status_code == 415
+    assert (await control.client.post(address, content="{}", headers=plain)).status_code == 415
+    assert (await control.client.post(address, json=[])).status_code == 400

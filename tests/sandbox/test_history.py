@@ -44,41 +44,23 @@ def write(path: Path, content: Any) -> Path:
     return path
 
 
-@pytest.fixture
-def archived(site: FakeSite, tmp_path: Path) -> FakeSite:
+def test_races_of_an_archive_appear_in_the_list(site: FakeSite, tmp_path: Path) -> None:
     assert history.load(site, write(tmp_path / "season-one.json", ARCHIVE)) == 2
-    return site
-
-
-def test_races_of_an_archive_appear_in_the_list(archived: FakeSite) -> None:
-    page = render.race_list(archived, show_entrants=True)
+    page = render.race_list(site, show_entrants=True)
     for race in page["races"]:
         check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
     late, early = page["races"]
     assert (late["name"], early["name"]) == ("sandbox/late-fjord-0002", "sandbox/early-kiln-0001")
     assert late["ended_at"] == "2025-05-02T10:00:00.500Z"
     assert late["goal"] == {"name": "season-one", "custom": False}
-    assert "season-one" in archived.category.goals
-
-
-def test_times_are_made_from_places(archived: FakeSite) -> None:
-    entrants = render.race_list(archived, show_entrants=True)["races"][0]["entrants"]
-    assert [(e["status"]["value"], e["finish_time"], e["place"]) for e in entrants] == [
-        ("done", "P0DT01H00M01S", 1),
-        ("done", "P0DT01H00M02S", 2),
-        ("done", "P0DT01H00M02S", 3),
-        ("dnf", None, None),
+    assert "season-one" in site.category.goals
+    assert [(e["finish_time"], e["place"], e["score"], e["score_change"]) for e in late["entrants"]] == [
+        ("P0DT01H00M01S", 1, 1200, 100),
+        ("P0DT01H00M02S", 2, None, 700),
+        ("P0DT01H00M02S", 3, 900, -50),
+        (None, None, None, 10),
     ]
-    assert [(e["score"], e["score_change"]) for e in entrants] == [
-        (1200, 100),
-        (None, 700),
-        (900, -50),
-        (None, 10),
-    ]
-
-
-def test_names_are_made_from_ids(archived: FakeSite) -> None:
-    late, early = render.race_list(archived, show_entrants=True)["races"]
+    assert site.scores["season-one", "aaaaaaaaaaaa"] == 1300
     assert late["entrants"][0]["user"]["name"] == "Racer aaaaaaaaaaaa"
     assert late["entrants"][0]["user"]["id"] == early["entrants"][0]["user"]["id"]
     assert late["entrants"][2]["user"] is None
@@ -87,20 +69,10 @@ def test_names_are_made_from_ids(archived: FakeSite) -> None:
 
 def test_an_unrecorded_race_of_an_archive_can_be_recorded(site: FakeSite, tmp_path: Path) -> None:
     race = ARCHIVE[1] | {"entrants": [ARCHIVE[1]["entrants"][0]]}
-    history.load(site, write(tmp_path / "x.json", [race]))
+    history.load(site, write(tmp_path / "x.json", [race]), goal="Any goal")
     room = site.room("early-kiln-0001")
-    assert (room.status, room.recordable, room.recorded) == ("finished", True, False)
+    assert (room.goal, room.status, room.recordable, room.recorded) == ("Any goal", "finished", True, False)
     room.record()
-    assert room.recorded
-
-
-def test_scores_continue_from_the_last_race(archived: FakeSite) -> None:
-    assert archived.scores["season-one", "aaaaaaaaaaaa"] == 1300
-
-
-def test_the_goal_can_be_given(site: FakeSite, tmp_path: Path) -> None:
-    history.load(site, write(tmp_path / "x.json", ARCHIVE), goal="Any goal")
-    assert site.room("late-fjord-0002").goal == "Any goal"
 
 
 def test_the_sites_own_list_survives_a_round_trip(site: FakeSite, tmp_path: Path, finished: Make) -> None:
@@ -123,14 +95,11 @@ def test_the_sites_own_list_survives_a_round_trip(site: FakeSite, tmp_path: Path
         races = render.race_list(again, show_entrants=True)["races"]
         for race, original in zip(races, page["races"], strict=True):
             for entrant, before in zip(race["entrants"], original["entrants"], strict=True):
-                assert (entrant["user"] or {}).get("id") == (before["user"] or {}).get("id")
-                assert (entrant["user"] or {}).get("name") == (before["user"] or {}).get("name")
-                assert {k: v for k, v in entrant.items() if k not in ("user", "finished_at")} == {
-                    k: v for k, v in before.items() if k not in ("user", "finished_at")
-                }
-            assert {k: v for k, v in race.items() if k != "entrants"} == {
-                k: v for k, v in original.items() if k != "entrants"
-            }
+                for user in (entrant["user"] or {}, before["user"] or {}):
+                    user.pop("full_name", None)
+                    user.pop("discriminator", None)
+                assert entrant | {"finished_at": None} == before | {"finished_at": None}
+            assert race | {"entrants": []} == original | {"entrants": []}
     assert not again.room(custom.slug).recordable
 
 
@@ -140,15 +109,9 @@ def test_the_sites_own_list_survives_a_round_trip(site: FakeSite, tmp_path: Path
         ("{", "not valid JSON"),
         ("7", "must hold a list of races"),
         ('{"races": 7}', "must hold a list of races"),
-        ("[7]", "race 0: is not an object"),
-        (
-            '[{"slug": "a-1", "ended_at": "2025-05-01T10:00:00Z", "recorded": true}]',
-            "race 0: KeyError: 'entrants'",
-        ),
-        (
-            '[{"slug": "a-1", "ended_at": "yesterday", "recorded": true, "entrants": []}]',
-            "race 0: ValueError",
-        ),
+        ("[7]", "race 0: AttributeError"),
+        ('[{"slug": "a-1", "ended_at": "2025-05-01", "recorded": true}]', "race 0: KeyError: 'entrants'"),
+        ('[{"slug": "a-1", "ended_at": "yesterday", "entrants": []}]', "race 0: ValueError"),
     ],
 )
 def test_other_files_are_refused(site: FakeSite, tmp_path: Path, content: str, complaint: str) -> None:

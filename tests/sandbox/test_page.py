@@ -25,14 +25,17 @@ def test_a_room_shows_results_info_and_chat(site: FakeSite, finished: Make) -> N
     room.say_as_bot(site.bot, "psst", direct_to=site.user("Bo"))
     text = page.room_page(site, room)
     assert "<td>1st</td><td>Ann</td><td>1:00:00</td>" in text
-    assert '<a href="https://example.org/a?b=1&amp;c=2">' in text
+    assert '<a href="https://example.org/a?b=1&amp;c=2"' in text
     assert "<b>Ann</b>: well played" in text
     assert 'title="explain" data-say="!why">Why?</button>' in text
     assert '<a href="https://example.org/b" title="">Board</a>' in text
     assert f"{site.bot.name} → Bo alone" in text
     room.record()
-    assert "finished, recorded" in page.room_page(site, room)
-    assert "Chat is closed." in page.room_page(site, room)
+    site.delete_user("Bo")
+    text = page.room_page(site, room)
+    assert "finished, recorded" in text
+    assert "Chat is closed." in text
+    assert "(deleted account)" in text
 
 
 def test_everything_is_escaped(site: FakeSite) -> None:
@@ -55,25 +58,14 @@ def test_hidden_entrants_stay_hidden(site: FakeSite, started: Make) -> None:
     room.say("Ann", "guess who")
     shown = page.room_page(site, room).partition("<form")[0]
     assert "Ann" not in shown
-    assert room.entrant("Ann").alias.replace("'", "&#x27;") in shown
+    assert room.entrant("Ann").alias in shown
 
 
-def test_a_deleted_account_has_no_name(site: FakeSite, finished: Make) -> None:
-    room = finished()
-    site.delete_user("Bo")
-    assert "(deleted account)" in page.room_page(site, room)
-
-
-def test_rooms_are_listed_with_their_status(site: FakeSite, started: Make) -> None:
+def test_rooms_are_listed_with_buttons(site: FakeSite, started: Make) -> None:
     room = started()
-    assert f'<a href="/{room.name}">{room.slug}</a>' in page.index(site)
-    assert "in progress" in page.index(site)
-
-
-def test_buttons_open_and_run_races(site: FakeSite) -> None:
-    assert "data-open" in page.index(site)
-    text = page.room_page(site, site.open_race())
-    for command in ("enter", "ready", "finish"):
-        assert f'data-user="{command}"' in text
-    for command in ("count_down", "start", "record"):
-        assert f'data-race="{command}"' in text
+    listed = page.index(site)
+    assert "data-open" in listed
+    assert f'<a href="/{room.name}">{room.slug}</a></td><td>{room.goal}</td><td>in progress' in listed
+    text = page.room_page(site, room)
+    for button in ('data-user="enter"', 'data-user="finish"', 'data-race="start"', 'data-race="record"'):
+        assert button in text

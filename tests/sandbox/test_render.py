@@ -19,7 +19,7 @@ KINDS: dict[str, Any] = {"str": str, "int": int, "bool": bool, "dict": dict, "nu
 
 
 def shape(name: str, keys: str) -> dict[str, Any]:
-    """Return the keys of a JSON object with their types, in order, and name it for other objects.
+    """Return the keys of a JSON object with their types, and name it for other objects.
 
     Each key is `key:type`; `type?` may be null, and `[type]` is a list.
     """
@@ -33,8 +33,8 @@ def shape(name: str, keys: str) -> dict[str, Any]:
     return dict(KINDS[name])
 
 
-NAMED_STATUS = shape("NAMED_STATUS", "value:str verbose_value:str help_text:str")
-GOAL = shape("GOAL", "name:str custom:bool")
+shape("NAMED_STATUS", "value:str verbose_value:str help_text:str")
+shape("GOAL", "name:str custom:bool")
 USER = shape(
     "USER",
     """
@@ -42,7 +42,7 @@ USER = shape(
     twitch_name:str? twitch_display_name:str? twitch_channel:str? can_moderate:bool
     """,
 )
-TEAM = shape("TEAM", "name:str slug:str formal:bool")
+shape("TEAM", "name:str slug:str formal:bool")
 ENTRANT = shape(
     "ENTRANT",
     """
@@ -51,12 +51,7 @@ ENTRANT = shape(
     stream_override:bool actions:[str]
     """,
 )
-CATEGORY_OF_A_RACE = shape(
-    "CATEGORY_OF_A_RACE",
-    """
-    name:str short_name:str slug:str url:str data_url:str image:str?
-    """,
-)
+shape("CATEGORY_OF_A_RACE", "name:str short_name:str slug:str url:str data_url:str image:str?")
 RACE = shape(
     "RACE",
     """
@@ -98,14 +93,14 @@ MESSAGE = shape(
 
 
 def check(value: Any, shape: Any, where: str = "") -> None:
-    """Assert that a value has exactly these keys, in this order, and these types."""
+    """Assert that a value has exactly these keys and these types."""
     if isinstance(shape, tuple):
         if value is None:
             assert NoneType in shape, where
             return
         (shape,) = (one for one in shape if one is not NoneType)
     if isinstance(shape, dict):
-        assert list(value) == list(shape), where
+        assert value.keys() == shape.keys(), where
         for key, inner in shape.items():
             check(value[key], inner, f"{where}.{key}")
     elif isinstance(shape, list):
@@ -131,20 +126,9 @@ def test_a_race_has_the_same_fields_at_every_stage(site: FakeSite, clock: Clock)
     room.disqualify("Cy")
     room.record()
     site.delete_user("Bo")
-    check(render.race(room), RACE)
-
-
-def test_statuses_have_their_words(started: Make) -> None:
-    room = started()
-    room.finish("Ann")
-    room.forfeit("Bo")
-    room.disqualify("Cy")
     race = render.race(room)
-    assert race["status"] == {
-        "value": "finished",
-        "verbose_value": "Finished",
-        "help_text": "This race has been completed",
-    }
+    check(race, RACE)
+    assert race["status"]["verbose_value"] == "Finished"
     assert [entrant["status"]["verbose_value"] for entrant in race["entrants"]] == ["Finished", "DNF", "DQ"]
 
 
@@ -198,14 +182,6 @@ def test_hidden_entrants_have_invented_names_and_no_ids(started: Make) -> None:
     assert race["entrants"][0]["user"]["id"] == ann.user.id
 
 
-def test_a_deleted_account_leaves_a_place_without_a_user(site: FakeSite, finished: Make) -> None:
-    room = finished()
-    site.delete_user("Bo")
-    second = render.race(room)["entrants"][1]
-    assert second["user"] is None
-    assert second["place"] == 2
-
-
 def test_a_cancelled_race_hides_the_scores(site: FakeSite, started: Make) -> None:
     site.scores[site.category.goals[0], site.user("Ann").id] = 1500
     room = started()
@@ -217,13 +193,16 @@ def test_a_cancelled_race_hides_the_scores(site: FakeSite, started: Make) -> Non
     assert render.entrants(room)[0]["finish_time"] == "P0DT00H50M00S"
 
 
-def test_team_members_show_their_team(site: FakeSite) -> None:
+def test_team_members_share_their_team(site: FakeSite) -> None:
     room = site.open_race(team_race=True)
-    room.enter("Ann", "The Reds")
+    for name, team in (("Ann", "The Reds"), ("Bo", "The Reds"), ("Cy", "Blue")):
+        room.enter(name, team)
     race = render.race(room)
     check(race, RACE)
     assert race["team_race"]
-    assert race["entrants"][0]["team"]["slug"].startswith("the-reds-")
+    ann, bo, cy = (entrant["team"]["slug"] for entrant in race["entrants"])
+    assert ann == bo != cy
+    assert ann.startswith("the-reds-")
 
 
 def test_the_category_lists_unfinished_races(site: FakeSite, started: Make, finished: Make) -> None:
@@ -263,13 +242,9 @@ def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(
 
 
 def test_an_unlisted_race_with_a_custom_goal_is_listed_when_it_ends(finished: Make, site: FakeSite) -> None:
+    site.open_race().cancel()
     room = finished(unlisted=True, custom_goal=True)
     assert [race["name"] for race in render.race_list(site)["races"]] == [room.name]
-
-
-def test_cancelled_races_are_not_listed(site: FakeSite) -> None:
-    site.open_race().cancel()
-    assert render.race_list(site)["count"] == 0
 
 
 def test_messages_show_who_wrote_them(site: FakeSite, started: Make) -> None:
