@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import html
 import io
-import json
 import os
 import re
 import subprocess
@@ -60,10 +59,8 @@ p { margin: 3px 0; padding: 2px 6px; border-radius: 6px; overflow-wrap: anywhere
 # Chat
 
 
-def story(recording: Path) -> list[str]:
+def story(shown: str) -> list[str]:
     """Return the lines of chat of the demo's first race, from its end to the correction."""
-    _, *events = map(json.loads, recording.read_text(encoding="utf-8").splitlines())
-    shown = re.sub(r"\x1b\[[0-9;]*m", "", "".join(text for _, _, text in events)).replace("\r", "")
     lines = [line.strip() for line in re.sub(r"\n {4}", " ", shown).splitlines()]
     begin = next(number for number, line in enumerate(lines) if line.startswith("Race finished"))
     end = next(number for number, line in enumerate(lines) if line.startswith("Racebot: Correction"))
@@ -226,13 +223,20 @@ def running(folder: Path, *arguments: str) -> Iterator[Iterator[str]]:
             process.terminate()
 
 
+def recorded(lines: Iterator[str], printed: list[str]) -> Iterator[str]:
+    """Yield lines, and append them to a list."""
+    for line in lines:
+        printed.append(line)
+        yield line
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        with running(
-            folder, "demo", "--speed", "0.7", "--database", "demo.db", "--record", "demo.cast"
-        ) as demo:
+        printed: list[str] = []
+        with running(folder, "demo", "--speed", "0.7", "--database", "demo.db") as output:
+            demo = recorded(output, printed)
             next(line for line in demo if "rated in" in line)
             with running(folder, "web", "--port", "0", "--database", "demo.db") as web:
                 (address,) = re.findall(r"http://[\w.:]+", next(web))
@@ -240,7 +244,7 @@ def main() -> None:
                 for _ in demo:
                     pass  # until its end
                 after(browser, address)
-        lines = story(folder / "demo.cast")
+        lines = story("".join(printed))
         animate(browser, lines)
         write_chat(lines)
         browser.close()

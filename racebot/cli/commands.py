@@ -65,9 +65,11 @@ SECTIONS = {
         "sandbox": "Serve a local imitation of racetime.gg",
     },
 }
-"""The commands and their lines of `racebot --help`, by heading. The module of a section has its name."""
+"""The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
+_MODULES |= {"doctor": "doctor", "service": "service"}
+"""The module of each command: that of its section, or its own."""
 
 
 class _LazyGroup(TyperGroup):

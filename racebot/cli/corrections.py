@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
@@ -13,19 +13,9 @@ import typer
 from rich.markup import escape
 
 from racebot.bot.heartbeat import utc_now
+from racebot.cli import common
 from racebot.cli.commands import app
-from racebot.cli.common import (
-    AsJson,
-    Database,
-    Yes,
-    carry_out_jobs,
-    confirmed,
-    console,
-    load_settings,
-    open_ledger,
-    print_json,
-    tell,
-)
+from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import table
 from racebot.ledger.rows import Leaderboard, Player, StoredRace
 from racebot.ledger.store import Ledger
@@ -40,7 +30,7 @@ Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
 
 @app.command()
-def forget(player: Exactly, reason: Reason = "", yes: Yes = False, database: Database = None) -> None:
+def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, database: Database = None) -> None:
     """Erase a player's name, after a confirmation and a backup, and remove the player from all lists.
 
     Results show the player as "deleted account". Ratings do not change.
@@ -50,7 +40,7 @@ def forget(player: Exactly, reason: Reason = "", yes: Yes = False, database: Dat
     with open_ledger(database) as (settings, ledger):
         found = ledger.orders.subject(player)
         tell(f"{_with_races(ledger, found)}: only a backup brings the name back")
-        if confirmed(settings, ledger, f"Erase the name {found.shown}?", yes=yes):
+        if common.confirmed(settings, ledger, f"Erase the name {found.shown}?", yes=yes):
             orders.forget(Settler(ledger, settings.plans()), found, reason, utc_now())
             tell(f"{found.id}: the name is erased")
 
@@ -64,7 +54,7 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
     with _settler(database) as settler:
         found = settler.ledger.orders.subject(player)
         orders.hide(settler, found, reason, utc_now())
-    tell(f"{_named(found)} is hidden")
+        tell(f"{_named(found)} is hidden")
 
 
 @app.command()
@@ -78,22 +68,17 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
     with _settler(database) as settler:
         found = settler.ledger.orders.subject(player)
         orders.unhide(settler, found, reason, utc_now())
-        stays_hidden = settler.ledger.orders.is_hidden(found.id)
-    wish = "stays hidden, as they asked in chat: repeat this command to show them anyway"
-    tell(f"{_named(found)} {wish if stays_hidden else 'is shown again'}")
+        wish = "stays hidden, as they asked in chat: repeat this command to show them anyway"
+        tell(f"{_named(found)} {wish if settler.ledger.orders.is_hidden(found.id) else 'is shown again'}")
 
 
 @app.command()
-def exclude(
-    race: Race,
-    reason: Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")],
-    database: Database = None,
-) -> None:
+def exclude(race: Race, reason: Reason, database: Database = None) -> None:
     """Exclude a race from the ratings, and rate its leaderboards again.
 
     Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
     """
-    _order_race(orders.exclude, race, reason, database, "{} is excluded")
+    _order_race(orders.exclude, race, reason, database, "is excluded")
 
 
 @app.command()
@@ -102,7 +87,7 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot include smr/curious-midfast-0534
     """
-    _order_race(orders.include, race, reason, database, "{} counts again")
+    _order_race(orders.include, race, reason, database, "counts again")
 
 
 @app.command()
@@ -112,7 +97,7 @@ def merge(
         str, typer.Argument(help="The account to keep: its id, or name#1234. It must have raced.")
     ],
     reason: Reason = "",
-    yes: Yes = False,
+    yes: common.Yes = False,
     database: Database = None,
 ) -> None:
     """Merge two accounts of the same person: the new one gets the races of the old.
@@ -124,25 +109,26 @@ def merge(
     with open_ledger(database) as (settings, ledger):
         given_up, kept = (ledger.orders.subject(account) for account in (old, new))
         tell(f"{_with_races(ledger, given_up)} → {_with_races(ledger, kept)}: only a backup separates them")
-        if not confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
+        if not common.confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
             return
         rated = orders.merge_accounts(Settler(ledger, settings.plans()), given_up, kept, reason, utc_now())
-        carry_out_jobs(ledger)
+        common.carry_out_jobs(ledger)
         tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")
-        _tell_rated(rated)
+        for board in rated:
+            tell(f"{board.name}: ratings updated")
 
 
 @app.command()
-def audit(database: Database = None, as_json: AsJson = False) -> None:
+def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     """List all orders with date and reason, oldest first.
 
     Example: racebot audit
     """
-    settings = load_settings(database=database)
+    settings = common.load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
         given = orders.audit(ledger)
     if as_json:
-        print_json([{**asdict(each), "given_at": each.given_at.isoformat()} for each in given])
+        common.print_json([{**asdict(each), "given_at": each.given_at.isoformat()} for each in given])
         return
     if not given:
         console.print("no orders")
@@ -166,20 +152,16 @@ def _order_race(
     with _settler(database) as settler:
         stored = settler.ledger.races.find(race)
         rated = order(settler, stored, reason, utc_now())
-        carry_out_jobs(settler.ledger)
-        tell(done.format(stored.result.name))
-        _tell_rated(rated)
+        common.carry_out_jobs(settler.ledger)
+        tell(f"{stored.result.name} {done}")
+        for board in rated:
+            tell(f"{board.name}: ratings updated")
 
 
 @contextmanager
 def _settler(database: Path | None) -> Generator[Settler]:
     with open_ledger(database) as (settings, ledger):
         yield Settler(ledger, settings.plans())
-
-
-def _tell_rated(boards: Iterable[Leaderboard]) -> None:
-    for board in boards:
-        tell(f"{board.name}: ratings updated")
 
 
 def _with_races(ledger: Ledger, player: Player) -> str:

@@ -6,14 +6,11 @@ Needs the extra `sandbox`.
 from __future__ import annotations
 
 import asyncio
-import io
-import json
 import random
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from pydantic import SecretStr
 from rich.console import Console
@@ -28,9 +25,9 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import Racer, recruit
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
-from racebot.settings.model import DEFAULT_MODEL, Settings
+from racebot.settings.model import Settings
 from racebot.standings.backfill import Selection, backfill
-from racebot.standings.settle import PastRacesReport, Settler
+from racebot.standings.settle import Settler
 
 RACERS = 24
 PAST_RACES = 200
@@ -41,9 +38,7 @@ WIDEST = 100
 """Columns that chat fills at most."""
 
 
-async def demo(
-    database: Path, *, seed: int, speed: float, console: Console, model: str = DEFAULT_MODEL
-) -> None:
+async def demo(database: Path, *, seed: int, speed: float, console: Console, model: str) -> None:
     """Rate a season of past races, then show the chat of two live races as the worker follows them.
 
     The database should not exist yet. The same seed gives the same races; `speed` divides every wait.
@@ -54,14 +49,28 @@ async def demo(
     racers = recruit(site, RACERS, rng)
     scenario.play_past_races(site, racers, PAST_RACES, rng)
     async with serve(site, list_cache=0.0, race_cache=0.0) as address:
-        settings = sandbox_settings(address, database, model=model)
+        settings = Settings(
+            site=address,
+            category=CATEGORY,
+            client_id=CLIENT_ID,
+            client_secret=SecretStr(CLIENT_SECRET),
+            database=database,
+            model=model,
+            quiet_seconds=0.3,
+            rooms_every=0.2,
+            request_interval=0.0,
+            backups=0,
+        )
         began = time.perf_counter()
-        report = await rate_past_races(settings)
+        with Ledger.open(database) as ledger:
+            settler = Settler(ledger, settings.plans())
+            async with Site(address, interval=0.0) as client:
+                report = await backfill(client, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
         console.print(f"{report.new} past races rated in {time.perf_counter() - began:.1f} s")
         worker = Worker(settings)
         working = asyncio.create_task(worker.run())
         watching = asyncio.create_task(_show_rooms(site, console))
-        field = ranked(database, racers)[: 2 * scenario.FIELD : 2]  # spread over the leaderboard
+        field = _ranked(database, racers)[: 2 * scenario.FIELD : 2]  # spread over the leaderboard
         playing = asyncio.create_task(_play(site, field, rng, speed))
         await asyncio.wait({working, playing}, return_when=asyncio.FIRST_COMPLETED)
         if playing.done():
@@ -71,31 +80,7 @@ async def demo(
         watching.cancel()
 
 
-def sandbox_settings(address: str, database: Path, model: str = DEFAULT_MODEL) -> Settings:
-    """Return the settings of a worker beside a sandbox."""
-    return Settings(
-        site=address,
-        category=CATEGORY,
-        client_id=CLIENT_ID,
-        client_secret=SecretStr(CLIENT_SECRET),
-        database=database,
-        model=model,
-        quiet_seconds=0.3,
-        rooms_every=0.2,
-        request_interval=0.0,
-        backups=0,
-    )
-
-
-async def rate_past_races(settings: Settings, clock: Callable[[], datetime] = utc_now) -> PastRacesReport:
-    """Rate all past races of a sandbox."""
-    with Ledger.open(settings.database) as ledger:
-        settler = Settler(ledger, settings.plans())
-        async with Site(settings.site, interval=0.0) as site:
-            return await backfill(site, CATEGORY, settler, Selection(), clock, lambda *_: None)
-
-
-def ranked(database: Path, racers: Sequence[Racer]) -> list[Racer]:
+def _ranked(database: Path, racers: Sequence[Racer]) -> list[Racer]:
     """Return the racers by rating, the best first."""
     users = {racer.user.id: racer for racer in racers}
     with Ledger.open_to_read(database) as ledger:
@@ -164,34 +149,3 @@ async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:
                     await asyncio.sleep(0.05)
         except TimeoutError:
             return
-
-
-class Recorder(io.StringIO):
-    """Records terminal output as an asciicast, version 2, and passes it on to the terminal.
-
-    Format: https://docs.asciinema.org/manual/asciicast/v2/.
-    """
-
-    def __init__(
-        self, terminal: TextIO, *, width: int, height: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        super().__init__()
-        self._terminal = terminal
-        self._size = {"width": width, "height": height}
-        self._clock = clock
-        self._began = clock()
-        self._events: list[tuple[float, str]] = []
-
-    def write(self, text: str) -> int:
-        if text:
-            self._events.append((round(self._clock() - self._began, 3), text.replace("\n", "\r\n")))
-        return self._terminal.write(text)
-
-    def flush(self) -> None:
-        self._terminal.flush()
-
-    def save(self, path: Path, *, title: str) -> None:
-        header = {"version": 2, **self._size, "title": title}
-        lines = [header, *([at, "o", text] for at, text in self._events)]
-        content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        path.write_text(content, encoding="utf-8")

@@ -5,39 +5,26 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from racebot.bot.heartbeat import utc_now
+from racebot.cli import common
 from racebot.cli.commands import app
-from racebot.cli.common import (
-    Database,
-    Yes,
-    back_up,
-    carry_out_jobs,
-    chosen_boards,
-    confirmed,
-    console,
-    notices,
-    open_ledger,
-    progress_bars,
-    tell,
-)
+from racebot.cli.common import Database, Yes, console, notices, open_ledger, tell
 from racebot.cli.tables import NO_BOARDS, print_proposal
-from racebot.ledger.rows import RESTORE, Leaderboard
-from racebot.ledger.store import Ledger
+from racebot.ledger.rows import RESTORE
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
 from racebot.standings.follow_settings import apply_checked_plans
-from racebot.standings.proposals import Proposal, effect_of, proposals
+from racebot.standings.proposals import effect_of, proposals
 from racebot.standings.settle import Settler
 from racebot.standings.updater import save_settings
 from racebot.standings.verify import Problem
@@ -57,13 +44,11 @@ def verify(database: Database = None) -> None:
         # SQLite reads the whole file, so it does that while the races are replayed.
         check = thread.submit(ledger.check)
         for board in ledger.leaderboards.all():
-            with _progress(ledger, board) as advance:
-                found = verification.verify(ledger, board, advance)
+            races, players = ledger.ratings.count(board), listed_count(ledger, board, Listing())
+            with common.progress_bars(transient=True) as advance:
+                found = verification.verify(ledger, board, partial(advance, board.name, total=races))
             problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
-            players = listed_count(ledger, board, Listing())
-            tell(
-                f"{board.name}: {counted(ledger.ratings.count(board), 'race')}, {counted(players, 'player')}"
-            )
+            tell(f"{board.name}: {counted(races, 'race')}, {counted(players, 'player')}")
         problems = [Problem(text, RESTORE) for text in check.result()] + problems
     for problem in problems[:20]:
         tell(str(problem), to=notices)
@@ -88,18 +73,18 @@ def rebuild(
     with open_ledger(database) as (settings, ledger):
         if for_worker:  # the bot has stored what to do
             threading.Thread(target=_end_with_worker, daemon=True).start()
-            carry_out_jobs(ledger)
+            common.carry_out_jobs(ledger)
             return
         settler = Settler(ledger, settings.plans())
         apply_checked_plans(settler)
-        boards = sources_first(chosen_boards(ledger, name))
+        boards = sources_first(common.chosen_boards(ledger, name))
         if not boards:
             console.print(NO_BOARDS)
         for race in settler.mend_dates(utc_now()):
             tell(f"{race}: it had a date in the future")
         for board in boards:
             settler.rebuild(board)
-        carry_out_jobs(ledger)
+        common.carry_out_jobs(ledger)
         for board in boards:
             races = ledger.ratings.count(settler.current(board))
             tell(f"{board.name}: {counted(races, 'race')} rated again")
@@ -126,7 +111,7 @@ def make_backup(
     Example: racebot backup
     """
     with open_ledger(database) as (settings, ledger):
-        tell(str(back_up(settings, ledger, folder)))
+        tell(str(common.back_up(settings, ledger, folder)))
 
 
 @app.command()
@@ -137,15 +122,20 @@ def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -
     """
     with open_ledger(database) as (settings, ledger):
         settler = Settler(ledger, settings.plans())
-        chosen = {board.key for board in chosen_boards(ledger, name)}
+        chosen = {board.key for board in common.chosen_boards(ledger, name)}
         found = [p for p in proposals(settler.plans, ledger.leaderboards.all()) if p.stored.key in chosen]
         if not found:
             console.print("Every leaderboard is rated with the current defaults and settings.")
         for proposal in found:
             print_proposal(console, proposal, effect_of(settler.ledger, proposal))
-            if confirmed(settings, ledger, f"Rate {proposal.stored.name} again in this way?", yes=yes):
-                races = _rate_as_proposed(settler, proposal)
-                tell(f"{proposal.stored.name}: {counted(races, 'race')} rated again")
+            if common.confirmed(settings, ledger, f"Rate {proposal.stored.name} again in this way?", yes=yes):
+                board = proposal.proposed
+                with ledger.transaction():
+                    if save_settings(ledger, board, "asked for by `racebot refit`"):
+                        settler.rebuild(board)
+                common.carry_out_jobs(ledger)
+                races = ledger.ratings.count(settler.current(board))
+                tell(f"{board.name}: {counted(races, 'race')} rated again")
 
 
 @app.command()
@@ -159,27 +149,8 @@ def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> 
     from racebot.cli.fitting import fit_board
 
     with open_ledger(database) as (settings, ledger):
-        boards = chosen_boards(ledger, name)
+        boards = common.chosen_boards(ledger, name)
         if not boards:
             console.print(NO_BOARDS)
         for board in boards:
             fit_board(settings, ledger, board, yes=yes)
-
-
-def _rate_as_proposed(settler: Settler, proposal: Proposal) -> int:
-    """Rate a leaderboard with the proposed settings, and return the number of its races."""
-    ledger, board = settler.ledger, proposal.proposed
-    with ledger.transaction():
-        if save_settings(ledger, board, "asked for by `racebot refit`"):
-            settler.rebuild(board)
-    carry_out_jobs(ledger)
-    return ledger.ratings.count(settler.current(board))
-
-
-@contextmanager
-def _progress(ledger: Ledger, board: Leaderboard) -> Generator[Callable[[int], None]]:
-    """Show a progress bar for a leaderboard's races, and yield a function that takes the number done."""
-    total = ledger.ratings.count(board)
-    with progress_bars(transient=True) as advance:
-        advance(board.name, 0, total)
-        yield lambda done: advance(board.name, done, total)

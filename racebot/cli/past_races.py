@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.common import carry_out_jobs, console, progress_bars, tell
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import (
-    MOVERS_WINDOW,
-    biggest_movers,
-    leaderboard_report,
-    listed_count,
-    races_without_changes,
-)
+from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
@@ -33,37 +27,30 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
     settler = Settler(ledger, settings.plans())
     if not unknown_sources(settler.plans, ledger.leaderboards.all()):
         apply_plans(settler)
+
+    async def fetched(slug: str) -> PastRacesReport:
+        site = Site(settings.site, interval=settings.request_interval, attempts=8)
+        with progress_bars() as advance:
+            advance(slug, 0, None)
+            async with site:
+                return await backfill.backfill(
+                    site,
+                    slug,
+                    settler,
+                    selection,
+                    clock=utc_now,
+                    progress=lambda page, pages, races: advance(
+                        slug, page, max(pages, page), f"pages, {races} races"
+                    ),
+                    # A later category may bring the leaderboard that another one carries over from.
+                    before_commit=apply_checked_plans if slug == slugs[-1] else None,
+                )
+
     for slug in slugs:
-        # A later category may bring the leaderboard that another one carries over from.
-        check = apply_checked_plans if slug == slugs[-1] else None
-        _show_merge(asyncio.run(_backfill(settings, slug, settler, selection, check)))
+        _show_merge(asyncio.run(fetched(slug)))
     carry_out_jobs(ledger)
     for board in ledger.leaderboards.all():
         show_best(ledger, board, settings)
-        tables.print_movers(console, biggest_movers(ledger, board), MOVERS_WINDOW.days)
-
-
-async def _backfill(
-    settings: Settings,
-    slug: str,
-    settler: Settler,
-    selection: Selection,
-    before_commit: Callable[[Settler], None] | None,
-) -> PastRacesReport:
-    async with Site(settings.site, interval=settings.request_interval, attempts=8) as site:
-        with progress_bars() as advance:
-            advance(slug, 0, None)
-            return await backfill.backfill(
-                site,
-                slug,
-                settler,
-                selection,
-                clock=utc_now,
-                progress=lambda page, pages, races: advance(
-                    slug, page, max(pages, page), f"pages, {races} races"
-                ),
-                before_commit=before_commit,
-            )
 
 
 def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:

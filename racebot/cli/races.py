@@ -8,22 +8,9 @@ from typing import Annotated
 
 import typer
 
-from racebot.cli import tables
+from racebot.cli import common, tables
 from racebot.cli.commands import app
-from racebot.cli.common import (
-    AsJson,
-    Columns,
-    Database,
-    chosen_boards,
-    columns_of,
-    console,
-    date_option,
-    load_settings,
-    notices,
-    open_ledger,
-    print_json,
-    tell,
-)
+from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count
@@ -37,8 +24,12 @@ def backfill(
         list[str] | None,
         typer.Option(metavar="GOAL", help="Rate this goal only. Repeat the option for several goals."),
     ] = None,
-    since: Annotated[datetime | None, date_option("Rate races that ended that day (UTC) or later.")] = None,
-    until: Annotated[datetime | None, date_option("Rate races that ended before this day (UTC).")] = None,
+    since: Annotated[
+        datetime | None, common.date_option("Rate races that ended that day (UTC) or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, common.date_option("Rate races that ended before this day (UTC).")
+    ] = None,
     category: Annotated[
         str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
     ] = None,
@@ -74,7 +65,7 @@ def import_file(
     category: Annotated[
         str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
     ] = None,
-    columns: Columns = None,
+    columns: common.Columns = None,
     database: Database = None,
 ) -> None:
     """Rate the races of a file. Safe to repeat.
@@ -95,8 +86,8 @@ def import_file(
         file,
         category=category or "".join(settings.slugs()),
         goal=goal,
-        columns=columns_of(columns),
-        note=lambda text: tell(text, to=notices),
+        columns=common.columns_of(columns),
+        note=lambda text: common.tell(text, to=common.notices),
     )
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))
@@ -114,7 +105,7 @@ def show_leaderboards(
     Example: racebot leaderboard "Map Rando S4" --limit 20
     """
     with open_ledger(database) as (settings, ledger):
-        boards = [(board, settings.listing(board)) for board in chosen_boards(ledger, name)]
+        boards = [(board, settings.listing(board)) for board in common.chosen_boards(ledger, name)]
         reports = [
             leaderboard_report(
                 ledger, board, listing, provisional_races=settings.provisional_races, limit=limit

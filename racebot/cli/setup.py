@@ -1,27 +1,22 @@
-"""Commands that set up a bot, check the setup, and keep the bot running."""
+"""Set up a bot by questions, or by options alone."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from dotenv import dotenv_values
 from pydantic import SecretStr
 
-from racebot.bot import doctor as examination
-from racebot.bot.doctor import Finding
 from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
-from racebot.cli.common import console, load_settings, print_json, progress_bars, tell
-from racebot.cli.service_unit import program, unit
+from racebot.cli.common import console, progress_bars
+from racebot.cli.service import program
 from racebot.cli.setup_questions import (
     agree,
     ask,
@@ -33,8 +28,7 @@ from racebot.cli.setup_questions import (
     numbers,
     say,
 )
-from racebot.cli.tables import table
-from racebot.errors import RacebotError, SettingsError, reason
+from racebot.errors import RacebotError, SettingsError
 from racebot.ledger.lock import running
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -50,12 +44,8 @@ from racebot.standings.settle import Settler
 from racebot.telemetry import logs
 from racebot.text.format import counted
 
-if TYPE_CHECKING:
-    from racebot.study.evaluate import Report
-
 COMPARED = (DEFAULT_MODEL, "plackett-luce", "trueskill")
 """The models that are compared with the one in use."""
-COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
 ENOUGH_RACES = 100
 """Fewest races of a leaderboard on which to compare models or fit one."""
 
@@ -65,7 +55,12 @@ def setup(
     category: Annotated[str | None, typer.Option(help="The category's slug or address.")] = None,
     client_id: Annotated[str | None, typer.Option(help="The bot's client id.")] = None,
     secret_file: Annotated[
-        Path | None, typer.Option(help="File with the bot's client secret; - reads standard input.")
+        typer.FileText | None,
+        typer.Option(
+            encoding="utf-8",
+            errors="replace",
+            help="File with the bot's client secret; - reads standard input.",
+        ),
     ] = None,
     goal: Annotated[
         list[str] | None,
@@ -92,17 +87,18 @@ def setup(
             f"{before.config}: has [[categories]]: setup is for one category; edit the file, then run "
             "`racebot doctor`"
         )
-    given = load(site=site, model=model, team_races=team_races, info_block=info_block)
+    chosen = load(site=site, model=model, team_races=team_races, info_block=info_block)
     if not no_input and not sys.stdin.isatty():
         raise SettingsError("setup asks questions in a terminal: run it in one, or give --no-input")
     logs.to_stderr("error", before.log_format)
-    answers = {name: getattr(given, name) for name in ("site", "model", "team_races", "info_block")}
-    parts = Parts(category, client_id, _read_secret(secret_file), goal)
+    answers = {name: getattr(chosen, name) for name in ("site", "model", "team_races", "info_block")}
+    secret = secret_file and secret_file.readline().strip()
+    given = {"category": category, "client_id": client_id, "client_secret": secret, "goals": goal}
     if no_input:
-        answers |= _checked(before, given.site, parts)._asdict()
+        answers |= _checked(before, chosen.site, given)
     else:
         try:
-            answers |= _asked(before, given.site, parts)._asdict()
+            answers |= _asked(before, chosen.site, given)
             heading(4, "Two choices")
             if not team_races:
                 answers["team_races"] = _ask_team_races(before.team_races)
@@ -129,30 +125,26 @@ def setup(
     say(f"`{words} service` says how to keep it running after you log out.")
 
 
-class Parts(NamedTuple):
-    """The category, its bot and the goals to rate, or None for a part that no option gives."""
-
-    category: str | None
-    client_id: str | None
-    client_secret: str | None
-    goals: list[str] | None
-
-
-def _checked(before: Settings, site: str, given: Parts) -> Parts:
+def _checked(before: Settings, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Complete the options by the settings so far, and let the site check them."""
-    secret = _text(before.client_secret) if given.client_secret is None else given.client_secret
-    slug, client_id = given.category or before.category or "", given.client_id or before.client_id or ""
-    for option, answer in (("--category", slug), ("--client-id", client_id), ("--secret-file", secret)):
-        if not answer:
-            raise SettingsError(f"{option} is missing: give it, or leave out --no-input")
-    slug = find_category(site, slug).slug
-    check_bot(site, slug, client_id, secret)
-    stored = before.goals if slug == before.category else []
-    return Parts(slug, client_id, secret, stored if given.goals is None else given.goals)
+    found = {name: getattr(before, name) if option is None else option for name, option in given.items()}
+    secret = found["client_secret"] = _text(found["client_secret"])
+    for option, name in (
+        ("category", "category"),
+        ("client-id", "client_id"),
+        ("secret-file", "client_secret"),
+    ):
+        if not found[name]:
+            raise SettingsError(f"--{option} is missing: give it, or leave out --no-input")
+    found["category"] = find_category(site, found["category"]).slug
+    check_bot(site, found["category"], found["client_id"], secret)
+    if given["goals"] is None and found["category"] != before.category:
+        found["goals"] = []
+    return found
 
 
-def _asked(before: Settings, site: str, given: Parts) -> Parts:
-    """Ask for the parts that no option gives."""
+def _asked(before: Settings, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for the answers that no option gives."""
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
@@ -161,17 +153,17 @@ def _asked(before: Settings, site: str, given: Parts) -> Parts:
     if before.category:
         say("Press Enter to keep an answer in brackets.")
     heading(1, "Category")
-    if not given.category and not before.category:
+    category, stored = given["category"], before.category or ""
+    if not category and not stored:
         say(f"The category's short name is the end of its address: smr for {site}/smr.")
-    find, stored = partial(find_category, site), before.category or ""
-    found = ask("Category", find, given=given.category, default=stored)
+    found = ask("Category", lambda answer: find_category(site, answer), given=category, default=stored)
     confirm(f"{found.name}, with {counted(len(found.goals), 'goal')}")
     heading(2, "The bot's credentials")
-    credentials = _ask_credentials(before, site, found.slug, given.client_id, given.client_secret)
-    goals = given.goals
+    client_id, secret = _ask_credentials(before, site, found.slug, given["client_id"], given["client_secret"])
+    goals = given["goals"]
     if goals is None:
         goals = _ask_goals(found, before.goals if found.slug == stored else [])
-    return Parts(found.slug, *credentials, goals)
+    return {"category": found.slug, "client_id": client_id, "client_secret": secret, "goals": goals}
 
 
 def _ask_credentials(
@@ -233,27 +225,18 @@ def _ask_goals(category: Category, stored: list[str]) -> list[str]:
     return [names[number - 1] for number in chosen]
 
 
-def _read_secret(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        return (sys.stdin.readline() if str(path) == "-" else path.read_text(encoding="utf-8")).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"--secret-file {path}: {reason(error)}: correct the path") from None
-
-
 def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
     """Write the answers that are new to `.env`, and return the settings that hold now."""
     env = Path(".env")
     values: dict[str, str | None] = {}
     for name, answer in answers.items():
         variable = PREFIX + name.upper()
-        changed = _text(answer) != _text(getattr(before, name))
-        if changed and os.environ.get(variable):
+        changed, in_environment = _text(answer) != _text(getattr(before, name)), os.environ.get(variable)
+        if changed and in_environment:
             raise SettingsError(
                 f"{variable} is set in the environment and overrides {env.absolute()}: unset it first"
             )
-        if changed or os.environ.get(variable):
+        if changed or in_environment:
             values[variable] = _text(answer)
     for name in KEPT_IN_FILES:
         path = dotenv_values(env, encoding="utf-8").get(f"{PREFIX}{name.upper()}_FILE")
@@ -310,39 +293,7 @@ def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> Non
 
 def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Settings:
     """Compare models on a leaderboard's races, and let the operator choose one."""
-    from racebot.cli.past_races import show_best
-
-    made = table(
-        "How well models predict these races", "Model", ">Pairs right", ">Odds off by", ">Unfair results"
-    )
-    for each in _compared(ledger, board).evaluations:
-        made.add_row(
-            each.label + (" (in use)" if each.model == board.model else ""),
-            f"{1 - each.figures.misordered:.1%}",
-            f"{each.figures.calibration_error:.1%}",
-            str(sum(asdict(each.complaints).values())),
-        )
-    console.print(made)
-    say(
-        "Pairs right: how often the higher rated of two racers was ahead. Odds off by: how far the odds were "
-        "from the results. Unfair results: changes to complain about, such as a winner who loses points."
-    )
-    say(
-        "Differences below one percent mean nothing. Press Enter unless another model is clearly better; "
-        "docs/models.md describes them."
-    )
-    chosen = ask("Model", _known_model, default=board.model)
-    if chosen == board.model:
-        return settings
-    write_model(Path(), settings.config, chosen, {})
-    settings = load()
-    apply_plans(Settler(ledger, settings.plans()))
-    for each_board in ledger.leaderboards.all():
-        show_best(ledger, each_board, settings)
-    return settings
-
-
-def _compared(ledger: Ledger, board: Leaderboard) -> Report:
+    from racebot.cli import past_races, studies_tables
     from racebot.study.cores import cores
     from racebot.study.evaluate import Entry, evaluate
     from racebot.study.history import History
@@ -351,80 +302,17 @@ def _compared(ledger: Ledger, board: Leaderboard) -> Report:
     entries = [Entry(model, model, board.parameters if model == board.model else {}) for model in models]
     history = History.of((race.result for race in ledger.races.of(board)), TeamPolicy(board.teams))
     with progress_bars(transient=True) as advance, cores():
-        return evaluate(history, entries, progress=lambda model: advance(f"tried {model}", 1, 1))
-
-
-def _known_model(answer: str) -> str:
-    registry.create(answer)
-    return answer
-
-
-@app.command()
-def doctor(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print versions and settings, too, as JSON to attach to an issue.")
-    ] = False,
-    log: Annotated[
-        Path | None,
-        typer.Option(help="With --json: a file with the bot's log, to add its end; - reads standard input."),
-    ] = None,
-) -> None:
-    """Check settings, credentials, category, goals and database, and say how to fix any problem.
-
-    JSON has no secrets, account names or queries of addresses. Look through it before you attach it.
-
-    Example: racebot doctor
-    """
-    settings: Settings | None = None
-    findings: list[Finding] = []
-
-    async def examine(settings: Settings) -> None:
-        async for finding in examination.examine(settings):
-            findings.append(finding)
-            if not as_json:
-                mark = "wrong" if not finding.good else "note" if finding.note else "ok"
-                console.print(f"{mark:5}", style=COLORS[mark], end=" ")
-                tell(finding.text)
-
-    try:
-        settings = load_settings()
-    except SettingsError as error:
-        if not as_json:
-            raise
-        findings += [Finding(False, problem) for problem in error.problems]
-    else:
-        asyncio.run(examine(settings))
-    if as_json:
-        from racebot.cli.support import document
-
-        print_json(document(settings, findings, log))
-    if not all(finding.good for finding in findings):
-        raise typer.Exit(2)
-
-
-@app.command()
-def service(
-    user: Annotated[bool, typer.Option("--user", help="Use your own account; needs no root rights.")] = False,
-    account: Annotated[
-        str | None,
-        typer.Option(
-            help="The account that a system service runs as. Default: the folder's owner; if that is root, "
-            "`racebot`."
-        ),
-    ] = None,
-) -> None:
-    """Print a systemd unit that keeps the bot of this folder running, and the two commands that install it.
-
-    The unit may write into the bot's own folders only.
-
-    Example: racebot service
-    """
-    if sys.platform != "linux":
-        raise SettingsError("only Linux has systemd: use launchd on macOS, or Task Scheduler on Windows")
-    settings = load_settings()
-    settings.required_categories()
-    folder = Path.cwd()
-    if not (folder / ".env").exists() and not settings.config.exists():
-        raise SettingsError(f"{folder} has neither .env nor racebot.toml: run this in the bot's folder")
-    owner = folder.owner()
-    sys.stdout.write(unit(settings, None if user else account or ("racebot" if owner == "root" else owner)))
+        report = evaluate(history, entries, progress=lambda model: advance(f"tried {model}", 1, 1))
+    studies_tables.evaluation(console, report)
+    say(
+        f"In use: {board.model}. Press Enter unless another is clearly better; docs/models.md describes them."
+    )
+    chosen = ask("Model", lambda answer: registry.create(answer).key, default=board.model)
+    if chosen == board.model:
+        return settings
+    write_model(Path(), settings.config, chosen, {})
+    settings = load()
+    apply_plans(Settler(ledger, settings.plans()))
+    for each in ledger.leaderboards.all():
+        past_races.show_best(ledger, each, settings)
+    return settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -22,8 +22,6 @@ from racebot.text.safe import printable
 T = TypeVar("T")
 
 STEPS = 5
-ATTEMPTS = 2
-"""Requests before the site counts as not answering."""
 
 
 def say(text: str = "", *, style: str = "") -> None:
@@ -90,9 +88,7 @@ def not_empty(answer: str) -> str:
 def numbers(answer: str, count: int) -> list[int]:
     """Read numbers from 1 to `count`, such as `1, 3-5`. An empty answer, for all, is an empty list."""
     found: list[int] = []
-    for word in re.split(r"[\s,;]+", answer.strip()):
-        if not word or word == "all":
-            continue
+    for word in re.findall(r"[^\s,;]+", answer.replace("all", "")):
         ends = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", word)
         span = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else range(0)
         if not span or not all(1 <= number <= count for number in span):
@@ -106,42 +102,40 @@ def find_category(site_url: str, answer: str) -> Category:
     slug = urlsplit(answer).path.strip("/").partition("/")[0] if "://" in answer else answer.strip("/")
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug := slug.lower()):
         raise RacebotError(f"Type the end of the category's address, such as smr for {site_url}/smr.")
-
-    async def fetch() -> Category:
-        async with Site(site_url, attempts=ATTEMPTS) as site:
-            return await site.category(slug)
-
     try:
-        return asyncio.run(fetch())
+        return _answer_of(site_url, lambda site: site.category(slug))
     except NotFoundError:
         raise RacebotError(f"{site_url} has no category {slug!r}. Check the spelling.") from None
-    except SiteError as error:
-        raise _no_answer(error) from None
 
 
 def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> None:
     """Check that these are the credentials of a bot of this category."""
+    try:
+        token, _ = _answer_of(
+            site_url, lambda site: site.token(Credentials(client_id, SecretStr(client_secret)))
+        )
+    except CredentialsError:
+        raise RacebotError(
+            f"The site refuses this secret for client id {client_id!r}. Copy both again."
+        ) from None
+    try:
+        _answer_of(site_url, lambda site: site.category(slug, token))
+    except CredentialsError:
+        raise RacebotError(
+            f"This bot belongs to another category. Ask an owner of {slug} to create one."
+        ) from None
 
-    async def fetch() -> None:
-        async with Site(site_url, attempts=ATTEMPTS) as site:
-            try:
-                token, _ = await site.token(Credentials(client_id, SecretStr(client_secret)))
-            except CredentialsError:
-                raise RacebotError(
-                    f"The site refuses this secret for client id {client_id!r}. Copy both again."
-                ) from None
-            try:
-                await site.category(slug, token)
-            except CredentialsError:
-                raise RacebotError(
-                    f"This bot belongs to another category. Ask an owner of {slug} to create one."
-                ) from None
+
+def _answer_of(site_url: str, question: Callable[[Site], Awaitable[T]]) -> T:
+    """Ask the site, twice at most. Refusals raise the client's errors."""
+
+    async def answer() -> T:
+        async with Site(site_url, attempts=2) as site:
+            return await question(site)
 
     try:
-        asyncio.run(fetch())
+        return asyncio.run(answer())
+    except (CredentialsError, NotFoundError):
+        raise
     except SiteError as error:
-        raise _no_answer(error) from None
-
-
-def _no_answer(error: SiteError) -> RacebotError:
-    return RacebotError(f"The site does not answer ({error}). Check the network and try again.")
+        raise RacebotError(f"The site does not answer ({error}). Check the network and try again.") from None

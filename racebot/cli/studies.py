@@ -3,70 +3,72 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from racebot.cli import studies_tables
+from racebot.cli import common, studies_tables
 from racebot.cli.commands import app
-from racebot.cli.common import (
-    AsJson,
-    Columns,
-    Database,
-    columns_of,
-    console,
-    date_option,
-    load_settings,
-    notices,
-    print_json,
-    progress_bars,
-    tell,
-)
-from racebot.cli.studies_input import (
-    BoardName,
-    FieldSize,
-    File,
-    Goal,
-    Jobs,
-    OneModel,
-    ParamOption,
-    entries_of,
-    history_of,
-    only_board,
-)
-from racebot.errors import ModelError, PayloadError, SettingsError
+from racebot.cli.common import AsJson, Columns, Database, console, load_settings, notices, print_json, tell
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.csv_file import CSV_SUFFIXES, read_csv
+from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.models.iterated_elo import IteratedElo
-from racebot.ratings.parameters import Parameters, defaults, from_mapping
-from racebot.settings.write import write_model
+from racebot.ratings.parameters import ParameterValue, declared, from_mapping
+from racebot.settings.model import Settings
+from racebot.standings import backfill
 from racebot.standings.rater import current_states
+from racebot.study import iterated, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Report, evaluate as judge
 from racebot.study.history import Earlier, History, final_states, newcomers
-from racebot.study.iterated import iterate as rate
 from racebot.study.paired import Objective
-from racebot.study.predictions import (
-    ENTRANT_COLUMNS,
-    PAIR_COLUMNS,
-    final_ratings,
-    find_player,
-    forecast_rows,
-    odds,
-)
 from racebot.study.presets import PRESETS, Preset
-from racebot.study.search import Effort
-from racebot.study.tuning import Tuned, ranked, tune as search
+from racebot.study.search import Effort, Progress
+from racebot.study.tuning import ranked, tune as search
 from racebot.text.parse import did_you_mean
 
 ALL_PRESETS = "published"
 EVERY_MODEL = "all"
+
+File = Annotated[
+    Path | None,
+    typer.Argument(help="An archive, JSON saved from the site, or a .csv file. Default: the ledger."),
+]
+BoardName = Annotated[
+    str | None, typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several.")
+]
+Goal = Annotated[str | None, typer.Option(help="Only this goal's races, for a file with several goals.")]
+ParamOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="name=value, for every model that has it; or LABEL:name=value for one.",
+    ),
+]
+OneModel = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
+]
+FieldSize = Annotated[
+    str | None,
+    typer.Option(
+        "--field", help="Only races with this many rated entrants, such as 2, or a range such as 2-5."
+    ),
+]
+Jobs = Annotated[
+    int, typer.Option(min=-1, help="Processes to use; -1 for one per core.", show_default="one per core")
+]
 
 
 @app.command()
@@ -89,8 +91,12 @@ def evaluate(
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
-    since: Annotated[datetime | None, date_option("Judge races that ended that day (UTC) or later.")] = None,
-    until: Annotated[datetime | None, date_option("Leave out races that ended that day or later.")] = None,
+    since: Annotated[
+        datetime | None, common.date_option("Judge races that ended that day (UTC) or later.")
+    ] = None,
+    until: Annotated[
+        datetime | None, common.date_option("Leave out races that ended that day or later.")
+    ] = None,
     earlier: Annotated[
         Path | None, typer.Option(help="File of an earlier season. Its final ratings carry over.")
     ] = None,
@@ -121,22 +127,25 @@ def evaluate(
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
     settings = load_settings(database=database)
-    _check_folder("--predictions", predictions)
+    if predictions is not None and not predictions.parent.is_dir():
+        raise SettingsError(
+            f"--predictions {predictions}: folder {predictions.parent} does not exist: create it"
+        )
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    history = history_of(settings, file, leaderboard, goal, columns, until=until, size=field)
+    history = _history(settings, file, leaderboard, goal, columns, until=until, size=field)
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
-    entries += entries_of(settings, keys, param or [], taken=presets)
+    entries += _entries(settings, keys, param or [], taken=presets)
     if earlier is None and (carry is not None or carry_races is not None):
         raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
     season = None
     if earlier is not None:
-        before = history_of(settings, earlier, None, goal, columns)
+        before = _history(settings, earlier, None, goal, columns)
         season = Earlier(before, 0.9 if carry is None else carry, carry_races)
         entries = _carrying(entries)
-    with progress_bars() as advance, cores(jobs or 1):
+    with common.progress_bars() as advance, cores(jobs or 1):
         report = judge(
             history,
             entries,
@@ -151,8 +160,7 @@ def evaluate(
     else:
         studies_tables.evaluation(console, report, presets, full=full)
     if predictions is not None:
-        for path in _write_predictions(history, report, season, predictions):
-            tell(f"written: {path}", to=notices)
+        _write_predictions(history, report, season, predictions)
 
 
 @app.command("rate")
@@ -172,9 +180,9 @@ def rate_file(
     Example: racebot rate season.csv --limit 20
     """
     settings = load_settings(database=database)
-    (entry,) = entries_of(settings, [model or settings.model], param or [])
-    history = history_of(settings, file, leaderboard, goal, columns)
-    found = final_ratings(history, registry.create(entry.model, entry.parameters))[:limit]
+    (entry,) = _entries(settings, [model or settings.model], param or [])
+    history = _history(settings, file, leaderboard, goal, columns)
+    found = forecasts.final_ratings(history, registry.create(entry.model, entry.parameters))[:limit]
     if as_json:
         print_json([each._asdict() for each in found])
     else:
@@ -205,23 +213,22 @@ def show_odds(
     if len(asked) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
     if of_file:
-        (entry,) = entries_of(settings, [model or settings.model], param or [])
-        history = history_of(settings, file, leaderboard, goal, columns)
+        (entry,) = _entries(settings, [model or settings.model], param or [])
+        history = _history(settings, file, leaderboard, goal, columns)
         rating_model = registry.create(entry.model, entry.parameters)
-        rows = [find_player(history, name) for name in asked]
-        found = odds(
-            rating_model, [history.names[row] for row in rows], final_states(rating_model, history)[rows]
-        )
+        rows = [forecasts.find_player(history, name) for name in asked]
+        shown = [history.names[row] for row in rows]
+        states = final_states(rating_model, history)[rows]
     elif model or param:
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
     else:
         with Ledger.open(settings.database, create=False) as ledger:
-            board = only_board(settings, ledger, leaderboard)
+            board = _only_board(ledger, leaderboard)
             players = [ledger.players.find(name) for name in asked]
             current = current_states(ledger, board, [each.id for each in players])
-            rating_model = registry.create(board.model, board.parameters)
-            states = np.array([state for state, _ in current])
-            found = odds(rating_model, [each.shown for each in players], states)
+        rating_model = registry.create(board.model, board.parameters)
+        shown, states = [each.shown for each in players], np.array([state for state, _ in current])
+    found = forecasts.odds(rating_model, shown, states)
     if as_json:
         print_json([each._asdict() for each in found])
     else:
@@ -247,9 +254,7 @@ def tune(
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
     seed: Annotated[int, typer.Option(help="The same seed finds the same parameters.")] = 1,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write recommended parameters into .env or racebot.toml.")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", hidden=True, help="Former option.")] = False,
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
@@ -263,32 +268,38 @@ def tune(
     Example: racebot tune thurstone-hurdle season-1.json --compare trueskill
     """
     settings = load_settings(database=database)
+    if write:
+        raise SettingsError("tune --write: use `racebot fit`, or paste what tune prints")
     if only and compare:
         raise SettingsError(
             "--only cannot be combined with --compare, since models have different parameters"
         )
-    entries = entries_of(settings, [model, *(compare or [])], param or [])
-    history = history_of(settings, file, leaderboard, goal, columns, size=field)
-    effort = Effort(candidates, generations, seed)
-    with cores(jobs or 1):
-        found = [_search(history, entry, only, objective, share, effort) for entry in entries]
+    entries = _entries(settings, [model, *(compare or [])], param or [])
+    history = _history(settings, file, leaderboard, goal, columns, size=field)
+    with cores(jobs or 1), common.progress_bars() as advance:
+        found = [
+            search(
+                history,
+                entry.model,
+                entry.parameters,
+                search=only,
+                objective=objective,
+                share=share,
+                effort=Effort(candidates, generations, seed),
+                progress=partial(_show_search, advance, f"{entry.label}, generation", generations),
+            )
+            for entry in entries
+        ]
     order = ranked(found) if compare else []
     if as_json:
         documents = [studies_tables.tuned_json(each) for each in found]
-        print_json(
-            {"models": documents, "ranking": studies_tables.ranking_json(order)} if compare else documents[0]
-        )
+        ranking = {"models": documents, "ranking": studies_tables.ranking_json(order)}
+        print_json(ranking if compare else documents[0])
     else:
         for each in found:
-            studies_tables.tuned(console, each, _differing(each))
+            studies_tables.tuned(console, each)
         if compare:
             studies_tables.ranking(console, order)
-    best = order[0].tuned if compare else found[0]
-    if write and not best.recommended:
-        tell("Nothing written, since the search recommends no parameters.", to=notices)
-    elif write:
-        path = write_model(Path(), settings.config, best.model, _differing(best))
-        tell(f"{path}: {best.model} and its parameters written; restart the bot to use them", to=notices)
 
 
 @app.command()
@@ -312,18 +323,115 @@ def iterate(
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = IteratedElo(**from_mapping(IteratedElo, given))
-    history = history_of(settings, file, leaderboard, goal, columns, size=field)
-    found = rate(history, model, _factors(file, columns), share)
+    history = _history(settings, file, leaderboard, goal, columns, size=field)
+    factors: Mapping[tuple[str, str], str] = {}
+    if file is not None and file.suffix.lower() in CSV_SUFFIXES:
+        factors = read_csv(file, category="", goal=file.stem, columns=common.columns_of(columns)).factors
+    found = iterated.iterate(history, model, factors, share)
     if as_json:
         print_json(found)
     else:
         studies_tables.iterated(console, found)
 
 
-def _factors(file: Path | None, columns: str | None) -> Mapping[tuple[str, str], str]:
-    if file is None or file.suffix.lower() not in CSV_SUFFIXES:
-        return {}
-    return read_csv(file, category="", goal=file.stem, columns=columns_of(columns)).factors
+def _entries(
+    settings: Settings, models: Iterable[str], assignments: Iterable[str], taken: Iterable[str] = ()
+) -> list[Entry]:
+    """Parse --model and --param options into models with parameters.
+
+    The configured model starts from its configured parameters. Labels in `taken` cannot be used again.
+    """
+    keys: dict[str, str] = {}
+    for model in models:
+        label, _, key = model.rpartition("=")
+        label = label or (f"{key} (model)" if key in taken else key)
+        if label in keys or label in taken:
+            raise ModelError(
+                f"--model {model}: the label {label!r} is taken: add one, as in --model tie={key}"
+            )
+        registry.create(key)
+        keys[label] = key
+    parameters: dict[str, dict[str, ParameterValue]] = {
+        label: dict(settings.parameters) if key == settings.model else {} for label, key in keys.items()
+    }
+    names = {label: [f.name for f in declared(registry.MODELS[key])] for label, key in keys.items()}
+    for assignment in assignments:
+        name, sign, value = assignment.partition("=")
+        only, _, name = name.rpartition(":")
+        if not sign or not name:
+            raise ModelError(f"--param {assignment!r} is not of the form name=value or LABEL:name=value")
+        takers = [label for label in keys if only in {"", label} and name in names[label]]
+        if not takers:
+            known = dict.fromkeys(each for label in keys for each in names[label])
+            raise ModelError(
+                f"--param {assignment!r}: none of {', '.join(keys)} has it{did_you_mean(name, known)}; "
+                f"they have: {', '.join(known)}"
+            )
+        for label in takers:
+            parameters[label][name] = value
+    for label, given in parameters.items():
+        registry.create(keys[label], given)
+    return [Entry(label, keys[label], given) for label, given in parameters.items()]
+
+
+def _history(
+    settings: Settings,
+    file: Path | None,
+    leaderboard: str | None,
+    goal: str | None,
+    columns: str | None,
+    *,
+    until: datetime | None = None,
+    size: str | None = None,
+) -> History:
+    """Return the recorded races to study, from a file or from the ledger."""
+    if file is not None:
+        if leaderboard is not None:
+            raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
+        results = backfill.read_races(
+            file,
+            category="",
+            goal=goal,
+            columns=common.columns_of(columns),
+            note=lambda text: tell(text, to=notices),
+        )
+        teams = settings.team_races
+    else:
+        with Ledger.open(settings.database, create=False) as ledger:
+            board = _only_board(ledger, leaderboard)
+            results = [stored.result for stored in ledger.races.of(board)]
+            teams = TeamPolicy(board.teams)
+    history = History.of((r for r in results if until is None or r.ended_at < until), teams)
+    if size is not None:
+        history = history.of_sizes(*_sizes(size))
+    if not len(history):
+        field = f" with --field {size}" if size is not None else ""
+        raise PayloadError(
+            f"{file or settings.database}: no recorded race can be rated{field}: "
+            "a race needs two players with different results"
+        )
+    return history
+
+
+def _only_board(ledger: Ledger, name: str | None) -> Leaderboard:
+    """Return the leaderboard with a name, or the only one for None."""
+    boards = common.chosen_boards(ledger, name)
+    if not boards:
+        raise NoSuchEntryError(
+            f"{ledger.path} has no races yet: name a file, or run `racebot backfill` first"
+        )
+    if len(boards) > 1:
+        names = ", ".join(board.name for board in boards)
+        raise NoSuchEntryError(f"choose one with --leaderboard; the ledger has: {names}")
+    return boards[0]
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    least, most = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 2 <= least <= most:
+        raise SettingsError(f"--field {text}: must be a number such as 2, or a range such as 2-5")
+    return least, most
 
 
 def _able(history: History) -> list[str]:
@@ -355,23 +463,26 @@ def _carrying(entries: Iterable[Entry]) -> list[Entry]:
     return kept
 
 
-def _write_predictions(
-    history: History, report: Report, earlier: Earlier | None, path: Path
-) -> tuple[Path, Path]:
-    """Write the forecasts of pairs and of entrants to two files, and return their paths."""
+def _write_predictions(history: History, report: Report, earlier: Earlier | None, base: Path) -> None:
+    """Write the forecasts of pairs and of entrants to two files."""
     models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
-    pairs, entrants = (path.with_name(f"{path.stem}-{kind}.csv") for kind in ("pairs", "entrants"))
+    pairs, entrants = (base.with_name(f"{base.stem}-{kind}.csv") for kind in ("pairs", "entrants"))
     with (
         pairs.open("w", encoding="utf-8", newline="") as pair_file,
         entrants.open("w", encoding="utf-8", newline="") as entrant_file,
     ):
         pair_rows, entrant_rows = csv.writer(pair_file), csv.writer(entrant_file)
-        pair_rows.writerow(PAIR_COLUMNS)
-        entrant_rows.writerow(ENTRANT_COLUMNS)
-        for of_pairs, of_entrants in forecast_rows(history, models, report.since, earlier):
+        pair_rows.writerow(forecasts.PAIR_COLUMNS)
+        entrant_rows.writerow(forecasts.ENTRANT_COLUMNS)
+        for of_pairs, of_entrants in forecasts.forecast_rows(history, models, report.since, earlier):
             pair_rows.writerows(of_pairs)
             entrant_rows.writerows(of_entrants)
-    return pairs, entrants
+    for path in (pairs, entrants):
+        tell(f"written: {path}", to=notices)
+
+
+def _show_search(advance: Callable[..., None], bar: str, generations: int, now: Progress) -> None:
+    advance(bar, now.generation, generations, f"best {now.best:.4f}")
 
 
 def _presets(names: Iterable[str]) -> dict[str, Preset]:
@@ -385,32 +496,3 @@ def _presets(names: Iterable[str]) -> dict[str, Preset]:
             known = [ALL_PRESETS, *PRESETS]
             raise ModelError(f"no preset {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
     return chosen
-
-
-def _check_folder(option: str, path: Path | None) -> None:
-    """Fail early if the folder of an output file does not exist."""
-    if path is not None and not path.parent.is_dir():
-        raise SettingsError(f"{option} {path}: folder {path.parent} does not exist: create it")
-
-
-def _search(
-    history: History, entry: Entry, only: list[str] | None, objective: Objective, share: float, effort: Effort
-) -> Tuned:
-    with progress_bars() as advance:
-        what = f"{entry.label}, generation"
-        advance(what, 0, effort.generations)
-        return search(
-            history,
-            entry.model,
-            entry.parameters,
-            search=only,
-            objective=objective,
-            share=share,
-            effort=effort,
-            progress=lambda now: advance(what, now.generation, effort.generations, f"best {now.best:.4f}"),
-        )
-
-
-def _differing(tuned: Tuned) -> Parameters:
-    usual = defaults(registry.MODELS[tuned.model])
-    return {name: value for name, value in tuned.parameters.items() if value != usual.get(name)}

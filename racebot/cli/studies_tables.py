@@ -6,16 +6,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from racebot.analysis import verdict
-from racebot.cli.tables import with_columns
-from racebot.ratings.parameters import Parameters, ParameterValue
+from racebot.cli.tables import safe, table
+from racebot.ratings import registry
+from racebot.ratings.parameters import ParameterValue, defaults
 from racebot.settings.write import parameters_as_text
 from racebot.study.evaluate import ModelComparison, Report
 from racebot.study.iterated import Iterated
@@ -23,10 +23,10 @@ from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.presets import Preset
 from racebot.study.tuning import Candidate, Judged, Tuned
 from racebot.text.format import counted
-from racebot.text.safe import printable
 
 Rows = Mapping[str, Mapping[str, float]]
 """Figures by name, by label of the model."""
+_table = partial(table, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim")
 MOST_COMPARED = 6
 """Most pairwise comparisons to print. `--json` always has all of them."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
@@ -48,7 +48,9 @@ COMPLAINTS = {
 }
 
 
-def evaluation(console: Console, report: Report, presets: Mapping[str, Preset], *, full: bool) -> None:
+def evaluation(
+    console: Console, report: Report, presets: Mapping[str, Preset] | None = None, *, full: bool = False
+) -> None:
     """Print the verdict of an evaluation and its main figures; if `full`, also all others."""
     console.print(verdict(report), markup=False, highlight=False)
     since = f" since {report.since:%Y-%m-%d}" if report.since else ""
@@ -56,18 +58,17 @@ def evaluation(console: Console, report: Report, presets: Mapping[str, Preset], 
         f"{counted(report.races, 'race')} judged{since}, {counted(report.players, 'player')}. "
         "Each race is predicted, then rated."
     )
-    rows = {each.label: asdict(each.figures) for each in report.evaluations}
     _standings(console, report)
     if presets:
-        _published(console, rows, presets)
+        _published(console, report, presets)
     if full:
-        _all_figures(console, report, rows)
+        _all_figures(console, report)
 
 
 def _standings(console: Console, report: Report) -> None:
     """Print each model's main figures, with their differences to the model with the fewest wrong pairs."""
     headings = (">Misordered", ">to the best", ">Log loss", ">to the best", ">Calib. error")
-    table = _table("Models", "Model", *headings)
+    made = _table("Models", "Model", *headings)
     for each in sorted(report.evaluations, key=lambda each: each.figures.misordered):
         wrong, loss = (
             "–" if each.label == report.best else _with_error(*margin)
@@ -75,76 +76,51 @@ def _standings(console: Console, report: Report) -> None:
         )
         found = each.figures
         numbers = (_number(found.misordered), wrong, _number(found.log_loss), loss)
-        table.add_row(escape(each.label), *numbers, _number(found.calibration_error))
-    console.print(table, end="\n\n")
+        made.add_row(safe(each.label), *numbers, _number(found.calibration_error))
+    console.print(made, end="\n\n")
     console.print(
         "Misordered: pairs in which the lower rated was placed better. Log loss, Calib. error: how far the "
         "odds were off. ±: standard error over races; within two, models are equal. All figures: --full"
     )
 
 
-def _all_figures(console: Console, report: Report, rows: Rows) -> None:
+def _all_figures(console: Console, report: Report) -> None:
     """Print all other figures. The best one in each column is marked."""
-    _figures(console, "All players, pairs", rows, MAIN)
-    _figures(console, "All players, ranks", rows, RANKS)
-    console.print(
-        "Misordered: pairs in which the lower rated was placed better. Log loss, Calib. error, SSE: how far "
-        "the odds were off. Pairs right: pairs won by the favorite. τ, Accuracy, MAE, MRR, AP, NDCG: how "
-        "well the ratings predict each race's places."
-    )
-    _figures(
-        console,
-        "Unfair-looking results (counts, best at 0)",
-        {each.label: asdict(each.complaints) for each in report.evaluations},
-        COMPLAINTS,
-    )
-    console.print(
-        "DNF gains, Last gains: players who did not finish, or came last, and gained points. Winner "
-        "loses: winners who lost points. Unequal: equal ratings, equal place, different changes. Order: "
-        "changes that depend on the listing order. Late losses: finishers who would have lost less with "
-        "a forfeit. In fields over 50, Order is checked in one race of twenty, and Late losses, with models "
-        "that compare DNFs, among the ten worst placed."
-    )
-    views = [name for name in report.evaluations[0].views if name != "all"]
-    _figures(
-        console,
-        "Misordered pairs by view",
-        {
-            each.label: {
-                "known": each.known["all"].misordered,
-                **{name: each.views[name].misordered for name in views},
-            }
-            for each in report.evaluations
-        },
-        {name: name.capitalize() for name in ("known", *views)},
-        digits=3,
-    )
-    console.print(
-        "Known: without players in their first race. Best, Frequent: twenty players each. "
-        "Bins: fifths of each race by place, the best first."
-    )
-    if len(report.evaluations) <= MOST_COMPARED:
+    figures = {each.label: asdict(each.figures) for each in report.evaluations}
+    _figures(console, "All players, pairs", figures, MAIN)
+    _figures(console, "All players, ranks", figures, RANKS)
+    complaints = {each.label: asdict(each.complaints) for each in report.evaluations}
+    _figures(console, "Unfair-looking results (counts, best at 0)", complaints, COMPLAINTS)
+    views = {
+        each.label: {"known": each.known["all"].misordered}
+        | {name: view.misordered for name, view in each.views.items() if name != "all"}
+        for each in report.evaluations
+    }
+    headings = {name: name.capitalize() for name in views[report.best]}
+    _figures(console, "Misordered pairs by view", views, headings, digits=3)
+    if report.comparisons and len(report.evaluations) <= MOST_COMPARED:
         _comparisons(console, report.comparisons)
+    console.print("docs/study.md explains each figure.")
 
 
 def ratings(console: Console, label: str, races: int, rows: Sequence[RatedPlayer]) -> None:
     """Print players with their points, best first."""
-    table = _table(f"{label}, {counted(races, 'race')}", ">Rank", "Player", ">Points", ">Races")
+    made = _table(f"{label}, {counted(races, 'race')}", ">Rank", "Player", ">Points", ">Races")
     for rank, row in enumerate(rows, start=1):
-        table.add_row(str(rank), escape(printable(row.name)), str(row.points), str(row.races))
-    console.print(table)
+        made.add_row(str(rank), safe(row.name), str(row.points), str(row.races))
+    console.print(made)
 
 
 def odds(console: Console, rows: Sequence[Odds]) -> None:
     """Print the forecast of a race, and of each pair."""
-    table = _table("Next race", "Player", ">Points", ">Wins", ">Expected place", ">Finishes")
-    pairs = _table("Placed before", "Player", *(f">{escape(printable(row.name))}" for row in rows))
+    made = _table("Next race", "Player", ">Points", ">Wins", ">Expected place", ">Finishes")
+    pairs = _table("Placed before", "Player", *(f">{safe(row.name)}" for row in rows))
     for row in rows:
-        name = escape(printable(row.name))
+        name = safe(row.name)
         finish = _percent(row.finish_chance)
-        table.add_row(name, str(row.points), _percent(row.win_chance), f"{row.expected_place:.1f}", finish)
+        made.add_row(name, str(row.points), _percent(row.win_chance), f"{row.expected_place:.1f}", finish)
         pairs.add_row(name, *map(_percent, row.before))
-    console.print(table, end="\n\n")
+    console.print(made, end="\n\n")
     console.print(pairs)
 
 
@@ -152,13 +128,13 @@ def _percent(chance: float | None) -> str:
     return "–" if chance is None else f"{100 * chance:.0f}%"
 
 
-def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
+def tuned(console: Console, result: Tuned) -> None:
     """Print the result of a search, and the settings that apply it."""
     headings = ("Races", ">", ">Before", ">Tuned", ">Difference", ">Misordered", ">Log loss")
-    table = _table(f"{result.model}, {result.objective.value}", *headings)
+    made = _table(f"{result.model}, {result.objective.value}", *headings)
     for name, part in (("earlier, searched", result.earlier), ("later, judged", result.later)):
         before, after = part.start_pairs, part.tuned_pairs
-        table.add_row(
+        made.add_row(
             name,
             str(part.races),
             f"{part.start:.4f}",
@@ -167,21 +143,22 @@ def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
             f"{before.misordered:.4f} → {after.misordered:.4f}",
             f"{before.log_loss:.4f} → {after.log_loss:.4f}",
         )
-    console.print(table, end="\n\n")
+    console.print(made, end="\n\n")
     if not result.found_better:
         console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
+    unseen = "on races that the search did not see"
     if math.isnan(result.later.standard_error):
         verdict = "One race that the search did not see is too few to judge by: not recommended."
     elif result.recommended:
-        verdict = "Better by more than two standard errors on races that the search did not see: recommended."
+        verdict = f"Better by more than two standard errors {unseen}: recommended."
     elif result.later.difference < 0:
-        verdict = (
-            "Better by less than two standard errors on races that the search did not see: not recommended."
-        )
+        verdict = f"Better by less than two standard errors {unseen}: not recommended."
     else:
-        verdict = "Not better on races that the search did not see: not recommended."
+        verdict = f"Not better {unseen}: not recommended."
     console.print(verdict)
+    usual = defaults(registry.MODELS[result.model])
+    differing = {name: value for name, value in result.parameters.items() if value != usual.get(name)}
     inline = ", ".join(f"{name} = {_toml(value)}" for name, value in differing.items())
     for title, text in (
         ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={parameters_as_text(differing)}"),
@@ -193,14 +170,12 @@ def tuned(console: Console, result: Tuned, differing: Parameters) -> None:
 
 def ranking(console: Console, order: Sequence[Candidate]) -> None:
     """Print tuned models, best first, and say which one suits the category."""
-    table = _table(
-        "On the later races, after tuning", "Model", ">Misordered", ">Log loss", ">Behind the best"
-    )
+    made = _table("On the later races, after tuning", "Model", ">Misordered", ">Log loss", ">Behind the best")
     for each in order:
         figures = each.tuned.later.tuned_pairs
         behind = _with_error(each.behind, each.standard_error) if each is not order[0] else "–"
-        table.add_row(each.tuned.model, f"{figures.misordered:.4f}", f"{figures.log_loss:.4f}", behind)
-    console.print(table, end="\n\n")
+        made.add_row(each.tuned.model, f"{figures.misordered:.4f}", f"{figures.log_loss:.4f}", behind)
+    console.print(made, end="\n\n")
     best, level = order[0].tuned.model, [c.tuned.model for c in order[1:] if not c.clearly_behind]
     if level:
         one_race = order[0].tuned.later.races == 1
@@ -219,10 +194,10 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         if not rows:
             continue
         more = f", best {count}" if len(rows) > count else ""
-        table = _table(f"{title}, {counted(found.races, 'race')}{more}", "Name", ">Rating", ">Races")
+        made = _table(f"{title}, {counted(found.races, 'race')}{more}", "Name", ">Rating", ">Races")
         for row in rows[:count]:
-            table.add_row(escape(printable(row.name)), f"{row.rating:.0f}", str(row.races))
-        console.print(table, end="\n\n")
+            made.add_row(safe(row.name), f"{row.rating:.0f}", str(row.races))
+        console.print(made, end="\n\n")
     if found.misordered is not None:
         console.print(
             f"{counted(found.judged, 'later race')}: {_number(found.misordered)} misordered, "
@@ -230,37 +205,20 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         )
 
 
-def _table(title: str, *headings: str) -> Table:
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        padding=(0, 1, 0, 0),
-        header_style="dim",
-    )
-    return with_columns(table, *headings)
-
-
-def _published(console: Console, rows: Rows, presets: Mapping[str, Preset]) -> None:
+def _published(console: Console, report: Report, presets: Mapping[str, Preset]) -> None:
     title = "Misordered pairs beside the published figures"
-    table = _table(title, "Preset", "Method", ">Here", ">Published", ">Rerun", ">Here − rerun")
-    for name, preset in presets.items():
-        here = rows[name]["misordered"]
-        table.add_row(
-            name,
-            preset.title,
-            f"{here:.4f}",
-            f"{preset.published:.4f}",
-            f"{preset.rerun:.4f}",
-            f"{round(here - preset.rerun, 4) + 0.0:+.4f}",
-        )
-    console.print(table, end="\n\n")
+    made = _table(title, "Preset", "Method", ">Here", ">Published", ">Rerun", ">Here − rerun")
+    for each in report.evaluations:
+        if preset := presets.get(each.label):
+            here = each.figures.misordered
+            figures = (f"{figure:.4f}" for figure in (here, preset.published, preset.rerun))
+            made.add_row(each.label, preset.title, *figures, f"{round(here - preset.rerun, 4) + 0.0:+.4f}")
+    console.print(made, end="\n\n")
     console.print("The published figures are for Super Metroid Map Rando, season 1.")
 
 
 def _figures(console: Console, title: str, rows: Rows, columns: Mapping[str, str], digits: int = 4) -> None:
-    table = _table(title, "Model", *(f">{heading}" for heading in columns.values()))
+    made = _table(title, "Model", *(f">{heading}" for heading in columns.values()))
     best = {name: _best(name, [row[name] for row in rows.values()]) for name in columns}
     for label, row in rows.items():
         cells = []
@@ -268,30 +226,22 @@ def _figures(console: Console, title: str, rows: Rows, columns: Mapping[str, str
             text = _number(row[name], digits)
             marked = len(rows) > 1 and row[name] == best[name]
             cells.append(f"[bold green]{text}*[/bold green]" if marked else f"{text} ")
-        table.add_row(escape(label), *cells)
-    console.print(table, end="\n\n")
+        made.add_row(safe(label), *cells)
+    console.print(made, end="\n\n")
 
 
 def _comparisons(console: Console, comparisons: Sequence[ModelComparison]) -> None:
-    if not comparisons:
-        return
-    headings = ("First", "Second", ">Betting", ">Split right", ">Misordered", ">Challenged")
-    table = _table("In pairs", *headings)
+    made = _table("In pairs", "First", "Second", ">Betting", ">Split right", ">Misordered", ">Challenged")
     for each in comparisons:
-        table.add_row(
-            escape(each.first),
-            escape(each.second),
+        made.add_row(
+            safe(each.first),
+            safe(each.second),
             f"{each.betting:+.1f}",
             f"{each.first_right} : {each.second_right}",
             f"{_number(each.first_misordered, 3)} : {_number(each.second_misordered, 3)}",
             f"{_number(each.first_challenged, 3)} : {_number(each.second_challenged, 3)}",
         )
-    console.print(table, end="\n\n")
-    console.print(
-        "Betting: points the first wins from the second. Split right: pairs in which they predicted "
-        "different winners. Challenged: misordered pairs in the fifth of the races that the other "
-        "finds tightest."
-    )
+    console.print(made, end="\n\n")
 
 
 def _best(name: str, values: list[float]) -> float | None:
@@ -319,24 +269,24 @@ def _toml(value: ParameterValue) -> str:
 
 def evaluation_json(report: Report, presets: Mapping[str, Preset]) -> Any:
     """Return one document for each evaluation of a report. Figures without any case are null."""
-    found = []
+    documents = []
     for each in report.evaluations:
-        views = {name: asdict(view) for name, view in each.views.items()}
         preset = presets.get(each.label)
-        document = {
-            "label": each.label,
-            "model": each.model,
-            "parameters": each.parameters,
-            **views.pop("all"),
-            **asdict(each.complaints),
-            **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
-            "views": views,
-            "known": {name: asdict(view) for name, view in each.known.items()},
-            "reliability": each.reliability._asdict(),
-            "comparisons": [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}],
-        }
-        found.append(_plain(document))
-    return found
+        documents.append(
+            {
+                "label": each.label,
+                "model": each.model,
+                "parameters": each.parameters,
+                **asdict(each.figures),
+                **asdict(each.complaints),
+                **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
+                "views": {name: asdict(view) for name, view in each.views.items() if name != "all"},
+                "known": {name: asdict(view) for name, view in each.known.items()},
+                "reliability": each.reliability._asdict(),
+                "comparisons": [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}],
+            }
+        )
+    return _plain(documents)
 
 
 def tuned_json(found: Tuned) -> Any:

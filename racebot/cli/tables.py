@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -18,25 +16,21 @@ from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.bot.status import Status
-    from racebot.queries.leaderboard import LeaderboardReport, Mover
+    from racebot.queries.leaderboard import LeaderboardReport
     from racebot.queries.player import PlayerReport
-    from racebot.queries.race import RaceOnBoard, RaceReport
+    from racebot.queries.race import RaceReport
     from racebot.standings.proposals import Proposal, ProposalEffect
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
 STATUS_LINES = 20
 """Most entries that `status` lists per heading."""
-REASONS_BESIDE = 120
-"""Fewest columns of a terminal for a race's reasons beside the figures; otherwise they are below."""
-BESIDE_RACE = 47
-"""Columns of the table of a player's races beside the race's name."""
 
 
 def print_leaderboard(
     console: Console, report: LeaderboardReport, listed: int | None = None, unrated: int = 0
 ) -> None:
     """Print a leaderboard, or its first players if more are listed; `unrated` races changed no rating."""
-    title = f"{_safe(report.leaderboard)} ({report.model})"
+    title = f"{safe(report.leaderboard)} ({report.model})"
     races = counted(report.races - unrated, "race")
     if not report.players:
         if report.races == unrated:
@@ -49,28 +43,18 @@ def print_leaderboard(
     made = table(title, ">", ">Points", ">Races", ">Finished", ">Won", "Player")
     for player in report.players:
         figures = (player.place, player.points, player.races, player.finishes, player.wins)
-        made.add_row(*map(str, figures), _safe(player.name))
+        made.add_row(*map(str, figures), safe(player.name))
     console.print(made)
     shown = len(report.players)
     rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
     console.print(f"{races} rated, {counted(listed or shown, 'player')}{rest}")
 
 
-def print_movers(console: Console, movers: Sequence[Mover], days: int) -> None:
-    """Print the largest changes in points over the last `days` days."""
-    if not movers:
-        return
-    made = table(f"Biggest movers of the last {days} days of races", "Player", ">From", ">To", ">Change")
-    for mover in movers:
-        made.add_row(_safe(mover.name), str(mover.before), str(mover.after), _change(mover.change))
-    console.print(made)
-
-
 def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -> None:
     """Print the parameters that a proposal changes, and the effect on the leaderboard."""
     board, new = wanted.stored, wanted.proposed
     model = board.model if board.model == new.model else f"{board.model} → {new.model}"
-    console.print(f"{_safe(board.name)} ({model})", style="bold")
+    console.print(f"{safe(board.name)} ({model})", style="bold")
     changes = (f"{name} {_value(before)} → {_value(after)}" for name, before, after in wanted.changed())
     console.print(escape(", ".join(changes)), soft_wrap=True)
     for title, moves in (
@@ -81,62 +65,51 @@ def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -
         made = table(title, "Player", ">Place", ">then", ">Points", ">then")
         for move in moves:
             places = (move.place_before, move.place_after, move.points_before, move.points_after)
-            made.add_row(_safe(move.name), *map(str, places))
+            made.add_row(safe(move.name), *map(str, places))
         console.print(made)
 
 
 def print_status(console: Console, report: Status) -> None:
     """Print the state of the worker."""
     worker, database = report.worker, report.database
-    seen = (
-        "has never seen its category"
-        if worker.seconds_since is None
-        else f"last saw its category {_ago(worker.seconds_since)}"
-    )
+    since = worker.seconds_since
+    seen = "has never seen its category" if since is None else f"last saw its category {_ago(since)}"
     console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
     for slug, reason in worker.suspended.items():
-        console.print(f"category {_safe(slug)} is suspended: {_safe(reason)}", soft_wrap=True)
-    backup = "no backup yet"
-    if database.last_backup is not None:
-        backup = f"last backup {database.last_backup:%Y-%m-%d %H:%M} UTC"
-    console.print(f"{_safe(database.path)}, {database.bytes / 1e6:.1f} MB, {backup}", soft_wrap=True)
+        console.print(f"category {safe(slug)} is suspended: {safe(reason)}", soft_wrap=True)
+    copied = database.last_backup
+    backup = f"last backup {_minute(copied)} UTC" if copied else "no backup yet"
+    console.print(f"{safe(database.path)}, {database.bytes / 1e6:.1f} MB, {backup}", soft_wrap=True)
     made = table(None, "Leaderboard", "Category", "Model", ">Races", ">Players", ">Last race")
     for board in report.leaderboards:
-        made.add_row(
-            _safe(board.leaderboard),
-            board.category,
-            board.model,
-            str(board.races),
-            str(board.players),
-            "" if board.last_race is None else _day(board.last_race),
-        )
+        last = "" if board.last_race is None else _day(board.last_race)
+        names = (safe(board.leaderboard), board.category, board.model)
+        made.add_row(*names, str(board.races), str(board.players), last)
     console.print(made if report.leaderboards else NO_BOARDS)
     for board in report.leaderboards:
+        name = safe(board.leaderboard)
         if board.newer_defaults:
-            console.print(
-                f"{_safe(board.leaderboard)}: racebot has newer defaults; `racebot refit` shows what they "
-                "would change",
-                soft_wrap=True,
-            )
+            text = f"{name}: racebot has newer defaults; `racebot refit` shows what they would change"
+            console.print(text, soft_wrap=True)
         if board.settings_changed:
             console.print(
-                f"{_safe(board.leaderboard)}: the settings have another model or other parameters, which "
-                "hold from the bot's next start; `racebot refit` previews them",
+                f"{name}: the settings have another model or other parameters, which hold from the bot's "
+                "next start; `racebot refit` previews them",
                 soft_wrap=True,
             )
     lines = {
-        "Open race rooms": [_safe(race) for race in report.rooms],
+        "Open race rooms": [safe(race) for race in report.rooms],
         "Finished, not recorded yet": [
-            f"{_safe(each.race)}, finished {_minute(each.ended_at)} UTC" for each in report.pending
+            f"{safe(each.race)}, finished {_minute(each.ended_at)} UTC" for each in report.pending
         ],
         "Messages to deliver": [
-            f"{_safe(each.race)}: {each.kind}, {each.state} since {_ago(each.seconds)}"
+            f"{safe(each.race)}: {each.kind}, {each.state} since {_ago(each.seconds)}"
             for each in report.outbox
         ],
         "Unfinished backfills": [f"{each.category}, page {each.page} next" for each in report.backfills],
         "Rebuilds": [
-            f"{_safe(each.leaderboard)}: {each.races} of {each.total} races rated ({_safe(each.reason)})"
-            + (f"; failed, to be tried again: {_safe(each.error)}" if each.error else "")
+            f"{safe(each.leaderboard)}: {each.races} of {each.total} races rated ({safe(each.reason)})"
+            + (f"; failed, to be tried again: {safe(each.error)}" if each.error else "")
             for each in report.rebuilds
         ],
     }
@@ -148,31 +121,21 @@ def print_status(console: Console, report: Status) -> None:
             console.print(f"  and {len(entries) - STATUS_LINES} more")
 
 
-def _ago(seconds: float) -> str:
-    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{counted(round(seconds), 'second')} ago"
-
-
 def print_player(console: Console, report: PlayerReport) -> None:
     """Print a player's standings and last races."""
-    console.print(f"[bold]{_safe(report.name)}[/bold] ({_safe(report.id)})")
+    console.print(f"[bold]{safe(report.name)}[/bold] ({safe(report.id)})")
     if not report.leaderboards:
         console.print("none of this player's races has been rated yet")
     for board in report.leaderboards:
         place = f"place {board.place} of {board.listed}" if board.place else "not listed"
         console.print(
-            f"\n{_safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
+            f"\n{safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
             f"{counted(board.races, 'race')}, {board.finishes} finished, {board.wins} won"
         )
-        room = max(console.width - BESIDE_RACE, 0)
-        names = _fitting([_safe(race.race) for race in board.history], room)
         made = table(None, "Race", "Ended", ">Place", ">Points", ">Change")
-        made.columns[0].min_width = min(max(map(cell_len, names), default=0), room)
-        for name, race in zip(names, board.history, strict=True):
+        for race in board.history:
             made.add_row(
-                name,
+                safe(race.race.rpartition("/")[2]),
                 _day(race.ended_at),
                 f"{race.standing} of {race.entrants}",
                 f"{race.before}→{race.after}",
@@ -183,70 +146,59 @@ def print_player(console: Console, report: PlayerReport) -> None:
 
 def print_race(console: Console, report: RaceReport) -> None:
     """Print how a race changed each rating, and why."""
+    from racebot.queries.race import RatedEntrant
+
     ended = _minute(report.ended_at)
-    console.print(f"[bold]{_safe(report.race)}[/bold]  {_safe(report.goal)}, ended {ended} UTC")
+    console.print(f"[bold]{safe(report.race)}[/bold]  {safe(report.goal)}, ended {ended} UTC")
     if not report.leaderboards:
         console.print("This race is stored, but counts on no leaderboard.")
     for board in report.leaderboards:
-        console.print(f"\n{_safe(board.leaderboard)} ({board.model}), race {board.sequence}")
+        console.print(f"\n{safe(board.leaderboard)} ({board.model}), race {board.sequence}")
         if board.note:
             console.print(f"no rating changed: {board.note}")
             continue
-        _print_entrants(console, board)
+        made = table(None, ">", "Player", ">Points", ">Change", ">Expected", ">Actual")
+        reasons = Table.grid(padding=(0, 1))
+        reasons.add_column(justify="right")
+        for entrant in board.placed:
+            name = safe(entrant.name)
+            if not isinstance(entrant, RatedEntrant):
+                made.add_row(entrant.standing, name, "not rated")
+                continue
+            points, change = f"{entrant.before}→{entrant.after}", _change(entrant.change)
+            shown = f"{name} (new)" if entrant.first_race else name
+            places = (f"{entrant.expected:.1f}", f"{entrant.actual:g}")
+            made.add_row(entrant.standing, shown, points, change, *places)
+            reasons.add_row(entrant.standing, f"[bold]{name}[/bold]: {safe('; '.join(entrant.reasons))}")
+        console.print(made)
+        console.print(reasons, end="\n\n")
         console.print(
             "Expected and actual are places among the rated entrants; tied entrants share their mean place. "
             "If the model rates finishing separately, finishers are compared with finishers only."
         )
 
 
-def _print_entrants(console: Console, board: RaceOnBoard) -> None:
-    """Print what a race did to each entrant, with the reasons beside the figures or below them."""
-    from racebot.queries.race import RatedEntrant
-
-    beside = console.width >= REASONS_BESIDE
-    headings = (">", "Player", ">Points", ">Change", ">Expected", ">Actual")
-    made = table(None, *headings, *(["Reasons"] if beside else []))
-    below = Table.grid(padding=(0, 1))
-    below.add_column(justify="right")
-    for entrant in board.placed:
-        if not isinstance(entrant, RatedEntrant):
-            made.add_row(entrant.standing, _safe(entrant.name), *[""] * 4, *(["not rated"] if beside else []))
-            continue
-        name, reasons = _safe(entrant.name), _safe("; ".join(entrant.reasons))
-        figures = (
-            entrant.standing,
-            name + (" (new)" if entrant.first_race else ""),
-            f"{entrant.before}→{entrant.after}",
-            _change(entrant.change),
-            f"{entrant.expected:.1f}",
-            f"{entrant.actual:g}",
-        )
-        made.add_row(*figures, *([reasons] if beside else []))
-        below.add_row(entrant.standing, f"[bold]{name}[/bold]: {reasons}")
-    console.print(made)
-    if not beside:
-        console.print(below, end="\n\n")
-
-
-def _fitting(names: list[str], width: int) -> list[str]:
-    """Return names of races without their category if they are too wide: `racebot race` takes either."""
-    fits = all(cell_len(name) <= width for name in names)
-    return names if fits else [name.rpartition("/")[2] for name in names]
-
-
-def table(title: str | None, *headings: str) -> Table:
-    """Return an empty table. A heading that begins with > aligns its column to the right."""
-    return with_columns(Table(title=title, title_justify="left", box=SIMPLE_HEAD), *headings)
-
-
-def with_columns(made: Table, *headings: str) -> Table:
-    """Add columns to a table, with headings as for `table`. Columns on the right never wrap."""
+def table(title: str | None, *headings: str, **style: Any) -> Table:
+    """Return an empty table. A heading that begins with > aligns its column to the right, unwrapped."""
+    made = Table(title=title, title_justify="left", **({"box": SIMPLE_HEAD} | style))
     for heading in headings:
         if heading.startswith(">"):
             made.add_column(heading[1:], justify="right", no_wrap=True)
         else:
             made.add_column(heading, overflow="fold")
     return made
+
+
+def safe(text: str) -> str:
+    """Escape markup and terminal control characters in text from users."""
+    return escape(printable(text))
+
+
+def _ago(seconds: float) -> str:
+    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{counted(round(seconds), 'second')} ago"
 
 
 def _change(points: int) -> str:
@@ -261,11 +213,6 @@ def _day(moment: datetime) -> str:
 
 def _minute(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
-
-
-def _safe(text: str) -> str:
-    """Escape markup and terminal control characters in text from users."""
-    return escape(printable(text))
 
 
 def _value(value: ParameterValue) -> str:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from racebot.cli import tables
 from racebot.cli.commands import app
@@ -18,14 +17,11 @@ from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.listing import Listing
-from racebot.settings import model
-from racebot.settings.model import Settings
+from racebot.settings.model import DEFAULT_MODEL, Settings
 from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")
 SHOWN_PLAYERS = 12
-RECORDED_WIDTH, RECORDED_HEIGHT = 90, 30
-"""Size of the terminal in a recording."""
 
 
 @app.command()
@@ -65,7 +61,7 @@ def sandbox(
             goal=goal,
             list_cache=list_cache,
             play=play,
-            tell=lambda text: console.print(text, markup=False),
+            tell=tell,
         )
     except HistoryError as error:
         raise SettingsError(str(error)) from None
@@ -77,18 +73,19 @@ def sandbox(
 def demo(
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same races.")] = 1,
     speed: Annotated[float, typer.Option(min=0.1, max=20, help="Playback speed; 2 is twice as fast.")] = 1.0,
-    model: Annotated[str, typer.Option(help="The rating model.")] = model.DEFAULT_MODEL,
+    model: Annotated[str, typer.Option(help="The rating model.")] = DEFAULT_MODEL,
     database: Annotated[Path, typer.Option(help="The demo's ledger, which is overwritten.")] = DEMO_DATABASE,
     open_pages: Annotated[
         bool, typer.Option("--open", help="Then serve the pages and open them in a browser.")
     ] = False,
-    record: Annotated[Path | None, typer.Option(help="Also write the demo as an asciicast.")] = None,
 ) -> None:
     """Show the bot at work for half a minute: the real worker, a sandbox and simulated racers.
 
     Example: racebot demo --open
     """
     _need_sandbox()
+    from racebot.cli import demo as show
+
     if open_pages:
         need_web()
     logs.to_stderr("warning")
@@ -98,35 +95,16 @@ def demo(
         )
     for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
-    if record is None:
-        _show_demo(console, database, seed=seed, speed=speed, model=model)
-    else:
-        from racebot.cli.demo import Recorder
-
-        recorder = Recorder(sys.stdout, width=RECORDED_WIDTH, height=RECORDED_HEIGHT)
-        recorded = Console(
-            file=recorder, force_terminal=True, width=RECORDED_WIDTH, emoji=False, highlight=False
-        )
-        _show_demo(recorded, database, seed=seed, speed=speed, model=model)
-        try:
-            recorder.save(record, title="racebot demo")
-        except OSError as error:
-            raise SettingsError(f"--record {record}: {error.strerror}") from None
-    if open_pages:
-        _open_pages(database)
-
-
-def _show_demo(where: Console, database: Path, *, seed: int, speed: float, model: str) -> None:
-    from racebot.cli import demo as show
-
-    asyncio.run(show.demo(database, seed=seed, speed=speed, console=where, model=model))
-    where.print()
+    asyncio.run(show.demo(database, seed=seed, speed=speed, console=console, model=model))
+    console.print()
     with Ledger.open_to_read(database) as ledger:
         for board in ledger.leaderboards.all():
             report = leaderboard_report(ledger, board, Listing(), limit=SHOWN_PLAYERS)
-            tables.print_leaderboard(where, report, report.everybody)
-    command = f"{Path(sys.argv[0])} web --database {database}"
-    where.print(f"\nAll players and races as pages: {command}", markup=False, soft_wrap=True)
+            tables.print_leaderboard(console, report, report.everybody)
+    console.print()
+    tell(f"All players and races as pages: {Path(sys.argv[0])} web --database {database}")
+    if open_pages:
+        _open_pages(database)
 
 
 def _open_pages(database: Path) -> None:

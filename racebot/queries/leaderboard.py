@@ -17,7 +17,6 @@ from racebot.ledger.rows import (
     Standing,
     as_int,
     as_text,
-    changes_of,
     moment_of,
     readable,
     standings_of,
@@ -29,9 +28,7 @@ from racebot.races.change import Change
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
-from racebot.text.format import exact_time
 
-MOVERS_WINDOW = timedelta(days=28)
 MOVEMENT_WINDOW = timedelta(days=7)
 """Movement is measured over this time before the leaderboard's last race."""
 _LAST = 2**63 - 1
@@ -206,17 +203,6 @@ class Placing:
 
 
 @dataclass(frozen=True, slots=True)
-class Mover:
-    """A player's points before and after the window of `biggest_movers`."""
-
-    id: str
-    name: str
-    before: int
-    after: int
-    change: int
-
-
-@dataclass(frozen=True, slots=True)
 class BoardTotals:
     """The numbers of a leaderboard's listed players and rated races, and when its last race ended.
 
@@ -383,32 +369,6 @@ def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[
         listing.earliest(ledger.standings.latest_race(board)),
     )
     return [as_int(row["points"]) for row in rows]
-
-
-def biggest_movers(ledger: Ledger, board: Leaderboard, count: int = 5) -> list[Mover]:
-    """Return the players whose points changed most in the last weeks, the biggest change first."""
-    latest = ledger.standings.latest_race(board)
-    if latest is None:
-        return []
-    rows = ledger.connection.rows(
-        "SELECT changes.* FROM rated CROSS JOIN races ON races.name = rated.race"
-        " CROSS JOIN changes USING (leaderboard, sequence)"
-        " WHERE rated.leaderboard = ? AND races.ended_at >= ?"
-        " AND player NOT IN (SELECT player FROM hidden_players) ORDER BY sequence, player",
-        board.key,
-        exact_time(latest - MOVERS_WINDOW),
-    )
-    spans: dict[str, tuple[int, int]] = {}
-    for change in changes_of(rows):
-        first, _ = spans.get(change.player, (change.points_before, 0))
-        spans[change.player] = (first, change.points_after)
-    names = ledger.players.names(list(spans))
-    moved = [
-        Mover(player, names[player], first, last, last - first)
-        for player, (first, last) in spans.items()
-        if first != last
-    ]
-    return sorted(moved, key=lambda mover: (-abs(mover.change), mover.name))[:count]
 
 
 def standings_now(ledger: Ledger, board: Leaderboard) -> list[StandingRow]:

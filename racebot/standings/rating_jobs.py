@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 
 from racebot.ledger.jobs import Job
+from racebot.ledger.leaderboards import PIECE
 from racebot.ledger.lock import rebuild_lock
 from racebot.ledger.rows import START
-from racebot.ledger.leaderboards import PIECE
 from racebot.ledger.store import Ledger
 from racebot.standings.carry_over import sources_first, states_to_carry_now
 from racebot.standings.rater import StoredRaces, this_platform

@@ -49,7 +49,6 @@ async def test_a_file_and_the_site_give_bit_identical_standings(
     fetched = await sandbox.racebot("backfill")
     assert fetched.returncode == 0, fetched.stderr
     assert f"{recorded} new races" in fetched.stdout
-    assert "Biggest movers" in fetched.stdout
     assert len(list_requests(sandbox)) == 7
     imported = await sandbox.racebot("import", str(season), "--database", str(tmp_path / "imported.db"))
     assert imported.returncode == 0, imported.stderr

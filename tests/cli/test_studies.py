@@ -371,15 +371,8 @@ def test_one_race_to_judge_by_has_no_standard_error(table: Path) -> None:
     assert "one race is too few" in " ".join(text.split())
 
 
-def test_recommended_parameters_are_written(season: Path, tmp_path: Path) -> None:
-    start = ["--param=newcomer_spread=0.5", "--param=lasting_spread=0.5", "--only=newcomer_spread"]
-    quick = ["--generations=3", "--candidates=8", "--share=0.3"]
-    (tmp_path / ".env").write_text("# the bot\nRACEBOT_LOG_LEVEL=info\n")
-    arguments = ["tune", "thurstone-hurdle", season, *start, *quick, "--write"]
-    recommended = json.loads(run(*arguments, "--json"))["later"]["recommended"]
-    text = (tmp_path / ".env").read_text()
-    assert text.startswith("# the bot\nRACEBOT_LOG_LEVEL=info\n")
-    assert ("RACEBOT_PARAMETERS" in text) == recommended
+def test_tune_writes_nothing_and_names_the_command_that_does(season: Path) -> None:
+    assert "`racebot fit`" in str(refuse("tune", "thurstone-hurdle", season, "--write"))
 
 
 def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,7 +48,7 @@ from racebot.chat.wording import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import biggest_movers, leaderboard_report
+from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
 from racebot.races.outcome import TeamPolicy
@@ -320,7 +320,6 @@ def life(data: bytes) -> None:
                     race_report(ledger, found.name)
                 for board in ledger.leaderboards.all():
                     leaderboard_report(ledger, board, Listing(1, 36_500))
-                    biggest_movers(ledger, board)
         raise _RollBack
 
 

@@ -15,10 +15,8 @@ from racebot.errors import DamagedRaceError, NoSuchEntryError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import (
-    MOVERS_WINDOW,
     LeaderboardReport,
     ListedPlayers,
-    biggest_movers,
     board_totals,
     leaderboard_report,
     listed_count,
@@ -222,7 +220,6 @@ def test_an_empty_leaderboard_lists_nobody(ledger: Ledger) -> None:
     report = leaderboard_report(ledger, board, Listing(5, 5))
     assert (report.players, report.races) == ([], 1)
     assert "1 race rated, no player listed" in shown(tables.print_leaderboard, report)
-    assert biggest_movers(ledger, board) == []
 
 
 def test_a_table_shows_the_players_up_to_its_limit(ledger: Ledger, board: Leaderboard) -> None:
@@ -233,38 +230,6 @@ def test_a_table_shows_the_players_up_to_its_limit(ledger: Ledger, board: Leader
     assert [word in text for word in ("Cy", "Ann", "Di")] == [True, True, False]
     assert "4 races rated, 5 players; the first 2 shown" in text
     assert "5 players\n" in shown(tables.print_leaderboard, report)
-
-
-# Movers
-
-
-def test_movers_are_the_largest_recent_changes(ledger: Ledger) -> None:
-    board = merge(
-        ledger,
-        [
-            result("old", "gus hal"),
-            result("a", "ann bo", after=24 * 30),
-            result("b", "cy di", dnf="ed", after=24 * 31),
-            result("c", "ann bo", after=24 * 32),
-        ],
-    )
-    moved = [(m.name, m.before, m.after, m.change) for m in biggest_movers(ledger, board)]
-    assert moved == [
-        ("Cy", 1000, 1200, 200),
-        ("Ed", 1000, 800, -200),
-        ("Ann", 1000, 1190, 190),
-        ("Bo", 1000, 810, -190),
-    ]
-    assert [m.name for m in biggest_movers(ledger, board, count=1)] == ["Cy"]
-    assert "+200" in shown(tables.print_movers, biggest_movers(ledger, board), 28)
-
-
-def test_the_window_of_the_movers_ends_with_the_last_race(ledger: Ledger) -> None:
-    window = MOVERS_WINDOW / timedelta(hours=1)
-    races = [result("a", "ann bo"), result("b", "cy di", after=window)]
-    assert len(biggest_movers(ledger, merge(ledger, races))) == 4
-    later = [result("c", "ed fay", after=window + 0.001)]
-    assert {m.name for m in biggest_movers(ledger, merge(ledger, later))} == {"Cy", "Di", "Ed", "Fay"}
 
 
 # Players
@@ -510,7 +475,6 @@ def test_names_neither_color_nor_break_a_table(ledger: Ledger, name: str) -> Non
     expected = name.replace("\x1b", "").replace("\n", " ")
     texts = [
         shown(tables.print_leaderboard, leaderboard_report(ledger, board, Listing())),
-        shown(tables.print_movers, biggest_movers(ledger, board), 28),
         shown(tables.print_player, player_report(ledger, "id-ann", everybody)),
         shown(tables.print_race, race_report(ledger, "a"), width=200),
     ]

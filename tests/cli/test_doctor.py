@@ -87,4 +87,4 @@ def test_secret_at_the_edge_of_a_long_log_line_is_removed(
 def test_log_that_cannot_be_read_is_named(racebot: Racebot) -> None:
     done = racebot("doctor", "--json", "--log", "missing.log")
     assert (done.code, done.out) == (2, "")
-    assert "missing.log" in done.complaints[0]
+    assert "missing.log" in done.err

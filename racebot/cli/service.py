@@ -1,4 +1,4 @@
-"""Fill in `racebot.service`, the systemd unit of the bot in the current folder."""
+"""Print `racebot.service` for the bot in the current folder: the systemd unit that keeps it running."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ import shutil
 import sys
 from pathlib import Path
 from string import Template
+from typing import Annotated
 
+import typer
+
+from racebot.cli.commands import app
+from racebot.cli.common import load_settings
+from racebot.errors import SettingsError
 from racebot.settings.model import Settings
 from racebot.settings.sources import secret_files
 
@@ -19,7 +25,41 @@ SYSTEM_ONLY = (
 """Beginnings of the lines that only a system service can have: a user's cannot mount or await the network."""
 
 
-def unit(settings: Settings, account: str | None) -> str:
+@app.command()
+def service(
+    user: Annotated[bool, typer.Option("--user", help="Use your own account; needs no root rights.")] = False,
+    account: Annotated[
+        str | None,
+        typer.Option(
+            help="The account that a system service runs as. Default: the folder's owner; if that is root, "
+            "`racebot`."
+        ),
+    ] = None,
+) -> None:
+    """Print a systemd unit that keeps the bot of this folder running, and the two commands that install it.
+
+    The unit may write into the bot's own folders only.
+
+    Example: racebot service
+    """
+    if sys.platform != "linux":
+        raise SettingsError("only Linux has systemd: use launchd on macOS, or Task Scheduler on Windows")
+    settings = load_settings()
+    settings.required_categories()
+    folder = Path.cwd()
+    if not (folder / ".env").exists() and not settings.config.exists():
+        raise SettingsError(f"{folder} has neither .env nor racebot.toml: run this in the bot's folder")
+    owner = folder.owner()
+    sys.stdout.write(_unit(settings, None if user else account or ("racebot" if owner == "root" else owner)))
+
+
+def program() -> tuple[str, ...]:
+    """Return the words that start racebot, with an absolute path."""
+    path = Path(shutil.which(sys.argv[0]) or sys.argv[0]).absolute()
+    return (sys.executable, "-m", "racebot") if path.suffix == ".py" else (str(path),)
+
+
+def _unit(settings: Settings, account: str | None) -> str:
     """Return the unit of a system service for an account, or of the user's own systemd for None."""
     folder, words = Path.cwd(), program()
     secrets = secret_files(folder)
@@ -42,12 +82,6 @@ def unit(settings: Settings, account: str | None) -> str:
         else "install -D /dev/stdin ~/.config/systemd/user/racebot.service",
         enable=f"{'sudo systemctl' if account else 'systemctl --user'} enable --now racebot",
     )
-
-
-def program() -> tuple[str, ...]:
-    """Return the words that start racebot, with an absolute path."""
-    path = Path(shutil.which(sys.argv[0]) or sys.argv[0]).absolute()
-    return (sys.executable, "-m", "racebot") if path.suffix == ".py" else (str(path),)
 
 
 def _escaped(text: str) -> str:
