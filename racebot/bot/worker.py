@@ -222,8 +222,8 @@ class Worker:
     async def _clear_away(self, ledger: Ledger) -> None:
         keep = timedelta(days=self._settings.keep_days)
         work = partial(ledger.clear_old, keep=keep, now=self._clock())
-        if cleared := await self._call(work):
-            log.info("deleted %d old messages, %d abandoned backfills", cleared.messages, cleared.backfills)
+        if any(cleared := await self._call(work)):
+            log.info("deleted %d old messages, %d abandoned backfills", *cleared)
 
     async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
         await jobs.stop()

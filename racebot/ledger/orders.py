@@ -7,7 +7,7 @@ are stored with the orders applied: forgotten names are erased, and merged accou
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -75,16 +75,7 @@ class Orders:
         return int(self._connection.value("SELECT coalesce(max(id), 0) FROM orders"))
 
     def add(self, order: Order) -> None:
-        self._connection.write(
-            "INSERT INTO orders (given_at, kind, subject, target, reason, by_player)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            exact_time(order.given_at),
-            order.kind.value,
-            order.subject,
-            order.target,
-            order.reason,
-            order.by_player,
-        )
+        self._connection.save("orders", "id", [asdict(order) | {"given_at": exact_time(order.given_at)}])
 
     def is_hidden(self, player: str) -> bool:
         """Return whether a player is left out of lists. Forgotten players always are."""
@@ -112,14 +103,8 @@ class Orders:
         return {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}
 
     def is_forgotten(self, player: str) -> bool:
-        return bool(
-            self._connection.value("SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ?", player)
-        )
-
-    def why_excluded(self, race: str) -> str | None:
-        """Return the note to store with an excluded race, None for a race that counts."""
-        is_excluded = self._connection.value("SELECT 1 FROM excluded_races WHERE race = ?", race)
-        return EXCLUDED if is_excluded else None
+        sql = "SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ?"
+        return bool(self._connection.value(sql, player))
 
     def excluded(self) -> frozenset[str]:
         """Return the names of all excluded races."""
@@ -136,15 +121,10 @@ class Orders:
         try:
             return self._players.find_exactly(text)
         except NoSuchEntryError:
-            if not self._is_ordered(text):
+            sql = "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'unhide', 'forget')"
+            if self.account(text) != text or not self._connection.value(sql, text):
                 raise
             return Player(text, text, "", text)
-
-    def _is_ordered(self, player: str) -> bool:
-        """Return whether an order hid, showed or forgot an account, and none merged it into another."""
-        kinds = {row[0] for row in self._connection.rows("SELECT kind FROM orders WHERE subject = ?", player)}
-        about_players = {OrderKind.HIDE, OrderKind.UNHIDE, OrderKind.FORGET}
-        return OrderKind.MERGE not in kinds and not kinds.isdisjoint(about_players)
 
     def account(self, player: str) -> str:
         """Return the account under which a player's races are rated, following merges."""
@@ -175,7 +155,10 @@ class Orders:
             account = entrant.user_id
             if account in merged and (kept := self.account(account)) not in present:
                 present.add(kept)
-                entrant = _renamed(entrant, kept, self._players.get(kept))  # noqa: PLW2901
+                entrant = replace(entrant, user_id=kept, profile=None)  # noqa: PLW2901
+                if player := self._players.get(kept):
+                    named = player.discriminator or None
+                    entrant = replace(entrant, name=player.name, discriminator=named)  # noqa: PLW2901
             if entrant.user_id in forgotten:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
@@ -246,21 +229,13 @@ class Orders:
 
     def remove_merged_players(self) -> None:
         """Delete merged accounts, except those that a leaderboard refers to until it is rated again."""
+        merged = "IN (SELECT subject FROM orders WHERE kind = 'merge')"
         used = " AND ".join(
             "NOT EXISTS (SELECT 1 FROM leaderboards"  # noqa: S608 - ours
             f" JOIN {table} ON leaderboard = leaderboards.id AND player = players.id)"
             for table in ("changes", "standings", "carried")
         )
-        for row in self._connection.rows(
-            f"SELECT id FROM players WHERE id IN (SELECT subject FROM orders WHERE kind = 'merge') AND {used}"  # noqa: S608
-        ):
-            Profiles(self._connection).remove(row["id"])
-            self._connection.write("DELETE FROM players WHERE id = ?", row["id"])
-
-
-def _renamed(entrant: Entrant, account: str, player: Player | None) -> Entrant:
-    if player is None:
-        return replace(entrant, user_id=account, profile=None)
-    return replace(
-        entrant, user_id=account, name=player.name, discriminator=player.discriminator or None, profile=None
-    )
+        self._connection.write(f"DELETE FROM players WHERE id {merged} AND {used}")  # noqa: S608
+        self._connection.write(
+            f"DELETE FROM profiles WHERE player {merged} AND player NOT IN (SELECT id FROM players)"  # noqa: S608
+        )

@@ -137,6 +137,10 @@ def chat_messages(rows: Iterable[OutboxRow]) -> Iterator[tuple[OutboxRow, ChatBo
     return ((row, row.message.body) for row in rows if isinstance(row.message.body, ChatBody))
 
 
+_OPEN = "state IN ('waiting', 'sent')"
+"""Condition for messages that are not delivered yet."""
+
+
 class Outbox(Table):
     """Messages for race rooms, delivered in the order in which they were queued."""
 
@@ -156,26 +160,21 @@ class Outbox(Table):
 
     def open_for(self, race: str) -> list[OutboxRow]:
         """Return a room's undelivered messages, in order."""
-        return self._select("race = ? AND state IN ('waiting', 'sent')", race)
+        return self._select(f"race = ? AND {_OPEN}", race)
 
     def open_in(self, category: str) -> list[OutboxRow]:
         """Return a category's undelivered messages, in order."""
-        return self._select("category = ? AND state IN ('waiting', 'sent')", category)
+        return self._select(f"category = ? AND {_OPEN}", category)
 
     def rooms(self, category: str) -> list[str]:
         """Return the names of a category's races with undelivered messages."""
-        rows = self._connection.rows(
-            "SELECT DISTINCT race FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
-        )
-        return [row["race"] for row in rows]
+        sql = f"SELECT DISTINCT race FROM outbox WHERE category = ? AND {_OPEN}"  # noqa: S608 - ours
+        return [row["race"] for row in self._connection.rows(sql, category)]
 
     def length(self, category: str) -> int:
         """Return the number of a category's undelivered messages."""
-        return int(
-            self._connection.value(
-                "SELECT count(*) FROM outbox WHERE category = ? AND state IN ('waiting', 'sent')", category
-            )
-        )
+        sql = f"SELECT count(*) FROM outbox WHERE category = ? AND {_OPEN}"  # noqa: S608 - ours
+        return int(self._connection.value(sql, category))
 
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
         """Store a message's new state."""
@@ -189,13 +188,8 @@ class Outbox(Table):
 
     def mark_sent(self, row: OutboxRow, now: datetime) -> bool:
         """Mark a message as sent, just before sending it. Return False if it was dropped in the meantime."""
-        changed = self._connection.write(
-            "UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ?"
-            " WHERE id = ? AND state IN ('waiting', 'sent')",
-            exact_time(now),
-            row.id,
-        )
-        return bool(changed)
+        sql = f"UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ? WHERE id = ? AND {_OPEN}"  # noqa: S608
+        return bool(self._connection.write(sql, exact_time(now), row.id))
 
     def drop_waiting(self, race: str, kind: Kind, now: datetime, detail: str) -> None:
         """Drop a room's messages of one kind that were never sent."""
@@ -213,11 +207,7 @@ class Outbox(Table):
         return self._select("race = ?", race)
 
     def clear(self, before: datetime) -> int:
-        """Delete messages whose delivery ended before a given time, except those of pending races.
-
-        Returns:
-            The number of deleted messages.
-        """
+        """Delete messages whose delivery ended before a time, but not of pending races, and count them."""
         return self._connection.write(
             "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
             " AND race NOT IN (SELECT race FROM cases WHERE next_look NOT NULL)",

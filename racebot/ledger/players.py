@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from racebot.errors import NoSuchEntryError
@@ -105,13 +106,11 @@ class Players(Table):
         Raises:
             NoSuchEntryError: no player, or more than one, has that id or full name.
         """
-        player = self.get(text)
-        full = split_full_name(text)
+        player, full = self.get(text), split_full_name(text)
         if player is not None:
             return player
         if full is not None:
-            alike = self._named(full[0])
-            exact = [each for each in alike if each.discriminator == full[1]]
+            exact = [each for each in self._named(full[0]) if each.discriminator == full[1]]
             if len(exact) == 1:
                 return exact[0]
         called = self.called(text) or self.called(text, roughly=True)
@@ -126,21 +125,17 @@ class Players(Table):
                 Names in an archive are as old as the race.
         """
         seen = exact_time(result.ended_at)
+        # An archive may hold the id in place of a name; prefer any name to it.
+        newer = "?6 OR excluded.last_seen >= last_seen"
+        named = f"excluded.name <> id AND (name = id OR {newer})"
+        columns = dict.fromkeys(("name", "folded", "letters"), named)
+        columns["discriminator"] = f"excluded.discriminator <> '' AND (discriminator = '' OR {newer})"
+        changes = (
+            f"{each} = CASE WHEN {new} THEN excluded.{each} ELSE {each} END" for each, new in columns.items()
+        )
         self._connection.write_many(
-            "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"
-            " VALUES (?1, ?2, ?3, ?7, ?4, ?5, ?5)"
-            " ON CONFLICT (id) DO UPDATE SET"
-            # An archive may hold the id in place of a name; prefer any name to it.
-            " name = CASE WHEN excluded.name = id THEN name"
-            "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen THEN excluded.name ELSE name END,"
-            " folded = CASE WHEN excluded.name = id THEN folded"
-            "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen THEN excluded.folded ELSE folded END,"
-            " letters = CASE WHEN excluded.name = id THEN letters"
-            "  WHEN name = id OR ?6 OR excluded.last_seen >= last_seen"
-            "  THEN excluded.letters ELSE letters END,"
-            " discriminator = CASE WHEN excluded.discriminator = '' THEN discriminator"
-            "  WHEN discriminator = '' OR ?6 OR excluded.last_seen >= last_seen"
-            "  THEN excluded.discriminator ELSE discriminator END,"
+            "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"  # noqa: S608
+            f" VALUES (?1, ?2, ?3, ?7, ?4, ?5, ?5) ON CONFLICT (id) DO UPDATE SET {', '.join(changes)},"
             " first_seen = min(first_seen, excluded.first_seen),"
             " last_seen = max(last_seen, excluded.last_seen)",
             [
@@ -158,9 +153,8 @@ class Players(Table):
 
     def _spelled(self, name: str) -> list[Player]:
         """Return the players with a name in plain letters, except forgotten ones."""
-        return self._select(
-            "letters = ? AND letters <> '' ORDER BY players.name, players.id", fold_name(name)
-        )
+        where = "letters = ? AND letters <> '' ORDER BY players.name, players.id"
+        return self._select(where, fold_name(name))
 
     def _near(self, letters: str, limit: int) -> list[str]:
         """Return the ids of players whose names differ from `letters` by a typo, but do not contain it."""
@@ -201,7 +195,6 @@ class Profiles(Table):
         """Store the profiles of entrants, except of forgotten players.
 
         Args:
-            entrants: the entrants of a race. Those without a profile are skipped.
             current: True for an answer from the site, which shows today's profiles even in old races. False
                 for a file, whose profiles only fill gaps.
         """
@@ -210,8 +203,6 @@ class Profiles(Table):
             for e in entrants
             if e.user_id is not None and e.profile is not None
         ]
-        if not rows:
-            return
         update = (
             "UPDATE SET avatar = excluded.avatar, pronouns = excluded.pronouns, twitch = excluded.twitch"
             " WHERE (avatar, pronouns, twitch) IS NOT (excluded.avatar, excluded.pronouns, excluded.twitch)"
@@ -235,9 +226,8 @@ class Profiles(Table):
 
     def avatars(self) -> dict[str, str]:
         """Return the address of each player's picture, by player."""
-        return dict(
-            map(tuple, self._connection.rows("SELECT player, avatar FROM profiles WHERE avatar IS NOT NULL"))
-        )
+        rows = self._connection.rows("SELECT player, avatar FROM profiles WHERE avatar IS NOT NULL")
+        return dict(map(tuple, rows))
 
     def remove(self, player: str) -> None:
         """Delete a player's profile."""
@@ -245,14 +235,8 @@ class Profiles(Table):
 
     def save_category(self, slug: str, profile: CategoryProfile) -> None:
         """Store a category's name and picture."""
-        self._connection.write(
-            "INSERT INTO categories (slug, name, image) VALUES (?, ?, ?) ON CONFLICT (slug) DO UPDATE"
-            " SET name = excluded.name, image = excluded.image"
-            " WHERE (name, image) IS NOT (excluded.name, excluded.image)",
-            slug,
-            profile.name,
-            profile.image,
-        )
+        if profile != self.category(slug):
+            self._connection.save("categories", "slug", [{"slug": slug, **asdict(profile)}])
 
     def category(self, slug: str) -> CategoryProfile | None:
         """Return a category's name and picture, or None if the site has not shown them yet."""

@@ -5,7 +5,6 @@ Related writes share one `Ledger.transaction`, so that a crash leaves all of the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
@@ -37,17 +36,6 @@ _VIEWS = {
     "profiles": "* FROM main.profiles WHERE player NOT IN (SELECT player FROM main.hidden_players)",
 }
 """Views that hide players from one connection, by the name of the table that each stands in for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cleared:
-    """The numbers of old messages and abandoned backfills deleted."""
-
-    messages: int
-    backfills: int
-
-    def __bool__(self) -> bool:
-        return bool(self.messages or self.backfills)
 
 
 class Ledger:
@@ -131,8 +119,8 @@ class Ledger:
         """
         return back_up(self.connection.db.conn, self.path, folder, keep=keep, now=now)
 
-    def clear_old(self, *, keep: timedelta, now: datetime) -> Cleared:
-        """Delete messages and abandoned backfills older than `keep`, in one transaction.
+    def clear_old(self, *, keep: timedelta, now: datetime) -> tuple[int, int]:
+        """Delete messages and abandoned backfills older than `keep`, and return the numbers of both.
 
         Results, changes and standings stay, because ratings are replayed from them. The file does not shrink,
         but SQLite reuses the space before it grows.
@@ -146,7 +134,7 @@ class Ledger:
             abandoned = self.backfills.abandoned(before)
             for category in abandoned:
                 self.backfills.clear(category)
-        return Cleared(messages, len(abandoned))
+        return messages, len(abandoned)
 
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""

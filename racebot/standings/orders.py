@@ -124,7 +124,7 @@ def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
     with settler.ledger.transaction():
         if not reason.strip():
             raise OrderError("an exclusion needs a reason: give --reason TEXT")
-        if orders.why_excluded(name) is not None:
+        if name in orders.excluded():
             raise OrderError(f"{name} is already excluded")
         orders.add(_order(OrderKind.EXCLUDE, name, reason, now))
         return _rate_again(settler, settler.holding(name), race.position, f"{name} was excluded")
@@ -142,7 +142,7 @@ def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> l
     name = race.result.name
     orders = settler.ledger.orders
     with settler.ledger.transaction():
-        if orders.why_excluded(name) is None:
+        if name not in orders.excluded():
             raise OrderError(f"{name} is not excluded")
         orders.add(_order(OrderKind.INCLUDE, name, reason, now))
         return _rate_again(settler, settler.holding(name), race.position, f"{name} was included again")

@@ -7,7 +7,7 @@ from builders import CATEGORY, NOON, result
 
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody
-from racebot.ledger.store import Cleared, Ledger
+from racebot.ledger.store import Ledger
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -27,16 +27,16 @@ def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
 @pytest.mark.parametrize("state", [Delivery.DELIVERED, Delivery.REFUSED, Delivery.DROPPED])
 def test_old_delivered_messages_are_deleted(ledger: Ledger, state: Delivery) -> None:
     put(ledger, "orb/r", "g", state)
-    assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == Cleared(0, 0)
+    assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == (0, 0)
     assert len(ledger.messages.of("orb/r")) == 1
-    assert ledger.clear_old(keep=KEEP, now=LATER) == Cleared(1, 0)
+    assert ledger.clear_old(keep=KEEP, now=LATER) == (1, 0)
     assert ledger.messages.of("orb/r") == []
 
 
 @pytest.mark.parametrize("state", [Delivery.WAITING, Delivery.SENT])
 def test_undelivered_messages_are_kept(ledger: Ledger, state: Delivery) -> None:
     put(ledger, "orb/r", "g", state)
-    assert not ledger.clear_old(keep=KEEP, now=LATER)
+    assert ledger.clear_old(keep=KEEP, now=LATER) == (0, 0)
     assert len(ledger.messages.open_for("orb/r")) == 1
 
 
@@ -45,7 +45,7 @@ def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
     put(ledger, "orb/r", "g", Delivery.DELIVERED)
     with ledger.transaction():
         ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
-    assert not ledger.clear_old(keep=KEEP, now=LATER)
+    assert ledger.clear_old(keep=KEEP, now=LATER) == (0, 0)
     assert len(ledger.messages.of("orb/r")) == 1
 
 
@@ -53,7 +53,7 @@ def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) 
     with ledger.transaction():
         ledger.backfills.save_page("orb", 1, [result("a", "ann bo")], NOON)
         ledger.backfills.save_page("other", 1, [result("b", "ann bo")], LATER)
-    assert ledger.clear_old(keep=KEEP, now=LATER) == Cleared(0, 1)
+    assert ledger.clear_old(keep=KEEP, now=LATER) == (0, 1)
     assert (ledger.backfills.count("orb"), ledger.backfills.count("other")) == (0, 1)
     assert ledger.backfills.next_page("orb", not_before=NOON) == 1
 
@@ -70,7 +70,7 @@ def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> No
         ledger.messages.mark(row, Delivery.DELIVERED, NOON)
     (board,) = ledger.leaderboards.all()
     before = ledger.standings.all(board)
-    assert ledger.clear_old(keep=KEEP, now=LATER) == Cleared(1, 0)
+    assert ledger.clear_old(keep=KEEP, now=LATER) == (1, 0)
     assert verify(settler.ledger, board) == []
     assert settler.rebuild(board) == 1
     assert ledger.standings.all(board) == before

@@ -104,7 +104,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
             case "order":
                 stored = settler.ledger.races.get(race.name)
                 if stored is not None:
-                    excluded = settler.ledger.orders.why_excluded(race.name) is not None
+                    excluded = race.name in settler.ledger.orders.excluded()
                     (orders.include if excluded else orders.exclude)(settler, stored, "why", NOW)
             case "accounts":
                 players = settler.ledger.players
