@@ -31,17 +31,7 @@ from racebot.web.export import export
 from racebot.web.http.server import application
 from racebot.web.site.ledger_view import DEFAULT_LOOK, Look, Publication
 
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--lang=en-US",
-]
+ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--lang=en-US"]
 BOARD = "leaderboards/orb/any-orb"
 PLAYER = "players/id-r00/orb/any-orb.html"
 RACE = "races/orb/race-59.html"

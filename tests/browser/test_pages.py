@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from worker_support import PATIENCE
 
 from racebot.ledger.store import Ledger
 
-from .conftest import BOARD, NAMES, PLAYER, RACE, Open, hosted, rated, season, serving, written
+from .conftest import BOARD, PLAYER, RACE, Open, hosted, rated, serving, written
 
 
 def column(page: Page, number: int) -> list[str]:
@@ -77,25 +76,21 @@ def test_columns_sort_by_mouse_and_keyboard(opened: Open, served: str) -> None:
 
 
 def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(opened: Open, long_database: Path) -> None:
-    with serving(long_database) as address:
-        _filter_while_typing(opened, address)
-
-
-def _filter_while_typing(opened: Open, address: str) -> None:
     page = opened().new_page()
-    for path in (f"{BOARD}.html", f"{BOARD}/page-2.html"):
-        page.goto(f"{address}{path}")
-        field = page.get_by_label("Find a player")
-        field.press_sequentially("P07")
-        expect(page.get_by_role("status")).to_have_text("10 players found")
-        expect(field).to_be_focused()
-        page.get_by_label("Minimum races").fill("9999")
-        expect(page.get_by_text("No player matches.")).to_be_visible()
-        field.fill("")
-        page.get_by_label("Minimum races").fill("20")
-        expect(page.get_by_role("status")).to_have_text("1 player found")
-        page.get_by_role("link", name="Hub").click()
-        expect(page).to_have_url(f"{address}players/id-hub/orb/any-orb.html")
+    with serving(long_database) as address:
+        for path in (f"{BOARD}.html", f"{BOARD}/page-2.html"):
+            page.goto(f"{address}{path}")
+            field = page.get_by_label("Find a player")
+            field.press_sequentially("P07")
+            expect(page.get_by_role("status")).to_have_text("10 players found")
+            expect(field).to_be_focused()
+            page.get_by_label("Minimum races").fill("9999")
+            expect(page.get_by_text("No player matches.")).to_be_visible()
+            field.fill("")
+            page.get_by_label("Minimum races").fill("20")
+            expect(page.get_by_role("status")).to_have_text("1 player found")
+            page.get_by_role("link", name="Hub").click()
+            expect(page).to_have_url(f"{address}players/id-hub/orb/any-orb.html")
 
 
 def test_phones_show_first_place_at_once_and_filters_on_request(opened: Open, served: str) -> None:
@@ -131,16 +126,12 @@ def test_a_past_date_is_chosen_by_keyboard(opened: Open, served: str) -> None:
     page = opened(width=1280).new_page()
     page.goto(f"{served}{BOARD}.html")
     tab_to(page, page.get_by_label("On a past date"))
-    chosen = date(2026, 3, 20)
-    page.keyboard.type(f"{chosen:%m%d%Y}")
+    page.keyboard.type("03202026")
     tab_to(page, page.get_by_role("button", name="Show"))
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("at=2026-03-20"))
     expect(page.get_by_role("table", name="Players of Any Orb by place on 20 Mar 2026")).to_be_visible()
-    raced = Counter(
-        each.name for race in season() if race.ended_at.date() <= chosen for each in race.entrants
-    )
-    assert sorted(map(int, column(page, 6))) == sorted(raced.values())
+    assert sum(map(int, column(page, 6))) == 8 * 20, "twenty races of eight"
 
 
 @pytest.fixture(scope="module")
@@ -264,10 +255,9 @@ def test_headings_sort_all_opponents_of_a_long_list(opened: Open, long: str, pat
     assert page.locator("table.opponents tbody td.f:not(:empty):not(:visible)").count() == 0
     chances = [int(text.partition("%")[0].lstrip("<>")) for text in cells.all_inner_texts()]
     assert chances == sorted(chances, reverse=True)
-    last = page.locator("table.opponents tbody a.player").last
-    name = last.inner_text()
-    last.click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    name = page.locator("table.opponents tbody a.player").last.inner_text()
+    page.locator("table.opponents a.button").last.click()
+    expect(page.get_by_role("slider", name=f"Ratings of Hub and {name}")).to_be_visible()
 
 
 def test_races_against_an_opponent_are_found_in_files(opened: Open, long: str) -> None:
@@ -363,8 +353,6 @@ def test_graph_shows_ranges_by_date_or_by_race_and_zooms(opened: Open, served: s
         page.get_by_role("button", name="Zoom out").click()
     assert graph.get_attribute("aria-valuemax") == "60"
     assert everything.get_attribute("aria-pressed") == "true"
-    everything.click()
-    assert graph.get_attribute("aria-valuemax") == "60"
     box = graph.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 60)
@@ -381,19 +369,6 @@ def test_graph_shows_ranges_by_date_or_by_race_and_zooms(opened: Open, served: s
     page.mouse.up()
     expect(graph).not_to_have_attribute("aria-valuemax", "60")
     assert int(str(graph.get_attribute("aria-valuemax"))) < 20
-
-
-def test_opponents_sort_and_lead_to_a_comparison(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}{PLAYER}")
-    page.get_by_role("button", name="Chance").click()
-    cells = page.locator("table.opponents td.e")
-    expect(cells).to_have_count(29)
-    chances = [int(text.strip("<>%")) for text in cells.all_inner_texts()]
-    assert chances == sorted(chances, reverse=True)
-    page.locator("table.opponents a.button").first.click()
-    expect(page.get_by_role("heading", name="Next time")).to_be_visible()
-    expect(page.get_by_role("slider", name="Ratings of Ann Orbit and")).to_be_visible()
 
 
 def test_exported_comparison_shows_what_the_server_shows(opened: Open, served: str, exported: Path) -> None:
@@ -449,15 +424,6 @@ def test_comparisons_in_a_folder_mark_the_opponent_and_link_the_page(opened: Ope
     expect(page.locator("tr:target .player")).to_be_in_viewport()
     page.get_by_role("link", name="the other player").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("W" * 60)
-
-
-def test_records_of_sorted_opponents_lead_to_comparisons(opened: Open, long: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{long}players/id-hub/orb/any-orb.html")
-    page.get_by_role("button", name="Chance").click()
-    expect(page.locator("table.opponents tbody tr")).to_have_count(300)
-    page.locator("table.opponents a.button").last.click()
-    expect(page.get_by_role("slider", name="Ratings of Hub and")).to_be_visible()
 
 
 def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported: Path) -> None:
@@ -543,16 +509,6 @@ def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: 
             expect(page.locator(".rating")).to_be_visible()
 
 
-def test_race_shows_each_change_with_its_reasons(opened: Open, served: str) -> None:
-    page = opened(width=1280).new_page()
-    page.goto(f"{served}{RACE}")
-    rows = page.locator("table.race tbody tr")
-    assert 7 <= rows.count() <= 8
-    winner = rows.first.inner_text()
-    assert re.search(r"place \+\d+", winner)
-    assert re.search(r"beat .* \(\d+%\)", winner)
-
-
 def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
     opened: Open, served: str
 ) -> None:
@@ -614,30 +570,6 @@ def test_phones_show_the_longest_names_of_racers_beside_their_faces(opened: Open
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_cards_of_the_api_page_are_equally_far_apart(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}api/index.html")
-    tops, bottoms = (
-        page.locator("main > p:last-of-type, main > .card").evaluate_all(
-            f"all => all.map(each => each.getBoundingClientRect().{side})"
-        )
-        for side in ("top", "bottom")
-    )
-    above_first, above_second = (top - bottom for top, bottom in zip(tops[1:], bottoms, strict=False))
-    assert above_first == pytest.approx(above_second, abs=0.1)
-
-
-def colors(page: Page) -> tuple[str, ...]:
-    return tuple(
-        str(page.evaluate(f"getComputedStyle({element}).{what}"))
-        for element, what in (
-            ("document.body", "backgroundColor"),
-            ("document.body", "color"),
-            ("document.querySelector('.graph .line')", "stroke"),
-        )
-    )
-
-
 def test_times_of_pages_are_told_from_now_and_kept_up_to_date(opened: Open, served: str) -> None:
     page = opened().new_page()
     now = NOON + timedelta(days=59, minutes=3, seconds=5)
@@ -658,27 +590,27 @@ def test_footer_says_when_races_were_last_rated_and_keeps_its_size(
         (board,) = ledger.leaderboards.all()
         updated = ledger.ratings.updated_at(board)
     assert updated is not None
-    plain, page = opened(width=390, scripts=False).new_page(), opened(width=390).new_page()
-    page.clock.install(time=updated)
-    page.clock.pause_at(updated + timedelta(minutes=3, seconds=5))
-    for path in ("index.html", f"{BOARD}.html"):
-        sizes = []
-        for each in (plain, page):
-            each.goto(f"{served}{path}")
-            stated = each.locator("footer time").get_attribute("datetime")
-            assert stated is not None and datetime.fromisoformat(stated) == updated.replace(microsecond=0)
-            sizes.append([each.locator(part).bounding_box() for part in ("main", "footer")])
-        expect(page.locator("footer")).to_contain_text("Updated 3 minutes ago.")
-        assert sizes[0] == sizes[1]
+    boxes = []
+    for scripts in (False, True):
+        page = opened(width=390, scripts=scripts).new_page()
+        page.clock.install(time=updated)
+        page.clock.pause_at(updated + timedelta(minutes=3, seconds=5))
+        page.goto(f"{served}{BOARD}.html")
+        stated = page.locator("footer time").get_attribute("datetime")
+        assert stated is not None and datetime.fromisoformat(stated) == updated.replace(microsecond=0)
+        boxes.append([page.locator(part).bounding_box() for part in ("main", "footer")])
+    expect(page.locator("footer")).to_contain_text("Updated 3 minutes ago.")
+    assert boxes[0] == boxes[1]
 
 
-def test_pages_and_graphs_follow_light_and_dark(opened: Open, served: str) -> None:
-    shown = {}
+def test_pages_follow_light_and_dark(opened: Open, served: str) -> None:
+    shown = set()
     for scheme in ("light", "dark"):
         page = opened(scheme).new_page()
         page.goto(f"{served}{PLAYER}")
-        shown[scheme] = colors(page)
-    assert all(light != dark for light, dark in zip(shown["light"], shown["dark"], strict=True))
+        line = "getComputedStyle(document.querySelector('.graph .line')).stroke"
+        shown |= {page.evaluate("getComputedStyle(document.body).backgroundColor"), page.evaluate(line)}
+    assert len(shown) == 4
 
 
 def test_meaning_of_colors_survives_the_colors_of_the_system(opened: Open, served: str) -> None:
@@ -707,11 +639,3 @@ def test_first_tab_skips_the_navigation(opened: Open, served: str) -> None:
     page.goto(f"{served}{BOARD}.html")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
-
-
-def test_names_are_shown_unchanged(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}{BOARD}.html")
-    shown = column(page, 2)
-    assert {name for name in NAMES if len(name) < 60 and name.isprintable()} <= set(shown)
-    assert 'gnikcehc & "quotes"' in shown, "without the characters that turn the text around"

@@ -7,12 +7,11 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 import pytest
@@ -27,7 +26,7 @@ from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.race import race_on_board
-from racebot.races.result import EntrantStatus
+from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings import orders
 from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
@@ -92,11 +91,20 @@ class Live:
     """The pages of a small leaderboard, with a live file to write."""
 
     def __init__(self, ledger: Ledger) -> None:
-        Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
+        self.settler = Settler(ledger, Plans(SIMPLE))
+        self.rate(*RACES)
         self.ledger = ledger
         self.path = live_path(ledger.path)
         self.app = application(ledger.path, Publication())
         self._written_at = 0
+
+    def rate(self, *races: RaceResult) -> None:
+        self.settler.add_past_races(races, "import")
+
+    def hide(self, id_: str) -> None:
+        player = self.ledger.players.get(id_)
+        assert player is not None
+        orders.hide(self.settler, player, "asked", NOW)
 
     def write(self, *rooms: LiveRoom, ago: float = 0, unlisted: Iterable[str] = ()) -> None:
         seen_at = datetime.now(UTC) - timedelta(seconds=ago)
@@ -128,30 +136,23 @@ def words(answer: httpx.Response) -> str:
 
 
 def test_reader_sees_changes_and_drops_rooms_of_a_dead_worker(tmp_path: Path) -> None:
-    now = NOW
+    now = start = NOW.replace(second=0)
     reader = LiveReader(tmp_path / "racebot.db", lambda: now)
     stamps = [reader.stamp()]
     assert (reader.rooms().seen_at, reader.rooms().rooms) == (None, ())
-    write_live(tmp_path / "live.json", LiveReport(NOW, (OPEN,)))
-    stamps.append(reader.stamp())
-    assert (reader.rooms().rooms, reader.rooms().late) == ((OPEN,), False)
-    now = NOW + timedelta(minutes=2)
-    stamps.append(reader.stamp())
-    assert (reader.rooms().rooms, reader.rooms().late) == ((OPEN,), True)
-    now = NOW + timedelta(minutes=11)
-    stamps.append(reader.stamp())
-    assert reader.rooms().rooms == ()
-    assert len(set(stamps)) == 4
-
-
-def test_stamp_changes_every_minute_without_a_worker(tmp_path: Path) -> None:
-    now = NOW.replace(second=0)
-    reader = LiveReader(tmp_path / "racebot.db", lambda: now)
-    stamps = []
-    for seconds in (0, 59, 60):
-        now = NOW.replace(second=0) + timedelta(seconds=seconds)
+    write_live(tmp_path / "live.json", LiveReport(now, (OPEN,)))
+    for seconds, late, rooms in (
+        (0, False, (OPEN,)),
+        (60, False, (OPEN,)),
+        (120, True, (OPEN,)),
+        (660, True, ()),
+    ):
+        now = start + timedelta(seconds=seconds)
         stamps.append(reader.stamp())
-    assert stamps[0] == stamps[1] != stamps[2]
+        assert (reader.rooms().rooms, reader.rooms().late) == (rooms, late and bool(rooms))
+    assert len(set(stamps)) == 5
+    now += timedelta(seconds=59)
+    assert reader.stamp() == stamps[-1]
 
 
 def test_rooms_stay_while_the_live_file_is_damaged_or_missing(tmp_path: Path) -> None:
@@ -176,6 +177,9 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     assert "live-1 open" in shown
     assert "A Ann 1190 75% 73%" in shown
     assert "Z Zoe first race 1000 75% 27%" in shown
+    live.write(replace(OPEN, status="in_progress", started_at=datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)))
+    page = live.get("/live")
+    assert "in progress since 12:34 UTC" in words(page) and "2026-03-01T12:34:56Z" in page.text
     live.write(FINISHED)
     shown = words(live.get("/live"))
     assert "finished, not recorded yet" in shown
@@ -206,20 +210,19 @@ def test_page_of_a_race_waits_for_the_bot_and_for_the_record(live: Live) -> None
     live.write(replace(OPEN, race="orb/soon-1"))
     assert "Ann" in live.get("/races/orb/soon-1").text
     assert "data-recorded" not in live.get("/live/races/orb/soon-1").text
-    Settler(live.ledger, Plans(SIMPLE)).add_past_races([result("soon-1", "ann bo", after=300)], "import")
+    live.rate(result("soon-1", "ann bo", after=300))
     assert "data-recorded" in live.get("/live/races/orb/soon-1").text
 
 
 def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) -> None:
     race = result("soon-1", "bo ann", dnf="zoe", after=300)
-    settler = Settler(live.ledger, Plans(SIMPLE))
-    (rated,) = settler.preview(race)
+    (rated,) = live.settler.preview(race)
     outcome = race_on_board(rated.leaderboard, race, rated.changes, None)
     board = replace(FINISHED.leaderboards[0], outcome=outcome)
     live.write(replace(FINISHED, race="orb/soon-1", leaderboards=(board,)))
     before = [words(live.get(path)) for path in ("/live", "/races/orb/soon-1")]
     (told,) = live.get("/api/live").json()["rooms"][0]["leaderboards"]
-    settler.add_past_races([race], "import")
+    live.rate(race)
     reasons = re.findall(r'class="why">(.*?)</td>', live.get("/races/orb/soon-1").text)
     assert len(reasons) == 3
     for shown in before:
@@ -229,19 +232,14 @@ def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) 
     assert [each["reasons"] for each in told["outcome"]["entrants"]] == [
         each["reasons"] for each in final["entrants"]
     ]
-    ann = live.ledger.players.get("id-ann")
-    assert ann is not None
-    orders.hide(settler, ann, "asked", NOW)
+    live.hide("id-ann")
     assert "A Ann" not in words(live.get("/live"))
 
 
 def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> None:
     ended = (("yesterday", "Any Orb", 24), ("now", "All Orbs", 0), ("today", "Any Orb", 8))
-    races = [
-        replace(result(race, "bo ann", goal=goal), ended_at=NOW - timedelta(hours=hours))
-        for race, goal, hours in ended
-    ]
-    Settler(live.ledger, Plans(SIMPLE)).add_past_races(races, "import")
+    for race, goal, hours in ended:
+        live.rate(replace(result(race, "bo ann", goal=goal), ended_at=NOW - timedelta(hours=hours)))
     live.write()
     for path in ("/live", "/live/rooms"):
         latest = live.get(path).text.partition("Latest results")[2]
@@ -249,17 +247,12 @@ def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> N
         assert "All Orbs, won by Bo" in re.sub(r"<[^>]+>", "", latest)
 
 
-def test_live_page_has_no_columns_for_chances_that_are_unknown(live: Live) -> None:
-    known, unknown = racer("ann"), racer("ann", win_chance=None, finish_chance=None)
-    for status in ("open", "in_progress", "finished"):
-        for entrant in (known, unknown):
-            live.write(room(entrant, status=status))
-            shown = words(live.get("/live")).partition("Latest results")[0]
-            assert ("To win" in shown) == (entrant is known)
-            assert ("To finish" in shown) == (entrant is known and status == "open")
+UNKNOWN = room(racer("ann", win_chance=None, finish_chance=None))
 
 
-@pytest.mark.parametrize("rooms", [(), (OPEN,), (FINISHED,), (replace(OPEN, race="orb/live-2"), FINISHED)])
+@pytest.mark.parametrize(
+    "rooms", [(), (OPEN,), (UNKNOWN,), (FINISHED,), (replace(OPEN, race="orb/live-2"), FINISHED)]
+)
 def test_live_page_explains_the_columns_that_it_shows(live: Live, rooms: tuple[LiveRoom, ...]) -> None:
     live.write(*rooms)
     page, _, notes = live.get("/live").text.partition('id="live-notes"')
@@ -273,14 +266,6 @@ def test_live_page_names_the_category_of_a_room_only_if_there_are_several(live: 
     live.write(OPEN, replace(OPEN, race="gem/live-2", category="gem"))
     shown = words(live.get("/live"))
     assert "live-1 open orb Any Orb" in shown and "live-2 open gem Any Orb" in shown
-
-
-def test_live_page_tells_the_time_since_the_start_of_a_race(live: Live) -> None:
-    started_at = datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)
-    live.write(replace(OPEN, status="in_progress", started_at=started_at))
-    page = live.get("/live")
-    assert "in progress since 12:34 UTC" in words(page)
-    assert "2026-03-01T12:34:56Z" in page.text
 
 
 def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:
@@ -302,15 +287,21 @@ def test_front_page_links_to_open_rooms_only_while_there_are_any(live: Live) -> 
     assert "live.html" not in live.get("/").text
 
 
-def test_api_lists_live_rooms(live: Live) -> None:
-    live.write(OPEN, replace(FINISHED, race="orb/live-2"))
+def test_api_lists_live_rooms_with_the_newest_first(live: Live) -> None:
+    earlier, unknown = NOW - timedelta(hours=1), None
+    live.write(
+        replace(OPEN, race="orb/z-live", opened_at=unknown),
+        replace(FINISHED, race="orb/a-live", opened_at=earlier),
+        OPEN,
+    )
     found = live.get("/api/live").json()
     described = description(served=True)
     answer = described["paths"]["/live"]["get"]["responses"]["200"]["content"]["application/json"]
     OAS31Validator({**answer["schema"], "components": described["components"]}).validate(found)
     assert [(each["race"], each["status"]) for each in found["rooms"]] == [
         ("orb/live-1", "open"),
-        ("orb/live-2", "finished"),
+        ("orb/a-live", "finished"),
+        ("orb/z-live", "open"),
     ]
     assert found["rooms"][0]["leaderboards"][0]["entrants"][0]["win_chance"] == 0.734
     room = found["rooms"][0]
@@ -326,13 +317,6 @@ def test_pages_link_the_overlays_that_follow_a_room(live: Live) -> None:
             assert live.get(str(httpx.URL(f"http://pages{page}").join(link))).status_code == 200
 
 
-def test_newest_room_comes_first(live: Live) -> None:
-    earlier = replace(OPEN, race="orb/a-live", opened_at=NOW - timedelta(hours=1))
-    live.write(earlier, OPEN, replace(OPEN, race="orb/z-live", opened_at=None))
-    races = [each["race"] for each in live.get("/api/live").json()["rooms"]]
-    assert races == ["orb/live-1", "orb/a-live", "orb/z-live"]
-
-
 def test_unlisted_room_is_only_on_its_own_overlay(live: Live) -> None:
     live.write(OPEN, unlisted=[OPEN.race])
     assert "Zoe" in words(live.get("/overlay/room/orb/live-1"))
@@ -343,9 +327,7 @@ def test_unlisted_room_is_only_on_its_own_overlay(live: Live) -> None:
 
 def test_players_hidden_since_the_bot_wrote_the_file_are_not_shown(live: Live) -> None:
     live.write(OPEN)
-    player = live.ledger.players.get("id-ann")
-    assert player is not None
-    orders.hide(Settler(live.ledger, Plans(SIMPLE)), player, "asked", NOW)
+    live.hide("id-ann")
     for path in ("/live", "/api/live", "/overlay/room/orb/live-1", "/overlay/room/orb"):
         shown = live.get(path).text
         assert "Zoe" in shown and "Ann" not in shown
@@ -373,6 +355,8 @@ RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OU
         ([OPEN], "player/id-zoe", "Zoe 1000 27% to win"),
         ([FINISHED], "player/id-ann", "Ann 1180 −10 place 2 of 5"),
         ([FINISHED], "player/id-nobody", ""),
+        ([RACING], "player/id-bo", "Bo 1000 place 4 of 5"),
+        ([RACING], "room/orb/live-1?rows=1", "Odds before the start 1 Zoe 1000 50% and 2 more players"),
     ],
 )
 def test_overlays_show_odds_then_coming_changes_then_final_ones(
@@ -382,16 +366,9 @@ def test_overlays_show_odds_then_coming_changes_then_final_ones(
     assert words(live.get(f"/overlay/{path}")) == shown
 
 
-def test_room_overlay_counts_the_players_that_do_not_fit(live: Live) -> None:
-    live.write(room(*(racer(f"p{number}") for number in range(5))))
-    assert (
-        words(live.get("/overlay/room/orb/live-1?rows=2")).replace("\xa0", " ").endswith("and 3 more players")
-    )
-
-
 def test_player_overlay_shows_the_last_change_for_a_while(live: Live) -> None:
     late = replace(result("d", "bo ann"), ended_at=datetime.now(UTC) - timedelta(minutes=5))
-    Settler(live.ledger, Plans(SIMPLE)).add_past_races([late], "import")
+    live.rate(late)
     assert "Bo" in (shown := words(live.get("/overlay/player/id-bo"))) and "+" in shown
 
 
@@ -440,9 +417,8 @@ def test_overlays_follow_the_current_room(
 
 def test_overlays_follow_a_race_beyond_its_record(live: Live) -> None:
     ended_at = datetime.now(UTC) - timedelta(minutes=5)
-    settler = Settler(live.ledger, Plans(SIMPLE))
     for name, end in (("d", ended_at), ("recorded-last", ended_at - timedelta(hours=1))):
-        settler.settle(replace(result(name, "bo ann"), ended_at=end), lambda _: (), NOW)
+        live.settler.settle(replace(result(name, "bo ann"), ended_at=end), lambda _: (), NOW)
     expected = live.get("/overlay/part/room/orb/d").text
     for path in FOLLOWING:
         assert live.get(path.replace("overlay", "overlay/part")).text == expected, path
@@ -467,11 +443,6 @@ def test_player_overlay_shows_the_current_room(live: Live) -> None:
     live.write(at("new", "open", 1, board="orb/other"))
     assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 50% to win"
     assert words(live.get("/overlay/player/id-ann?board=orb/any-orb")) == "Ann 1190 place 2 of 5"
-
-
-def test_player_overlay_shows_no_chance_after_a_forfeit(live: Live) -> None:
-    live.write(room(racer("ann", status=EntrantStatus.DNF), racer("zoe"), status="in_progress"))
-    assert "to win" not in words(live.get("/overlay/player/id-ann"))
 
 
 @pytest.mark.parametrize("path", ["/overlay/room/orb/live-1", "/overlay/player/id-ann", "/overlay/style.css"])
@@ -506,11 +477,6 @@ def test_names_reach_programs_unchanged_and_stay_within_their_event(live: Live) 
     assert all(line.startswith(b"data: ") for line in sent[:-2].split(b"\n"))
 
 
-def test_race_names_are_safe_in_addresses(live: Live) -> None:
-    answer = live.get(f"/overlay/room/orb/{quote('<b>')}")
-    assert answer.status_code == 200 and "<b>" not in answer.text
-
-
 # Events
 
 
@@ -533,6 +499,18 @@ async def next_event(lines: AsyncIterator[str]) -> str:
     raise AssertionError("the stream ended")
 
 
+@asynccontextmanager
+async def followed(live: Live, path: str) -> AsyncGenerator[tuple[uvicorn.Server, httpx.Response]]:
+    """Follow a document of a running server."""
+    async with (
+        asyncio.timeout(PATIENCE),
+        running(live) as (server, address),
+        httpx.AsyncClient(timeout=PATIENCE) as client,
+        client.stream("GET", f"{address}/events/{path}") as answer,
+    ):
+        yield server, answer
+
+
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "LOOK_EVERY", 0.05)
@@ -541,12 +519,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("quick")
 async def test_events_follow_the_rooms(live: Live) -> None:
     live.write(OPEN)
-    async with (
-        asyncio.timeout(PATIENCE),
-        running(live) as (_, address),
-        httpx.AsyncClient(timeout=PATIENCE) as client,
-        client.stream("GET", f"{address}/events/api/live") as answer,
-    ):
+    async with followed(live, "api/live") as (_, answer):
         assert answer.headers["content-type"].startswith("text/event-stream")
         assert answer.headers["cache-control"] == "no-store"
         lines = answer.aiter_lines()
@@ -559,31 +532,39 @@ async def test_events_follow_the_rooms(live: Live) -> None:
 
 @pytest.mark.usefixtures("quick")
 async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
-    async with (
-        asyncio.timeout(PATIENCE),
-        running(live) as (_, address),
-        httpx.AsyncClient(timeout=PATIENCE) as client,
-        client.stream("GET", f"{address}/events/overlay/part/player/id-ann") as answer,
-    ):
+    async with followed(live, "overlay/part/player/id-ann") as (_, answer):
         lines = answer.aiter_lines()
         assert "1190" in await next_event(lines)
-        Settler(live.ledger, Plans(SIMPLE)).add_past_races([result("d", "bo ann", after=300)], "import")
+        live.rate(result("d", "bo ann", after=300))
         assert "1190" not in await next_event(lines)
+
+
+class Source:
+    """A document for streams, whose state is `states` in turn; the last one stays."""
+
+    def __init__(self, *states: str) -> None:
+        self.states = [*states]
+        self.looks = 0
+
+    async def find(self, match: Match, query: Mapping[str, str]) -> Rendered | None:
+        await asyncio.sleep(0)
+        if query:
+            raise BadQueryError("rows: is wrong")
+        shown = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        return Rendered(Document(shown.encode()), shown)
+
+    async def stamp(self) -> str:
+        await asyncio.sleep(0)
+        self.looks += 1
+        return self.states[0]
+
+    def streams(self, stopped: Callable[[], bool] = lambda: False) -> events.Events:
+        return events.Events(self.find, self.stamp, {}, stopped)
 
 
 @pytest.mark.usefixtures("quick")
 async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
-    states = ["before", "after"]
-
-    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
-        shown = states[0]
-        states[:] = states[-1:]  # changes as soon as it is read
-        return Rendered(Document(shown.encode()), shown)
-
-    async def stamp() -> str:
-        return states[0]
-
-    answer = await events.Events(find, stamp, {}, lambda: False).response(stream_request())
+    answer = await Source("before", "after").streams().response(stream_request())
     assert isinstance(answer, StreamingResponse)
     async with asyncio.timeout(PATIENCE):
         pieces = aiter(answer.body_iterator)
@@ -591,9 +572,9 @@ async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
         assert "after" in str(await anext(pieces))
 
 
-def stream_request() -> Request:
+def stream_request(**facts: object) -> Request:
     path = {"path": "live/rooms"}
-    return Request({"type": "http", "method": "GET", "query_string": b"", "path_params": path})
+    return Request({"type": "http", "method": "GET", "query_string": b"", "path_params": path, **facts})
 
 
 @pytest.mark.parametrize(("limit", "elsewhere"), [("STREAMS", 503), ("STREAMS_OF_CLIENT", 200)])
@@ -601,38 +582,22 @@ async def test_streams_are_bounded_in_all_and_for_each_client(
     monkeypatch: pytest.MonkeyPatch, limit: str, elsewhere: int
 ) -> None:
     monkeypatch.setattr(events, limit, 2)
-
-    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
-        await asyncio.sleep(0)
-        return Rendered(Document(b""), "")
-
-    async def stamp() -> str:
-        await asyncio.sleep(0)
-        return ""
-
-    streams = events.Events(find, stamp, {}, lambda: True)
+    streams = Source("").streams(lambda: True)
     answers = await asyncio.gather(*(streams.response(stream_request()) for _ in range(4)))
     assert sorted(answer.status_code for answer in answers if answer) == [200, 200, 503, 503]
     assert streams.open == 2
-    other = Request({**stream_request().scope, "client": ("192.0.2.1", 4000)})
-    answer = await streams.response(other)
+    answer = await streams.response(stream_request(client=("192.0.2.1", 4000)))
     assert answer is not None and answer.status_code == elsewhere
 
 
 async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:
-    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
-        return Rendered(Document(b""), "")
-
-    async def stamp() -> str:
-        return ""
-
     async def receive() -> dict[str, str]:
         return {"type": "http.disconnect"}
 
     async def send(message: object) -> None:
         raise OSError("the connection is closed")
 
-    streams = events.Events(find, stamp, {}, lambda: False)
+    streams = Source("").streams()
     request = stream_request()
     answer = await streams.response(request)
     assert answer is not None and streams.open == 1
@@ -641,40 +606,33 @@ async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> 
     assert streams.open == 0
 
 
-async def test_failed_requests_for_streams_take_no_place() -> None:
-    async def find(match: Match, query: Mapping[str, str]) -> None:
-        if query:
-            raise BadQueryError("rows: is wrong")
+async def test_failed_requests_for_streams_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def find_nothing(match: Match, query: Mapping[str, str]) -> None:
+        pass
 
-    async def stamp() -> str:
-        return ""
-
-    streams = events.Events(find, stamp, {}, lambda: False)
-    assert await streams.response(stream_request()) is None
-    bad = Request({**stream_request().scope, "query_string": b"rows=x"})
+    streams = Source("").streams()
     with pytest.raises(BadQueryError):
-        await streams.response(bad)
+        await streams.response(stream_request(query_string=b"rows=x"))
+    assert streams.open == 0
+    streams = events.Events(find_nothing, Source("").stamp, {}, lambda: False)
+    assert await streams.response(stream_request()) is None
     assert streams.open == 0
 
 
 @pytest.mark.usefixtures("quick")
 async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = 0
+    source = Source("")
 
-    async def find(match: Match, query: Mapping[str, str]) -> Rendered:
-        return Rendered(Document(b""), "")
-
-    async def stamp() -> str:
-        nonlocal looks
-        looks += 1
-        if looks > 1:
+    async def fail() -> str:
+        source.looks += 1
+        if source.looks > 1:
             raise LedgerUnavailable("no such file")
         return ""
 
-    streams = events.Events(find, stamp, {}, lambda: looks > 5)
-    answer = await streams.response(stream_request())
+    monkeypatch.setattr(source, "stamp", fail)
+    answer = await source.streams(lambda: source.looks > 5).response(stream_request())
     assert isinstance(answer, StreamingResponse)
     async with asyncio.timeout(PATIENCE):
         assert [piece async for piece in answer.body_iterator]
@@ -682,73 +640,40 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
 
 
 @pytest.mark.usefixtures("quick")
-async def test_silent_streams_have_heartbeats(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "HEARTBEAT", 0.1)
-    async with (
-        asyncio.timeout(PATIENCE),
-        running(live) as (_, address),
-        httpx.AsyncClient(timeout=PATIENCE) as client,
-        client.stream("GET", f"{address}/events/live/rooms") as answer,
-    ):
-        async for line in answer.aiter_lines():
-            if line == ":":
-                break
-
-
-@pytest.mark.usefixtures("quick")
-async def test_streams_are_bounded_and_end_with_their_readers(
+async def test_silent_streams_have_heartbeats_and_end_when_the_server_stops(
     live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(events, "STREAMS", 2)
-    async with (
-        asyncio.timeout(PATIENCE),
-        running(live) as (_, address),
-        httpx.AsyncClient(timeout=PATIENCE) as client,
-    ):
-        path = f"{address}/events/live/rooms"
-        held = []  # an iterator that is dropped closes its connection
-
-        async def opened() -> httpx.Response:
-            answer = await client.send(client.build_request("GET", path), stream=True)
-            if answer.status_code == 200:
-                held.append(answer.aiter_lines())
-                await next_event(held[-1])
-            else:
-                await answer.aclose()
-            return answer
-
-        first, second, third = [await opened() for _ in range(3)]
-        assert [first.status_code, second.status_code, third.status_code] == [200, 200, 503]
-        assert third.headers["retry-after"]
-        assert (await client.get(f"{address}/live")).status_code == 200
-        await first.aclose()
-        while (again := await opened()).status_code == 503:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-        for each in (second, again):
-            await each.aclose()
+    monkeypatch.setattr(events, "HEARTBEAT", 0.1)
+    async with followed(live, "live/rooms") as (server, answer):
+        lines = answer.aiter_lines()
+        await next_event(lines)
+        while await anext(lines) != ":":
+            pass
+        server.should_exit = True
+        async for _ in lines:
+            pass
 
 
 @pytest.mark.usefixtures("quick")
-async def test_streams_end_when_the_server_stops(live: Live) -> None:
-    async with (
-        running(live) as (server, address),
-        httpx.AsyncClient(timeout=PATIENCE) as client,
-        client.stream("GET", f"{address}/events/live/rooms") as answer,
-    ):
-        lines = answer.aiter_lines()
-        await next_event(lines)
-        server.should_exit = True
-        async with asyncio.timeout(PATIENCE):
-            async for _ in lines:
-                pass
+async def test_streams_end_with_their_readers(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "STREAMS", 1)
+    async with followed(live, "live/rooms") as (_, answer), httpx.AsyncClient(timeout=PATIENCE) as client:
+        await next_event(answer.aiter_lines())
+        page = str(answer.url).replace("/events", "")
+        refused = await client.get(str(answer.url))
+        assert refused.status_code == 503 and refused.headers["retry-after"]
+        assert (await client.get(page)).status_code == 200
+        await answer.aclose()
+        while True:
+            async with client.stream("GET", answer.url) as again:
+                if again.status_code == 200:
+                    break
+            await asyncio.sleep(0.05)
 
 
 @pytest.mark.parametrize(
-    "path", ["/events/", "/events/index.html", "/events/api/leaderboards", "/events/live/x"]
+    ("path", "status"),
+    [("", 404), ("index.html", 404), ("api/leaderboards", 404), ("overlay/part/room/orb/a?rows=0", 400)],
 )
-def test_only_live_documents_can_be_followed(live: Live, path: str) -> None:
-    assert live.get(f"/events/{path}").status_code == 404
-
-
-def test_bad_options_of_a_stream_are_refused(live: Live) -> None:
-    assert live.get("/events/overlay/part/room/orb/a?rows=0").status_code == 400
+def test_only_live_documents_can_be_followed(live: Live, path: str, status: int) -> None:
+    assert live.get(f"/events/{path}").status_code == status

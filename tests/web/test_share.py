@@ -12,7 +12,7 @@ from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
 from racebot.web.site.request import PNG, Document
 
-from .conftest import Merge, document_at
+from .conftest import RACES, Merge, document_at
 
 URL = "https://ratings.example.org/orb"
 PLAYER = "players/id-ann/orb/any-orb.html"
@@ -71,7 +71,9 @@ def test_description_holds_the_main_facts_of_its_page(merge: Merge, path: str, d
 
 def test_shared_address_is_that_of_the_page_as_it_is_shown(merge: Merge) -> None:
     view = merge(url=URL)
+    assert "og:image" not in meta(merge(), RACE)
     shown = meta(view, "compare.html", a="id-bo", b="id-ann", utm_source="mail")
+    assert shown["og:image"] == f"{URL}/cards/compare/id-bo/id-ann.png?on=orb%2Fany-orb"
     assert shown["og:url"] == f"{URL}/compare.html?a=id-bo&b=id-ann"
     assert meta(view, PLAYER.removesuffix(".html"))["og:url"] == f"{URL}/{PLAYER}"
 
@@ -86,12 +88,10 @@ def test_right_to_left_names_do_not_reorder_the_numbers_of_a_title(merge: Merge)
         assert f"{isolated}: 1" in document.body.decode()
 
 
-@pytest.mark.parametrize(
-    "path", ["index.html", BOARD, PLAYER, RACE, "leaderboards/orb/any-orb/explained.html"]
-)
+@pytest.mark.parametrize("path", ["index.html", BOARD, PLAYER, RACE, "races/orb/alone.html", EXPLAINED])
 @pytest.mark.parametrize("served", [True, False])
 def test_every_page_names_a_card_that_exists(merge: Merge, path: str, served: bool) -> None:
-    view = merge(url=URL)
+    view = merge([*RACES, result("alone", "ann", after=5)], url=URL)
     found = meta(view, path, served=served)
     assert found["og:url"] == (f"{URL}/" if path == "index.html" else f"{URL}/{path}")
     assert (found["og:image:width"], found["og:image:height"]) == ("1200", "630")
@@ -108,19 +108,3 @@ def test_pages_use_their_leaderboards_card_unless_all_cards_exist(merge: Merge) 
         assert meta(merge(url=URL, export_cards=True), path, served=False)["og:image"] == f"{URL}/{card}"
         board = f"{URL}/cards/leaderboards/orb/any-orb.png"
         assert meta(merge(url=URL), path, served=False)["og:image"] == board
-
-
-def test_comparison_names_the_card_of_both_players_on_its_leaderboard(merge: Merge) -> None:
-    image = meta(merge(url=URL), "compare/id-bo/id-ann.html")["og:image"]
-    assert image == f"{URL}/cards/compare/id-bo/id-ann.png?on=orb%2Fany-orb"
-
-
-def test_pages_without_a_known_address_name_no_card(view: LedgerView) -> None:
-    assert "og:image" not in meta(view, RACE)
-    assert meta(view, RACE)["og:title"]
-
-
-def test_race_that_changed_no_rating_has_a_title_and_a_card(merge: Merge) -> None:
-    view = merge([result("a", "ann bo"), result("alone", "ann", after=5)], url=URL)
-    assert meta(view, "races/orb/alone.html")["og:title"].startswith("alone")
-    assert meta(view, "races/orb/alone.html")["og:image"].endswith("cards/races/orb/alone.png")
