@@ -90,8 +90,8 @@ def _database(settings: Settings) -> Finding:
     if late:
         found = f"{counted(late, 'race')} with a date in the future"
         return Finding(False, f"database {path}: {found}: run `racebot rebuild`")
-    for each in unknown_sources(settings.plans(), boards):
-        return Finding(False, f"leaderboard {each.leaderboard!r}: carry_over: {each.reason}")
+    for problem in unknown_sources(settings.plans(), boards):
+        return Finding(False, problem)
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
     proposed = proposals(settings.plans(), boards)
     for found, chosen in (

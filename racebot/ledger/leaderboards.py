@@ -73,6 +73,8 @@ class Leaderboards(Table):
 
     def carried(self, board: Leaderboard) -> dict[str, State]:
         """Return the states that players carried over into a leaderboard."""
+        if board.carry is None:
+            return {}
         rows = self._connection.rows("SELECT player, state FROM carried WHERE leaderboard = ?", board.key)
         return dict(zip((as_text(row[0]) for row in rows), states_of([row[1] for row in rows]), strict=True))
 

@@ -88,8 +88,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
     if not problems:
         problems += [
-            f"{path}: leaderboard {each.leaderboard!r}: carry_over: {each.reason}: correct it or remove it"
-            for each in carry_problems(settings.plans())
+            f"{path}: {problem}: correct it or remove it" for problem in carry_problems(settings.plans())
         ]
     if problems:
         raise SettingsError(*problems)

@@ -5,6 +5,7 @@ Nothing is announced in any room.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -44,17 +45,13 @@ class Selection:
         )
 
 
-Progress = Callable[[int, int, int], None]
-"""Called after each page with its number, the number of pages, and the number of races stored so far."""
-
-
 async def backfill(
     site: Site,
     category: str,
     settler: Settler,
     selection: Selection,
     clock: Callable[[], datetime],
-    progress: Progress,
+    progress: Callable[[int, int, int], None],
     before_commit: Callable[[Settler], None] | None = None,
 ) -> PastRacesReport:
     """Fetch a category's past races and rate those that count.
@@ -62,9 +59,9 @@ async def backfill(
     Each page is stored when it arrives, so that an interrupted backfill can resume. Pages are read newest
     first: a new race pushes others to later pages, so a race may be read twice but is never missed.
 
-    Args:
-        before_commit: called at the end of the transaction that rates the races. If it fails, nothing is
-            rated, and the fetched pages are kept.
+    `progress` is called with each page's number, the number of pages, and the races stored so far;
+    `before_commit` at the end of the transaction that rates the races. If that fails, nothing is rated, and
+    the fetched pages are kept.
 
     Raises:
         SiteError: the site stays unreachable or keeps failing; the pages read so far are kept.
@@ -97,13 +94,13 @@ def read_races(
     category: str,
     goal: str | None,
     columns: Mapping[str, str] | None = None,
-    note: Callable[[str], None] | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> list[RaceResult]:
     """Read the races of a file: an archive, JSON saved from the site, or CSV.
 
     Args:
         path: a JSON file, or one whose name ends in `.csv`, `.tsv` or `.txt` (`racebot.races.csv_file`).
-        category: slug to file an archive's or CSV's races under.
+        category: slug for the races of an archive or CSV.
         goal: the goal of an archive's or CSV's races, by default the file's name without its ending; for
             the site's own JSON, the one goal to keep, by default all.
         columns: a CSV's own names of columns, by ours.
@@ -114,9 +111,8 @@ def read_races(
     """
     if path.suffix.lower() in CSV_SUFFIXES:
         found = read_csv(path, category=category, goal=goal or path.stem, columns=columns)
-        if note is not None:
-            for each in found.notes:
-                note(f"{path.name}: {each}")
+        for each in found.notes:
+            note(f"{path.name}: {each}")
         return list(found.results)
     try:
         with path.open("rb") as file:
@@ -140,7 +136,6 @@ def _site_races(document: Any) -> list[Any]:
     if isinstance(document, dict):
         return document["races"] if isinstance(document.get("races"), list) else [document]
     if isinstance(document, list):
-        return [
-            race for item in document for race in (_site_races(item) if isinstance(item, dict) else [item])
-        ]
+        parts = (_site_races(item) if isinstance(item, dict) else [item] for item in document)
+        return list(itertools.chain.from_iterable(parts))
     raise PayloadError("neither an archive nor races saved from the site")

@@ -7,7 +7,7 @@ first race.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -20,11 +20,6 @@ from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.text.parse import did_you_mean
-
-
-def carried_states(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
-    """Return the stored states that players carried over into a leaderboard."""
-    return {} if board.carry is None else ledger.leaderboards.carried(board)
 
 
 def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
@@ -76,27 +71,17 @@ def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
     return list(ordered.values())
 
 
-@dataclass(frozen=True, slots=True)
-class CarryProblem:
-    """A leaderboard that cannot carry over from its source."""
-
-    leaderboard: str
-    reason: str
-
-
-def carry_problems(plans: Plans) -> list[CarryProblem]:
-    """Find leaderboards that carry over from themselves, or whose models cannot carry over.
+def carry_problems(plans: Plans) -> list[str]:
+    """Name leaderboards that carry over from themselves, or whose models cannot carry over.
 
     A source without a plan counts as a goal's leaderboard; `unknown_sources` checks those.
     """
     carrying = (plan for plan in plans.named if plan.carry is not None)
-    return [CarryProblem(plan.name, reason) for plan in carrying if (reason := _carry_problem(plans, plan))]
+    return [_problem(plan, reason) for plan in carrying if (reason := _carry_problem(plans, plan))]
 
 
-def unknown_sources(
-    plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()
-) -> list[CarryProblem]:
-    """Find sources that are neither in the settings nor stored: a misspelt name, or a season not rated yet.
+def unknown_sources(plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> list[str]:
+    """Name sources that are neither in the settings nor stored: a misspelt name, or a season not rated yet.
 
     Args:
         boards: all stored leaderboards.
@@ -108,27 +93,19 @@ def unknown_sources(
         if plan.carry is None or plan.carry.source in known or _named_source(plans, plan) is not None:
             continue
         hint = did_you_mean(plan.carry.source, [*known, *(p.name for p in plans.named if p is not plan)])
-        found.append(
-            CarryProblem(
-                plan.name,
-                f"there is no leaderboard {plan.carry.source!r}{hint}: correct the name, or import that "
-                "season first",
-            )
-        )
+        missing = f"there is no leaderboard {plan.carry.source!r}{hint}"
+        found.append(_problem(plan, f"{missing}: correct the name, or import that season first"))
     return found
 
 
 def require_sources(plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> None:
-    """Check that each leaderboard that carries over has a source.
-
-    Args:
-        plans, boards, goals: as for `unknown_sources`.
-
-    Raises:
-        SettingsError: a source is unknown; one line for each.
-    """
+    """Raise SettingsError if a source is unknown. The arguments are those of `unknown_sources`."""
     if found := unknown_sources(plans, boards, goals):
-        raise SettingsError(*(f"leaderboard {p.leaderboard!r}: carry_over: {p.reason}" for p in found))
+        raise SettingsError(*found)
+
+
+def _problem(plan: LeaderboardPlan, reason: str) -> str:
+    return f"leaderboard {plan.name!r}: carry_over: {reason}"
 
 
 def _carry_problem(plans: Plans, plan: LeaderboardPlan) -> str | None:
@@ -154,11 +131,5 @@ def _named_source(plans: Plans, plan: LeaderboardPlan) -> LeaderboardPlan | None
     if plan.carry is None:
         return None
     shared = {"", plan.category}
-    return next(
-        (
-            each
-            for each in plans.named
-            if each.name == plan.carry.source and (not plan.category or each.category in shared)
-        ),
-        None,
-    )
+    named = (each for each in plans.named if each.name == plan.carry.source)
+    return next((each for each in named if not plan.category or each.category in shared), None)

@@ -48,8 +48,7 @@ class LeaderboardPlan:
     def kept(self, category: str, goal: str, earlier: Leaderboard | None) -> Leaderboard:
         """Return the leaderboard for this goal, taking settings that are not set from `earlier`.
 
-        Args:
-            earlier: the stored leaderboard itself, or the one that a new season carries over from.
+        That is the stored leaderboard itself, or the one that a new season carries over from.
         """
         planned = self.leaderboard(category, goal)
         left_open = not (self.model_is_set or self.parameters)
@@ -104,11 +103,7 @@ class Plans:
         return next((plan for plan in plans if plan.name == board.name), None)
 
     def with_renamed(self, renamed: Mapping[str, Mapping[str, str]]) -> Plans:
-        """Return these plans with the current names of goals.
-
-        Args:
-            renamed: earlier and current names of goals, by category.
-        """
+        """Return these plans with the current names of goals, by category and earlier name."""
 
         def present(category: str, goal: str) -> str:
             chosen = [renamed.get(category, {})] if category else renamed.values()

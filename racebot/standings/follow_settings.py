@@ -9,7 +9,7 @@ from dataclasses import replace
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.carry_over import carried_states, require_sources, sources_first, states_to_carry_now
+from racebot.standings.carry_over import require_sources, sources_first, states_to_carry_now
 from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.proposals import proposals
 from racebot.standings.settle import Settler
@@ -24,9 +24,7 @@ SETTINGS_CHANGED = "the settings changed"
 def follow_renames(settler: Settler, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
     """Rename goals that the site renamed. Their leaderboards keep their races and take the new names.
 
-    Args:
-        listed: finished races of one category, as the site lists them now.
-        goals: the category's current goals.
+    Takes finished races of one category, as the site lists them now, and the category's current goals.
     """
     shown: dict[tuple[str, str], set[str]] = {}
     for result in listed:
@@ -63,12 +61,11 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
             if carry and carry.source == earlier and earlier not in named:
                 ledger.leaderboards.save(replace(board, carry=replace(carry, source=goal)))
         for job in ledger.jobs.all():
-            carry = job.board.carry if job.board.category == category else None
-            if carry and carry.source == earlier and earlier not in named:
-                board = replace(job.board, carry=replace(carry, source=goal))
+            board, carry = job.board, job.board.carry
+            if carry and board.category == category and carry.source == earlier and earlier not in named:
+                board = replace(board, carry=replace(carry, source=goal))
+            if board != job.board or goal in board.goals:  # it reads the races by the name of their goal
                 ledger.jobs.request(board, job.start, job.reason)
-            elif goal in job.board.goals:  # it reads the races by the name of their goal
-                ledger.jobs.request(job.board, job.start, job.reason)
         settler.refresh_plans()
         changed = [*_changed_boards(settler), *_missing_boards(settler)]
         reason = f"goal {earlier} is now called {goal}"
@@ -76,10 +73,8 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
 
 
 def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]) -> dict[int, Position]:
-    """Return the first race that joins each leaderboard once both names are one goal, by the board's key.
-
-    Races may be stored under the new name before the rename is detected, or under the earlier one after it.
-    """
+    """Return the first race that joins each leaderboard once both names are one goal, by the board's key."""
+    # Races may be stored under the new name before the rename is detected, or under the earlier one after it.
     joined = {}
     for board in boards:
         missing = names.difference(board.goals)
@@ -89,22 +84,17 @@ def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]
 
 
 def apply_plans(settler: Settler) -> list[Leaderboard]:
-    """Bring stored leaderboards in line with the settings.
+    """Bring stored leaderboards in line with the settings, and return those that were rated again.
 
     Leaderboards whose settings changed are rebuilt, new ones start with the races already stored, and
     those whose goals now count elsewhere are dropped. If the model or a parameter is not set, a
     leaderboard keeps its own, even if racebot's defaults have changed since.
-
-    Returns:
-        The leaderboards that were rated again.
     """
     with settler.ledger.transaction():
         changed = _changed_boards(settler)
         for proposal in proposals(settler.plans, settler.ledger.leaderboards.all()):
-            log.info(
-                "leaderboard %s: racebot has newer defaults; `racebot refit` shows their effect",
-                proposal.stored.name,
-            )
+            name = proposal.stored.name
+            log.info("leaderboard %s: racebot has newer defaults; `racebot refit` shows their effect", name)
         changed += _missing_boards(settler)
         since = {board.key: START for board in changed}
         since |= {board.key: START for board in _outdated_seasons(settler, since)}
@@ -113,13 +103,9 @@ def apply_plans(settler: Settler) -> list[Leaderboard]:
 
 
 def apply_checked_plans(settler: Settler, goals: Collection[str] = ()) -> None:
-    """Bring stored leaderboards in line with the settings, unless these name an unknown source.
+    """Bring stored leaderboards in line with the settings; change nothing if they name an unknown source.
 
-    Args:
-        goals: the goals that the categories have now; their leaderboards may have no races yet.
-
-    Raises:
-        SettingsError: a leaderboard carries over from a source that does not exist; nothing is changed.
+    Takes the goals and raises the error of `require_sources`.
     """
     with settler.ledger.transaction():
         apply_plans(settler)
@@ -150,18 +136,15 @@ def _changed_boards(settler: Settler) -> list[Leaderboard]:
 def _missing_boards(settler: Settler) -> list[Leaderboard]:
     """Store the missing leaderboards of stored races, sources first, and return them."""
     ledger = settler.ledger
-    missing: dict[tuple[str, str], LeaderboardPlan] = {}
-    planned: list[Leaderboard] = []
+    missing: dict[tuple[str, str], tuple[LeaderboardPlan, Leaderboard]] = {}
     for category, goal in ledger.races.goals():
         for plan in settler.plans.plans_for(category, goal):
-            key = (category, plan.name)
-            if key not in missing and ledger.leaderboards.get(*key) is None:
-                missing[key] = plan
-                planned.append(plan.leaderboard(category, goal))
+            if ledger.leaderboards.get(category, plan.name) is None:
+                missing.setdefault((category, plan.name), (plan, plan.leaderboard(category, goal)))
     made = []
-    for board in sources_first(planned):
+    for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
-        plan = missing[board.category, board.name]
+        plan, _ = missing[board.category, board.name]
         made.append(ledger.leaderboards.save(settler.new_leaderboard(plan, board.category, board.goals[0])))
     return made
 
@@ -174,7 +157,7 @@ def _outdated_seasons(settler: Settler, rebuilt: Mapping[int, Position]) -> list
         source = board.carry and ledger.leaderboards.get(board.category, board.carry.source)
         if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
             continue
-        if states_to_carry_now(ledger, board) != carried_states(ledger, board):
+        if states_to_carry_now(ledger, board) != ledger.leaderboards.carried(board):
             log.warning("leaderboard %s: carried-over ratings have changed; rebuilding", board.name)
             outdated.append(board)
     return outdated

@@ -1,4 +1,7 @@
-"""Carries out operators' orders: each one changes the ledger and the ratings in one transaction."""
+"""Carries out operators' orders: each one changes the ledger and the ratings in one transaction.
+
+An order that cannot be carried out, or would change nothing, is refused with an OrderError.
+"""
 
 from __future__ import annotations
 
@@ -38,63 +41,43 @@ def audit(ledger: Ledger) -> list[AuditEntry]:
     """Return all orders ever given, oldest first."""
 
     def name(player: str | None) -> str | None:
-        found = None if player is None else ledger.players.get(player)
-        return None if found is None else found.shown
+        found = player and ledger.players.get(player)
+        return found.shown if found else None
 
     return [
-        AuditEntry(
-            each.given_at,
-            each.kind.value,
-            each.subject,
-            name(each.subject),
-            each.target,
-            name(each.target),
-            each.reason,
-        )
-        for each in ledger.orders.all()
+        AuditEntry(o.given_at, o.kind.value, o.subject, name(o.subject), o.target, name(o.target), o.reason)
+        for o in ledger.orders.all()
     ]
 
 
 def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None:
-    """Erase a player's name from the ledger and remove the player from lists. Ratings do not change.
-
-    Raises:
-        OrderError: the player is already forgotten.
-    """
+    """Erase a player's name from the ledger and remove the player from lists. Ratings do not change."""
     ledger = settler.ledger
     with ledger.transaction():
         if ledger.orders.is_forgotten(player.id):
             raise OrderError(f"{player.id} is already forgotten")
-        ledger.orders.add(_order(OrderKind.FORGET, player.id, reason, now))
+        ledger.orders.add(Order(now, OrderKind.FORGET, player.id, None, _on_one_line(reason)))
         ledger.orders.amend_stored(player.id)
 
 
 def hide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
     """Leave a player out of leaderboards and other lists. Ratings do not change.
 
-    The operator and the player can both give this order. It stands until both have taken theirs back.
-
-    Args:
-        by_player: whether the player asked for it in chat.
-
-    Raises:
-        OrderError: the player is already hidden by the same order, or is forgotten.
+    The operator and, in chat, the player can both give this order. It stands until both take theirs back.
+    It is refused if the player is already hidden by the same order, or is forgotten.
     """
     orders = settler.ledger.orders
     with settler.ledger.transaction():
         if by_player in orders.hiding(player.id) or orders.is_forgotten(player.id):
             raise OrderError(f"{player.shown} is already hidden")
-        orders.add(_order(OrderKind.HIDE, player.id, reason, now, by_player=by_player))
+        orders.add(Order(now, OrderKind.HIDE, player.id, None, _on_one_line(reason), by_player))
 
 
 def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
-    """List a hidden player again. Takes the arguments of `hide`.
+    """List a hidden player again.
 
     If both the operator and the player gave that order, the operator's first `unhide` takes back the
-    operator's only, and a second one the player's.
-
-    Raises:
-        OrderError: the player is not hidden, is forgotten, or asks for it after the operator hid them.
+    operator's only, and a second one the player's. Players cannot take back the operator's.
     """
     orders = settler.ledger.orders
     with settler.ledger.transaction():
@@ -105,58 +88,42 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_p
         if by_player and orders.is_hidden_by_operator(player.id):
             raise OrderError(f"the operator hid {player.shown}: only the operator can list this player again")
         hiding = orders.hiding(player.id)
-        orders.add(_order(OrderKind.UNHIDE, player.id, reason, now, by_player=by_player))
+        orders.add(Order(now, OrderKind.UNHIDE, player.id, None, _on_one_line(reason), by_player))
         if len(hiding) == 2:  # the last order applies, so give the player's own one again
-            orders.add(_order(OrderKind.HIDE, player.id, hiding[True], now, by_player=True))
+            orders.add(Order(now, OrderKind.HIDE, player.id, None, hiding[True], by_player=True))
 
 
 def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
-    """Exclude a race from the ratings, and rate its leaderboards again.
-
-    Returns:
-        The leaderboards that were rated again.
-
-    Raises:
-        OrderError: the race is already excluded, or no reason is given.
-    """
-    name = race.result.name
-    orders = settler.ledger.orders
-    with settler.ledger.transaction():
-        if not reason.strip():
-            raise OrderError("an exclusion needs a reason: give --reason TEXT")
-        if name in orders.excluded():
-            raise OrderError(f"{name} is already excluded")
-        orders.add(_order(OrderKind.EXCLUDE, name, reason, now))
-        return _rate_again(settler, settler.holding(name), race.position, f"{name} was excluded")
+    """Exclude a race from the ratings, and return its leaderboards, rated again. Refused without a reason."""
+    if not reason.strip():
+        raise OrderError("an exclusion needs a reason: give --reason TEXT")
+    return _change_exclusion(settler, race, OrderKind.EXCLUDE, reason, now)
 
 
 def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
-    """Include an excluded race in the ratings again, at its old position.
+    """Include an excluded race again, at its old position, and return its leaderboards, rated again."""
+    return _change_exclusion(settler, race, OrderKind.INCLUDE, reason, now)
 
-    Returns:
-        The leaderboards that were rated again.
 
-    Raises:
-        OrderError: the race is not excluded.
-    """
-    name = race.result.name
-    orders = settler.ledger.orders
+def _change_exclusion(
+    settler: Settler, race: StoredRace, kind: OrderKind, reason: str, now: datetime
+) -> list[Leaderboard]:
+    name, orders = race.result.name, settler.ledger.orders
     with settler.ledger.transaction():
-        if name not in orders.excluded():
-            raise OrderError(f"{name} is not excluded")
-        orders.add(_order(OrderKind.INCLUDE, name, reason, now))
-        return _rate_again(settler, settler.holding(name), race.position, f"{name} was included again")
+        excluded = name in orders.excluded()
+        if excluded == (kind is OrderKind.EXCLUDE):
+            raise OrderError(f"{name} is {'already' if excluded else 'not'} excluded")
+        orders.add(Order(now, kind, name, None, _on_one_line(reason)))
+        done = "included again" if excluded else "excluded"
+        return _rate_again(settler, settler.holding(name), race.position, f"{name} was {done}")
 
 
 def merge_accounts(
     settler: Settler, old: Player, kept: Player, reason: str, now: datetime
 ) -> list[Leaderboard]:
-    """Move all races of one account to another account of the same person, and rate them again.
+    """Move all races of one account to another one of the same person, and return the boards rated again.
 
     If the first one is hidden, the other is from now on, too.
-
-    Returns:
-        The leaderboards that were rated again.
 
     Raises:
         OrderError: both are the same account, one is forgotten, both entered the same race, or the account
@@ -170,7 +137,6 @@ def merge_accounts(
         for player in (old, kept):
             if (account := orders.account(player.id)) != player.id:
                 raise OrderError(f"{player.id} is already merged into {account}: give that account")
-        for player in (old, kept):
             if orders.is_forgotten(player.id):
                 raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be merged")
         if ledger.players.get(kept.id) is None:
@@ -184,7 +150,7 @@ def merge_accounts(
                 "accounts that raced each other cannot be merged"
             )
         keys = orders.leaderboards_with(old.id)
-        orders.add(_order(OrderKind.MERGE, old.id, reason, now, target=kept.id))
+        orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, _on_one_line(reason)))
         for by_player in orders.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already
                 hide(settler, kept, reason, now, by_player=by_player)
@@ -199,35 +165,19 @@ def merge_accounts(
 def _rate_again(
     settler: Settler, boards: list[Leaderboard], since: Position, reason: str
 ) -> list[Leaderboard]:
-    """Rate leaderboards again from a position on, and return them."""
     update_ratings(settler.ledger, {board.key: since for board in boards}, reason)
     return boards
 
 
-def _order(
-    kind: OrderKind,
-    subject: str,
-    reason: str,
-    now: datetime,
-    target: str | None = None,
-    *,
-    by_player: bool = False,
-) -> Order:
+def _on_one_line(reason: str) -> str:
     text = " ".join(reason.split())
     if len(text) > LONGEST_REASON:
         raise OrderError(f"the reason has {len(text)} characters: shorten it to {LONGEST_REASON}")
-    return Order(now, kind, subject, target, text, by_player)
+    return text
 
 
 def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetime) -> list[str]:
-    """Forget players whose accounts the site now shows as deleted in stored races.
-
-    Args:
-        results: finished races as the site shows them now.
-
-    Returns:
-        The accounts that were forgotten.
-    """
+    """Forget players whose accounts the site now shows as deleted in stored races, and return these."""
     ledger = settler.ledger
     deleted: list[str] = []
     for result in results:
@@ -236,10 +186,8 @@ def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetim
         stored = ledger.races.get(result.name)
         if stored is not None:
             deleted += ledger.orders.amended(result).deleted_accounts(stored.result)
-    forgotten = []
-    for account in dict.fromkeys(deleted):
-        player = ledger.players.get(account)
-        if player is not None and not ledger.orders.is_forgotten(account):
-            forget(settler, player, DELETED, now)
-            forgotten.append(account)
-    return forgotten
+    found = [player for account in dict.fromkeys(deleted) if (player := ledger.players.get(account))]
+    left = [player for player in found if not ledger.orders.is_forgotten(player.id)]
+    for player in left:
+        forget(settler, player, DELETED, now)
+    return [player.id for player in left]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
@@ -20,11 +21,8 @@ from racebot.standings.rater import replay
 class Proposal:
     """A stored leaderboard, and the same leaderboard with another model or other parameters.
 
-    Attributes:
-        stored: the leaderboard as it is rated now.
-        proposed: the leaderboard with the other model or parameters.
-        in_settings: whether the operator's settings say so. The bot then rates the leaderboard again at its
-            next start. Otherwise only racebot's defaults have changed.
+    If it is `in_settings`, the operator's settings say so, and the bot rates the leaderboard again at its
+    next start. Otherwise only racebot's defaults have changed.
     """
 
     stored: Leaderboard
@@ -34,10 +32,8 @@ class Proposal:
     def changed(self) -> list[tuple[str, ParameterValue, ParameterValue]]:
         """Return each parameter that differs, with its values before and after; None if missing."""
         before, after = self.stored.parameters, self.proposed.parameters
-        names = dict.fromkeys([*before, *after])
-        return [
-            (name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)
-        ]
+        pairs = ((name, before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after]))
+        return [(name, old, new) for name, old, new in pairs if old != new]
 
 
 def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
@@ -61,7 +57,6 @@ def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
 class Move:
     """A player's place and points before and after."""
 
-    player: str
     name: str
     place_before: int
     place_after: int
@@ -71,48 +66,33 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class ProposalEffect:
-    """The effect of a proposal on a leaderboard.
+    """The first players today and under the proposal, and the largest moves, by places and then by points."""
 
-    Attributes:
-        before: the first players today, best first.
-        after: the first players under the proposal, best first.
-        moves: the largest moves, by places and then by points.
-    """
-
-    before: tuple[Move, ...]
-    after: tuple[Move, ...]
-    moves: tuple[Move, ...]
+    before: list[Move]
+    after: list[Move]
+    moves: list[Move]
 
 
 def effect_of(ledger: Ledger, proposal: Proposal, count: int = 10) -> ProposalEffect:
-    """Rate a leaderboard's races with the proposed parameters, without storing anything.
-
-    Args:
-        count: how many players each part shows.
-    """
+    """Rate a leaderboard's races as proposed, without storing anything, and show `count` players a part."""
     before = ledger.standings.all(proposal.stored)
     after = {standing.player: standing for standing in replay(ledger, proposal.proposed)}
     places_before, places_after = _places(before), _places(after.values())
     moves = [
-        Move(
-            player=old.player,
-            name=old.name,
-            place_before=places_before[old.player],
-            place_after=places_after[old.player],
-            points_before=old.points,
-            points_after=after[old.player].points,
-        )
+        Move(old.name, places_before[key], places_after[key], old.points, after[key].points)
         for old in before
-        if old.player in after
+        if (key := old.player) in after
     ]
-    distance = sorted(
-        moves,
-        key=lambda m: (-abs(m.place_after - m.place_before), -abs(m.points_after - m.points_before), m.name),
-    )
+
+    def distance(move: Move) -> tuple[int, int, str]:
+        places, points = move.place_after - move.place_before, move.points_after - move.points_before
+        return -abs(places), -abs(points), move.name
+
+    farthest = sorted(moves, key=distance)[:count]
     return ProposalEffect(
-        before=tuple(sorted(moves, key=lambda m: m.place_before)[:count]),
-        after=tuple(sorted(moves, key=lambda m: m.place_after)[:count]),
-        moves=tuple(move for move in distance[:count] if move.place_after != move.place_before),
+        before=sorted(moves, key=attrgetter("place_before"))[:count],
+        after=sorted(moves, key=attrgetter("place_after"))[:count],
+        moves=[move for move in farthest if move.place_after != move.place_before],
     )
 
 

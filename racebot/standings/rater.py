@@ -1,8 +1,4 @@
-"""Rates races one after another, in memory.
-
-`Rater` rates one race at a time. `current_rater` starts it from today's standings, for the next race;
-`StoredRaces` rates stored races from one of them on, and `replay` all of a leaderboard.
-"""
+"""Rates races one after another, in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +23,7 @@ from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
-from racebot.standings.carry_over import carried_states, states_to_carry, states_to_carry_now
+from racebot.standings.carry_over import states_to_carry, states_to_carry_now
 
 log = logging.getLogger(__name__)
 
@@ -54,10 +50,9 @@ def this_platform() -> str:
 
 
 class Rater:
-    """A leaderboard's model and standings, which each rated race updates.
+    """A leaderboard's model and standings, which each rated race updates. Nothing is read or written.
 
     Args:
-        board: the leaderboard. Nothing is read from the ledger or written to it.
         carried: the states that players carry over from an earlier leaderboard.
         next_sequence: the number of the next race in the leaderboard's sequence.
         excluded: the names of races that the operator excluded from the ratings.
@@ -72,7 +67,6 @@ class Rater:
         excluded: Collection[str] = (),
     ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
-        self._stepwise = self.model if isinstance(self.model, HurdleModel) else None
         self.teams = TeamPolicy(board.teams)
         self._excluded = excluded
         self._sequence = next_sequence
@@ -103,15 +97,13 @@ class Rater:
     def state(self, player: str) -> tuple[State, bool]:
         """Return a player's state before the next race, and whether the player has raced here."""
         standing = self._standings.get(player)
-        return self._state(player, standing), standing is not None
+        if standing is None:
+            return self._carried.get(player, self._initial), False
+        return standing.state, True
 
-    def standings(self, players: Iterable[str] | None = None) -> list[Standing]:
-        """Return current standings sorted by player: all of them, or those of the given players."""
-        chosen = self._standings if players is None else self._standings.keys() & set(players)
-        return [self._standings[player] for player in sorted(chosen)]
-
-    def _state(self, player: str, standing: Standing | None) -> State:
-        return self._carried.get(player, self._initial) if standing is None else standing.state
+    def standings(self) -> list[Standing]:
+        """Return the current standings, sorted by player."""
+        return [self._standings[player] for player in sorted(self._standings)]
 
     def _changes_of(self, result: RaceResult) -> tuple[list[Change], str | None]:
         """Return the changes of a race by player, or the reason for having none."""
@@ -130,15 +122,14 @@ class Rater:
         self, race: PlacedRace, earlier: Sequence[Standing | None]
     ) -> tuple[list[Change], list[float]]:
         """Return each entrant's change and new rating, given their standings before the race."""
-        states = list(map(self._state, race.players, earlier))
+        states = [self.state(player)[0] for player in race.players]
         before = np.array(states)
-        if self._stepwise is not None:
-            steps = self._stepwise.steps(before, race.outcome)
-            after, names = steps[-1][1], [name for name, _ in steps]
-            stages = [before, *(states for _, states in steps)]
+        if isinstance(self.model, HurdleModel):
+            steps = self.model.steps(before, race.outcome)
+            names, stages = [name for name, _ in steps], [before, *(states for _, states in steps)]
         else:
-            after, names = self.model.rate(before, race.outcome), []
-            stages = [before, after]
+            names, stages = [], [before, self.model.rate(before, race.outcome)]
+        after = stages[-1]
         unlimited = names[:-1] if names[-1:] == ["limit"] else names  # leave out a limit that did not apply
         # One call for all stages, since a call costs far more than its rows.
         points = self.model.points(np.concatenate(stages)).reshape(len(stages), len(states))
@@ -164,7 +155,6 @@ class StoredRaces:
 
     Args:
         ledger: holds the races, and the standings of players who are not in `earlier`.
-        board: the leaderboard.
         sequence: number of the first race in the leaderboard's sequence.
         after: position of the race before it.
         earlier: standings before the first race, at least of the players who have raced since. Their ratings
@@ -176,22 +166,17 @@ class StoredRaces:
     ) -> None:
         self._ledger = ledger
         self._board = board
-        self._sequence = sequence
+        self._from_start = sequence == 1
         self._last = after
-        self.races = 0
-        """Number of races rated so far."""
-        carried, excluded = carried_states(ledger, board), ledger.orders.excluded()
+        self.next_sequence = sequence
+        """The number of the next race in the leaderboard's sequence."""
+        carried, excluded = ledger.leaderboards.carried(board), ledger.orders.excluded()
         self._rater = Rater(board, carried, next_sequence=sequence, excluded=excluded)
         self._earlier = {standing.player: standing for standing in earlier}
         self._known = set(self._earlier)
         if raced := [standing for standing in earlier if standing.races]:
             ratings = self._rater.model.rating(np.array([standing.state for standing in raced])).tolist()
             self._rater.load(each._replace(rating=r) for each, r in zip(raced, ratings, strict=True))
-
-    @property
-    def next_sequence(self) -> int:
-        """The number of the next race in the leaderboard's sequence."""
-        return self._sequence + self.races
 
     def rate_batch(self) -> list[RatedRow]:
         """Rate the next `BATCH` races, and return them with their changes; an empty list at the end.
@@ -202,14 +187,14 @@ class StoredRaces:
         races = list(self._ledger.races.of(self._board, self._last, BATCH))
         for stored in races:
             stored.require_intact()
-        if self._sequence > 1:
+        if not self._from_start:
             players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
             found = (self._ledger.standings.get(self._board, player) for player in players - self._known)
             self._rater.load(standing for standing in found if standing is not None)
             self._known |= players
         if races:
             self._last = races[-1].position
-            self.races += len(races)
+            self.next_sequence += len(races)
         return [self._rater.rate(stored.result) for stored in races]
 
     def standings(self) -> list[Standing]:
@@ -222,14 +207,10 @@ class StoredRaces:
 def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:
     """Return a rater with these players' current standings, for a race that would count at `moment`.
 
-    Args:
-        board: a leaderboard, stored or not.
-
-    Raises:
-        ModelError: the leaderboard cannot carry over from its source.
+    The leaderboard need not be stored. Raises ModelError if it cannot carry over from its source.
     """
     first = None if board.id is None else ledger.races.first_position(board)
-    carried = states_to_carry(ledger, board, moment) if first is None else carried_states(ledger, board)
+    carried = states_to_carry(ledger, board, moment) if first is None else ledger.leaderboards.carried(board)
     rater = Rater(board, carried, excluded=ledger.orders.excluded())
     found = (ledger.standings.get(board, player) for player in players)
     rater.load(standing for standing in found if standing is not None)
@@ -258,16 +239,12 @@ def replay(ledger: Ledger, board: Leaderboard) -> list[Standing]:
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
     """Return a player's standing after one more race."""
-    finishes, wins, last = (
-        (standing.finishes, standing.wins, standing.last_race_at) if standing else (0, 0, ended_at)
-    )
-    return Standing(
-        change.player,
-        change.after,
-        rating,
-        change.points_after,
+    counts = (standing.finishes, standing.wins, standing.last_race_at) if standing else (0, 0, ended_at)
+    finishes, wins, last = counts
+    record = (
         change.races_before + 1,
         finishes + (change.place is not None),
         wins + (change.place == 1),
         max(ended_at, last),
     )
+    return Standing(change.player, change.after, rating, change.points_after, *record)

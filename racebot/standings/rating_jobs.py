@@ -1,8 +1,7 @@
 """Carries out jobs: rates a leaderboard again beside the live one, and then puts it in its place.
 
 The ratings go to a shadow leaderboard in many small transactions, so other processes can write meanwhile.
-The last transaction also rates the races that were settled meanwhile. A process that is killed leaves a
-shadow behind. Lists never show it, and the next process that carries out jobs deletes it.
+A process that is killed leaves a shadow behind, which the next process that carries out jobs deletes.
 """
 
 from __future__ import annotations
@@ -22,16 +21,14 @@ from racebot.standings.updater import update_ratings
 
 log = logging.getLogger(__name__)
 
-Progress = Callable[[Job, int, int], None]
-"""Called with a job, the number of races that are rated, and the number of all races."""
-
 
 def carry_out_jobs(
-    ledger: Ledger, clock: Callable[[], datetime], progress: Progress = lambda *_: None
+    ledger: Ledger, clock: Callable[[], datetime], progress: Callable[[Job, int, int], None] = lambda *_: None
 ) -> dict[str, Exception]:
     """Carry out all jobs of a ledger, one process at a time. Return the errors by leaderboard.
 
-    A failed job stays, with its error, for a later try.
+    A failed job stays, with its error, for a later try. `progress` is called with a job, the number of races
+    that are rated, and the number of all races.
     """
     errors: dict[str, Exception] = {}
     failed: set[int] = set()
@@ -61,7 +58,7 @@ def _next(ledger: Ledger, failed: Collection[int]) -> Job | None:
     return None
 
 
-def _carry_out(ledger: Ledger, job: Job, progress: Progress) -> bool:
+def _carry_out(ledger: Ledger, job: Job, progress: Callable[[Job, int, int], None]) -> bool:
     """Rate a leaderboard again. Return False if it must be done again, because earlier races changed."""
     board = job.board
     log.info("leaderboard %s: rating it again: %s", board.name, job.reason)
@@ -90,5 +87,5 @@ def _carry_out(ledger: Ledger, job: Job, progress: Progress) -> bool:
         ledger.jobs.remove(board)
         placed = ledger.shadows.put_in_place(board, shadow)
         update_ratings(ledger, {placed.key: job.start}, job.reason, rated={placed.key})
-    log.info("leaderboard %s: %d races rated again", board.name, races.races)
+    log.info("leaderboard %s: %d races rated again", board.name, races.next_sequence - sequence)
     return True

@@ -46,10 +46,7 @@ class Preview:
     """A result to rate on a leaderboard, without the ledger. Equal previews lead to the same changes.
 
     Attributes:
-        leaderboard: the leaderboard.
-        result: the result.
         states: each player's state by user id, and whether the player has raced on the leaderboard.
-        rater: holds the players' standings.
     """
 
     leaderboard: Leaderboard
@@ -78,12 +75,7 @@ class PastRacesReport:
 
 
 class Settler:
-    """Rates results and stores them. Nothing else writes ratings.
-
-    Args:
-        ledger: the ledger to write.
-        plans: which races count where, and how they are rated.
-    """
+    """Rates results and stores them. Nothing else writes ratings."""
 
     def __init__(self, ledger: Ledger, plans: Plans) -> None:
         self.ledger = ledger
@@ -118,39 +110,28 @@ class Settler:
         are computed again from this race on, or by a job if that takes long.
 
         Args:
-            result: a recorded result.
             messages: returns the outbox messages; called inside the transaction with the rated changes.
-            now: the current time, stored with the messages and with a corrected race.
 
         Returns:
             The race's effect on each leaderboard, apart from those that a job rates; None if there was
             nothing to do.
         """
         with self.ledger.transaction():
-            position, result = self.ledger.races.position(result.name), self.ledger.orders.amended(result)
-            if position is not None:
-                result, is_known = self._compared(result)
-                if is_known:
-                    self.ledger.cases.remove(result.name)  # a backfill may have settled it
-                    return None
+            result, position, is_known = self._compared(result)
+            if is_known:
+                self.ledger.cases.remove(result.name)  # a backfill may have settled it
+                return None
             boards, is_changed = self._boards(result), position is not None
             if position is None:
                 ended_at = min(result.ended_at, now)
                 position = Position(self._next_moment(boards, ended_at), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
             self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=now)
-            waiting = update_ratings(
-                self.ledger,
-                dict.fromkeys(touched, position),
-                f"the result of {result.name} changed" if is_changed else result.name,
-                is_new=not is_changed,
-            )
-            rated = [
-                RatedRace(board, result, row.changes, row.note)
-                for board in boards
-                if board.key not in waiting
-                and (row := self.ledger.ratings.get(board, result.name)) is not None
-            ]
+            since = dict.fromkeys(touched, position)
+            reason = f"the result of {result.name} changed" if is_changed else result.name
+            waiting = update_ratings(self.ledger, since, reason, is_new=not is_changed)
+            rows = [(b, self.ledger.ratings.get(b, result.name)) for b in boards if b.key not in waiting]
+            rated = [RatedRace(board, result, row.changes, row.note) for board, row in rows if row]
             for message in messages(rated):
                 self.ledger.messages.put(message, now)
             self.ledger.cases.remove(result.name)
@@ -177,7 +158,6 @@ class Settler:
         Results that are not recorded or do not count are skipped. Nothing is announced.
 
         Args:
-            results: the races.
             source: where they come from: `backfill` or `import`.
             now: no race counts after this time; by default the current time.
         """
@@ -190,10 +170,7 @@ class Settler:
                 if not given.recorded or not self.plans.counts(given):
                     skipped += 1
                     continue
-                position, result = self.ledger.races.position(given.name), self.ledger.orders.amended(given)
-                is_known = False
-                if position is not None:
-                    result, is_known = self._compared(result)
+                result, position, is_known = self._compared(given)
                 if is_known:
                     # The name may be new, and older ledgers lack the discriminators.
                     self.ledger.players.save(result, current=source != "import")
@@ -216,25 +193,18 @@ class Settler:
         return PastRacesReport(new, changed, known, skipped, tuple(boards.values()))
 
     def rebuild(self, board: Leaderboard) -> int:
-        """Rate all races of a leaderboard again, or leave that to a job.
+        """Rate all races of a leaderboard again, or leave that to a job. Return the number of rated races.
 
-        Returns:
-            The number of rated races on the leaderboard.
-
-        Raises:
-            DamagedRaceError, ModelError: as for `update_ratings`.
+        Raises the errors of `update_ratings`.
         """
         with self.ledger.transaction():
             update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
             return self.ledger.ratings.count(self.current(board))
 
     def mend_dates(self, now: datetime) -> list[str]:
-        """Let races that count in the future count at their end instead, and rate their leaderboards again.
+        """Let races that count in the future count at their end instead, rate again, and return their names.
 
         Their order stays. A race whose end is in the future, too, counts just before the next one.
-
-        Returns:
-            The names of these races.
         """
         mended: dict[str, datetime] = {}
         touched = set()
@@ -258,20 +228,21 @@ class Settler:
         """Return a leaderboard as it is stored now: a job may have changed its id."""
         return self.ledger.leaderboards.get(board.category, board.name) or board
 
-    def _compared(self, given: RaceResult) -> tuple[RaceResult, bool]:
-        """Return a stored race's new result in the form to store, and whether it is already stored.
-
-        A damaged stored result is replaced.
-        """
+    def _compared(self, given: RaceResult) -> tuple[RaceResult, Position | None, bool]:
+        """Return a result in the form to store, the race's position, and whether it is stored already."""
+        orders, position = self.ledger.orders, self.ledger.races.position(given.name)
+        result = orders.amended(given)
+        if position is None:
+            return result, None, False
         try:
             stored = self.ledger.races.get(given.name)
         except DamagedRaceError:
             stored = None
         if stored is None or not stored.intact:
             log.warning("%s: the stored result is damaged; replacing it", given.name)
-            return given, False
-        result = self.ledger.orders.amended(given.with_accounts_of(stored.result))
-        return result, result.fingerprint() == stored.result.fingerprint()
+            return result, position, False
+        result = orders.amended(result.with_accounts_of(stored.result))
+        return result, position, result.fingerprint() == stored.result.fingerprint()
 
     def _boards(self, result: RaceResult) -> list[Leaderboard]:
         """Return the leaderboards of a result's goal, storing missing ones."""
@@ -298,14 +269,14 @@ class Settler:
         Includes leaderboards that are no longer in the settings.
         """
         category, goal = race.partition("/")[0], self.ledger.races.goal_of(race)
-        return [
-            board
-            for board in self.ledger.leaderboards.all()
-            if self.ledger.ratings.has(board, race)
-            or (board.category == category and goal in board.goals and self.ledger.jobs.of(board))
-        ]
+
+        def holds(board: Leaderboard) -> bool:
+            counts = board.category == category and goal in board.goals
+            return self.ledger.ratings.has(board, race) or (counts and self.ledger.jobs.of(board) is not None)
+
+        return list(filter(holds, self.ledger.leaderboards.all()))
 
     def _next_moment(self, boards: Sequence[Leaderboard], ended_at: datetime) -> datetime:
         """Return a time after all races of these leaderboards, so that a race counts when it is recorded."""
-        last = [moment for board in boards if (moment := self.ledger.ratings.last_counted(board)) is not None]
+        last = filter(None, map(self.ledger.ratings.last_counted, boards))
         return max([ended_at, *(moment + _TICK for moment in last)])

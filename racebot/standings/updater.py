@@ -1,9 +1,7 @@
 """Brings stored ratings up to date after stored races, operators' orders or settings have changed.
 
-Ratings are a function of these three, so they can be computed again. After a change to a race, its
-leaderboards are rated again from that race on, starting from the states before it. A new race is the simplest
-case: it comes last, and only it is rated. If many races must be rated again, the leaderboard gets a job
-(`rating_jobs`), and keeps its old ratings until that is done.
+After a change to a race, its leaderboards are rated again from that race on. A new race comes last, so only
+it is rated. If many races must be rated again, the leaderboard gets a job (`rating_jobs`).
 """
 
 from __future__ import annotations
@@ -36,7 +34,6 @@ def update_ratings(
     A leaderboard is rebuilt if the states that its players carry over have changed.
 
     Args:
-        ledger: its stored results have the operator's orders applied.
         since: the position of the first new, changed or removed race, by the key of the leaderboard.
         reason: why, in a few words, for `racebot status`.
         is_new: whether the only change is one new race.
@@ -120,11 +117,8 @@ def _start(
     if to_carry == ledger.leaderboards.carried(board):
         return start, None
     if start != START and ledger.ratings.last_counted(board) is not None:
-        log.warning(
-            "leaderboard %s: ratings carried over from %s have changed; rebuilding",
-            board.name,
-            board.carry.source,
-        )
+        text = "leaderboard %s: ratings carried over from %s have changed; rebuilding"
+        log.warning(text, board.name, board.carry.source)
     return START, to_carry
 
 

@@ -378,9 +378,7 @@ def test_unknown_source_is_named_with_the_nearest_leaderboard(folder: Path) -> N
         Leaderboard(CATEGORY, name, (name,), DEFAULT_MODEL, {}, "ignore") for name in ("Sphere 4", "Any Orb")
     ]
     (unknown,) = unknown_sources(load().plans(), stored)
-    assert unknown.leaderboard == "S5"
-    assert "'Sphere 44'" in unknown.reason
-    assert "'Sphere 4'" in unknown.reason
+    assert all(name in unknown for name in ("'S5'", "'Sphere 44'", "'Sphere 4'"))
     toml(folder, season("S5", "Sphere 4"))
     assert unknown_sources(load().plans(), stored) == []
 

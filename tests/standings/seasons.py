@@ -59,14 +59,19 @@ def contents(settler: Settler) -> dict[str, tuple[Any, ...]]:
 
 @st.composite
 def history(draw: st.DrawFn, seasons: Sequence[str]) -> list[RaceResult]:
-    """Draw races of several seasons, in any order of time."""
+    """Draw races of several seasons, in any order of time, with some accounts deleted."""
     made = []
     for index in range(draw(st.integers(3, 9))):
-        names = draw(st.lists(st.sampled_from(PLAYERS), min_size=2, max_size=4, unique=True))
+        names = draw(st.lists(st.sampled_from(PLAYERS), min_size=1, max_size=5, unique=True))
         entrants = tuple(
-            entrant(name, status, draw(st.integers(1, 4)) if status == "done" else None)
+            entrant(
+                name,
+                status,
+                draw(st.integers(1, 4)) if status == "done" else None,
+                user_id=None if draw(st.integers(0, 9)) == 0 else f"id-{name}",
+            )
             for name in names
-            for status in [draw(st.sampled_from(["done", "done", "dnf"]))]
+            for status in [draw(st.sampled_from(["done", "done", "done", "dnf", "dq"]))]
         )
         season = draw(st.sampled_from(seasons))
         after = draw(st.integers(0, 8)) + 4 * seasons.index(season)

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 from builders import CATEGORY, GOAL, NOON, entrant, result, seen
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from standings.seasons import PLAYERS, board_of, contents, fresh, history
 
 from racebot.chat.answers.answers import Answers
@@ -125,12 +125,9 @@ def test_a_hidden_player_stays_hidden_through_later_races(settler: Settler) -> N
 
 def names_in(ledger: Ledger) -> str:
     """All text that the ledger shows or stores of players and results."""
-    rows = [
-        *ledger.connection.db.execute("SELECT * FROM players").fetchall(),
-        *ledger.connection.db.execute("SELECT * FROM races").fetchall(),
-        *ledger.connection.db.execute("SELECT * FROM orders").fetchall(),
-    ]
-    return "\n".join(str(cell) for row in rows for cell in row)
+    tables = ("players", "races", "orders")
+    rows = (row for table in tables for row in ledger.connection.db[table].rows)
+    return "\n".join(str(cell) for row in rows for cell in row.values())
 
 
 def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
@@ -158,15 +155,10 @@ def test_a_forgotten_player_who_races_again_has_no_name(settler: Settler) -> Non
     assert [e.name for e in preview.result.entrants] == [NO_NAME, "Ann"]
     assert [e.name for e in settle(settler, race).entrants] == [NO_NAME, "Ann"]
     settler.add_past_races(RACES, "backfill")
-    assert "Cy" not in names_in(settler.ledger)
-    assert NO_NAME in ask(settler, Command.RATING, by="cy")
-
-
-def test_a_changed_result_does_not_bring_a_forgotten_name_back(settler: Settler) -> None:
-    orders.forget(settler, player(settler, "cy"), "", LATER)
     settle(settler, result("a", "bo ann cy"))
     assert "Cy" not in names_in(settler.ledger)
     assert verify(settler.ledger, board_of(settler)) == []
+    assert NO_NAME in ask(settler, Command.RATING, by="cy")
 
 
 # Exclude
@@ -195,11 +187,6 @@ def test_a_new_result_of_an_excluded_race_stays_excluded(settler: Settler) -> No
     settler.withdraw(f"{CATEGORY}/b")
     settle(settler, result("b", "bo ann cy", after=1))
     assert ratings(settler) == before
-
-
-def test_an_exclusion_needs_a_reason(settler: Settler) -> None:
-    with pytest.raises(OrderError, match="--reason"):
-        orders.exclude(settler, settler.ledger.races.find("b"), "  ", LATER)
 
 
 # Merge
@@ -294,11 +281,7 @@ def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settl
     stored = settler.ledger.races.get(race.name)
     assert stored is not None
     assert stored.result.entrants == race.entrants, "two people raced, with their names"
-    assert {s.player for s in settler.ledger.standings.all(board_of(settler))} >= {
-        "id-old",
-        "id-cy",
-        "id-ann",
-    }
+    assert ratings(settler).keys() >= {"id-old", "id-cy", "id-ann"}
     assert verify(settler.ledger, board_of(settler)) == []
 
 
@@ -333,41 +316,24 @@ def test_a_merge_into_an_account_without_a_row_moves_races(settler: Settler) -> 
 @pytest.mark.parametrize("order", ["merge", "forget"])
 def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: str) -> None:
     board, name = board_of(settler), f"{CATEGORY}/c"
-    (before,) = settler.ledger.connection.db.execute(
-        "SELECT result, fingerprint FROM races WHERE name = ?", [name]
-    )
+    select = "SELECT result, fingerprint FROM races WHERE name = ?"
+    (before,) = settler.ledger.connection.rows(select, name)
     if order == "merge":
         merged(settler)
     else:
         orders.forget(settler, player(settler, "old"), "", LATER)
     assert verify(settler.ledger, board) == []
-    with settler.ledger.transaction():
-        settler.ledger.connection.db.execute(
-            "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?", [*before, name]
-        )
+    write = "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?"
+    settler.ledger.connection.write(write, *before, name)
     assert any("ignores an operator's order" in str(problem) for problem in verify(settler.ledger, board))
 
 
 def test_an_order_is_refused_if_a_result_cannot_be_read(settler: Settler) -> None:
-    with settler.ledger.transaction():
-        settler.ledger.connection.db.execute(
-            "UPDATE races SET result = result || '}' WHERE name = ?", [f"{CATEGORY}/c"]
-        )
+    write = "UPDATE races SET result = result || '}' WHERE name = ?"
+    settler.ledger.connection.write(write, f"{CATEGORY}/c")
     with pytest.raises(DamagedRaceError, match="orb/c"):
         orders.forget(settler, player(settler, "old"), "", LATER)
     assert settler.ledger.orders.all() == []
-
-
-def test_a_season_that_carries_over_follows_a_merge(ledger: Ledger) -> None:
-    carry = Carry(GOAL, 1.0)
-    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
-    settler.add_past_races(RACES, "import")
-    settler.add_past_races([result("s", "ann bo", after=99, goal="Season 2")], "import")
-    merged(settler)
-    for board in ledger.leaderboards.all():
-        assert verify(settler.ledger, board) == []
-    assert ledger.check() == []
 
 
 # All orders
@@ -379,6 +345,7 @@ def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settle
     refused: list[Callable[[], object]] = [
         lambda: orders.unhide(settler, ann, "", LATER),
         lambda: orders.include(settler, race, "", LATER),
+        lambda: orders.exclude(settler, race, "  ", LATER),
     ]
     for order in refused:
         with pytest.raises(OrderError):
@@ -421,12 +388,8 @@ def test_the_audit_lists_every_order_with_date_and_reason(settler: Settler) -> N
 
 def without_account(race: RaceResult, *names: str) -> RaceResult:
     gone = {f"id-{name}" for name in names}
-    return replace(
-        race,
-        entrants=tuple(
-            replace(e, user_id=None, name=NO_NAME) if e.user_id in gone else e for e in race.entrants
-        ),
-    )
+    shown = (replace(e, user_id=None, name=NO_NAME) if e.user_id in gone else e for e in race.entrants)
+    return replace(race, entrants=tuple(shown))
 
 
 def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) -> None:
@@ -453,13 +416,9 @@ def test_entrant_stored_without_an_account_forgets_no_player(settler: Settler) -
 def test_merged_account_does_not_count_as_deleted(settler: Settler) -> None:
     """The site still shows the race under the merged account."""
     merged(settler)
-    settler.add_past_races([without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], "import")
-    assert (
-        orders.forget_deleted(
-            settler, [without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")], LATER
-        )
-        == []
-    )
+    race = without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")
+    settler.add_past_races([race], "import")
+    assert orders.forget_deleted(settler, [race], LATER) == []
 
 
 WORK = ["exclude", "include", "forget", "merge", "settle", "withdraw"]
@@ -476,11 +435,10 @@ def test_ratings_follow_from_the_stored_races_after_any_orders(
         for _ in range(data.draw(st.integers(2, 6))):
             stored = settler.ledger.races.get(data.draw(st.sampled_from(races)).name)
             known = list(filter(None, (settler.ledger.players.get(f"id-{name}") for name in PLAYERS)))
+            assume(known)
             one, other = (data.draw(st.sampled_from(known)) for _ in range(2))
             with suppress(OrderError):
-                match data.draw(
-                    st.sampled_from(["exclude", "include", "forget", "merge", "settle", "withdraw"])
-                ):
+                match data.draw(st.sampled_from(WORK)):
                     case "exclude" if stored:
                         orders.exclude(settler, stored, "wrong seed", LATER)
                     case "include" if stored:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 import pytest
@@ -146,15 +145,16 @@ def settler() -> Iterator[Settler]:
         yield made
 
 
-def job_of(settler: Settler, name: str = "S1") -> Job | None:
-    return settler.ledger.jobs.of(board_of(settler, name))
+def job_of(settler: Settler) -> Job:
+    job = settler.ledger.jobs.of(board_of(settler, "S1"))
+    assert job is not None
+    return job
 
 
 def test_a_change_that_takes_long_becomes_a_job_and_old_ratings_stand(settler: Settler) -> None:
     standings = settler.ledger.standings.all(board_of(settler, "S1"))
     assert settle(settler, CHANGED) == [], "nothing is announced of an old race"
     job = job_of(settler)
-    assert job is not None
     assert job.start.race == CHANGED.name
     assert CHANGED.name in job.reason
     assert settler.ledger.standings.all(board_of(settler, "S1")) == standings
@@ -179,8 +179,7 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: S
 
     (rated,) = settle(settler, NEW) or []
     assert {change.player for change in rated.changes} == {"id-ann", "id-di"}
-    job = job_of(settler)
-    assert job is not None
+    assert job_of(settler)
     carry_out(settler, meanwhile)
     assert settler.ledger.ratings.has(board_of(settler, "S1"), later.name)
     assert_right(settler)
@@ -198,7 +197,7 @@ def test_a_new_race_is_rated_while_a_long_import_waits(settler: Settler) -> None
 
 def test_a_withdrawn_race_disappears_at_once(settler: Settler) -> None:
     settler.withdraw(RACES[1].name)
-    assert job_of(settler) is not None
+    assert job_of(settler)
     assert not settler.ledger.ratings.has(board_of(settler, "S1"), RACES[1].name)
     carry_out(settler)
     assert_right(settler)
@@ -209,13 +208,11 @@ def test_new_settings_apply_once_the_job_is_done(settler: Settler) -> None:
     apply_plans(changed)
     assert board_of(settler, "S1").model == "thurstone-hurdle"
     job = job_of(settler)
-    assert job is not None
     assert job.board.model == "trueskill"
     (rated,) = settle(changed, NEW) or []
     assert rated.leaderboard.model == "thurstone-hurdle"
     apply_plans(changed)
     again = job_of(settler)
-    assert again is not None
     assert again.revision == job.revision, "a restart with the same settings does not start the job again"
     carry_out(changed)
     assert board_of(settler, "S1").model == "trueskill"
@@ -402,17 +399,3 @@ def test_a_change_meanwhile_is_rated_too(settler: Settler, change: Callable[[Set
 
     carry_out(settler, meanwhile)
     assert_right(settler)
-
-
-def test_short_changes_are_rated_inside_their_transaction(
-    settler: Settler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(updater, "AT_ONCE", len(RACES))
-    work: list[Callable[[], Any]] = [
-        partial(settle, settler, CHANGED),
-        partial(settler.withdraw, RACES[0].name),
-        partial(apply_plans, Settler(settler.ledger, plans("trueskill"))),
-    ]
-    for each in work:
-        each()
-        assert_right(settler)

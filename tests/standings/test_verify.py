@@ -14,6 +14,7 @@ from racebot.standings.rater import this_platform
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
+PLANS = Plans(LeaderboardPlan("thurstone-hurdle"))
 NAMES = ["ann bo cy", "bo ann", "di cy ann", "ed bo", "cy ed di bo"]
 DAMAGE = {
     "a state before": "UPDATE changes SET state_before = '[1.0, 2.0]' WHERE sequence = 6",
@@ -35,6 +36,16 @@ DAMAGE = {
     "a missing standing": "DELETE FROM standings WHERE player = 'id-ed'",
     "an altered result": "UPDATE races SET result = replace(result, 'id-bo', 'id-zed') WHERE name = 'orb/r3'",
     "an unreadable result": "UPDATE races SET result = '{' WHERE name = 'orb/r3'",
+    "an extra standing": (
+        "INSERT INTO standings VALUES (1, 'id-zed', '[1, 1]', 1, 1000, 1, 1, 1, '2026-03-01T12:00:00+00:00')"
+    ),
+    "another sequence": "UPDATE rated SET sequence = 19 WHERE race = 'orb/r4'",
+    "another model": "UPDATE leaderboards SET model = 'plackett-luce', parameters = '{}'",
+    "a lost result": "DELETE FROM races WHERE name = 'orb/r5'",
+    "an added result": (
+        "INSERT INTO races SELECT 'orb/d', 'orb', goal, ended_at, ended_at, 'live', NULL, '', result"
+        " FROM races LIMIT 1"
+    ),
     "another order": "UPDATE races SET counted_at = '2026-03-01T12:30:00.000000+00:00' WHERE name = 'orb/r7'",
     "an exclusion that was not carried out": (
         "INSERT INTO orders (given_at, kind, subject, reason) VALUES ('', 'exclude', 'orb/r4', '')"
@@ -46,7 +57,8 @@ DAMAGE = {
 def ledger(tmp_path: Path) -> Ledger:
     ledger = Ledger.open(tmp_path / "ledger.db")
     races = [result(f"r{n}", NAMES[n % len(NAMES)], after=n) for n in range(11)]
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+    races.append(result("alone", "zed", after=11))
+    Settler(ledger, PLANS).add_past_races(races, "import")
     return ledger
 
 
@@ -60,10 +72,17 @@ def test_an_intact_ledger_agrees(ledger: Ledger) -> None:
     assert verify(ledger, board_of(ledger)) == []
 
 
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_every_difference_is_reported(ledger: Ledger, damage: str) -> None:
-    assert ledger.connection.write(damage)
-    assert verify(ledger, board_of(ledger))
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_every_difference_is_reported_and_a_rebuild_repairs_it(ledger: Ledger, kind: str) -> None:
+    ledger.connection.db.execute("PRAGMA foreign_keys = OFF")
+    assert ledger.connection.write(DAMAGE[kind])
+    ledger.connection.db.execute("PRAGMA foreign_keys = ON")
+    problems = verify(ledger, board_of(ledger))
+    assert problems
+    assert all("\n" not in str(problem) for problem in problems)
+    if "result" not in kind:  # only the site can repair a result
+        Settler(ledger, PLANS).rebuild(board_of(ledger))
+        assert verify(ledger, board_of(ledger)) == []
 
 
 @pytest.mark.parametrize("damage", [text for kind, text in DAMAGE.items() if "short state" in kind])
