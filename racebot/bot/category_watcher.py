@@ -130,9 +130,9 @@ class CategoryWorker:
         self._followed -= set(category.goals) - set(self.goals)
         self.goals = category.goals
         await self._store_profile(category)
-        for room in category.rooms:
-            if self._settler.plans.leaderboards(self.slug, room.goal) and self._is_ours(room.name):
-                self._watch(room.name)
+        for name, goal in category.rooms.items():
+            if self._settler.plans.leaderboards(self.slug, goal) and self._is_ours(name):
+                self._watch(name)
         now = self._site.clock()
         missing = set()
         for row in polled:
@@ -247,7 +247,7 @@ class CategoryWorker:
         source = f"{name} poll"
         events: list[cases.Event] = []
         try:
-            race, sent_at = await self._site.timed_race(name)
+            race, sent_at = await self._site.race(name)
             await self.follow_goal(race)
             events = [cases.Read(race, sent_at), Signal.LOOKED]
             if race.status == "in_progress":
@@ -322,7 +322,7 @@ def _room_context(
         worker.clock,
         quiet=settings.quiet_seconds,
         announce=settings.announce,
-        style=Style(texts, buttons, settings.listing, page, settings.pin, tokens.client_id),
+        style=Style(texts, buttons, settings.listing, page, settings.pin, tokens.credentials.client_id),
         greeting=answers.greeting if settings.announce and settings.greet else None,
     )
     commands = None

@@ -40,14 +40,9 @@ def message(
         buttons: at most four, by label. Pressing one posts `message` as the user, or opens `url`.
         pinned: whether to pin the message at the top of chat.
     """
-    data: dict[str, Any] = {"message": text, "guid": guid}
-    if to is not None:
-        data["direct_to"] = to
-    if buttons:
-        data["actions"] = buttons
-    if pinned:
-        data["pinned"] = True
-    return Action("message", data)
+    options = {"direct_to": to, "actions": buttons, "pinned": pinned}
+    given = {name: value for name, value in options.items() if value}
+    return Action("message", {"message": text, "guid": guid, **given})
 
 
 def unpin(message_id: str) -> Action:

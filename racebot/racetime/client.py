@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import re
 import ssl
 import time
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import cached_property
-from types import TracebackType
 from typing import Any, Self
 
 import httpx
@@ -26,6 +24,7 @@ from pydantic import SecretStr
 
 from racebot import __version__
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 from racebot.telemetry.troubles import Troubles
@@ -45,11 +44,8 @@ MOST_PAGES = 2_000
 ANSWER_WITHIN = 120.0
 """Seconds for a complete response. A site that trickles bytes must not block other requests."""
 
-HANDSHAKES_AT_ONCE = 20
 RENEW_BEFORE = 600.0
 """Seconds before its expiry when a token is renewed."""
-
-_TOKEN = re.compile(r"[!-~]{1,4096}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,32 +68,25 @@ class SiteClock:
     """The site's clock, as its answers and frames show it, and this machine's until the first of them."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
-        self._clock = clock
-        self._shown: tuple[datetime, float] | None = None
+        self._now = clock
 
     def set(self, shown: datetime) -> None:
         """Take in the time that the site shows now."""
-        self._shown = (shown, time.monotonic())
+        at = time.monotonic()
+        self._now = lambda: shown + timedelta(seconds=time.monotonic() - at)
 
     def __call__(self) -> datetime:
         """Return the current time, with its offset."""
-        if self._shown is None:
-            return self._clock()
-        shown, at = self._shown
-        return shown + timedelta(seconds=time.monotonic() - at)
+        return self._now()
 
 
 class Gate:
     """Limits how many rooms of a site are joined at a time, and holds what their sockets share."""
 
-    def __init__(self, handshakes: int = HANDSHAKES_AT_ONCE) -> None:
+    def __init__(self, handshakes: int = 20) -> None:
         self.handshakes = asyncio.Semaphore(handshakes)
         self.existence_check = asyncio.Lock()
-        """Lock for the room that is asking the site whether it still exists.
-
-        Requests are sent one at a time. If all rooms lost their connections, their checks would block other
-        requests.
-        """
+        """Held by the one room that asks the site whether it still exists. All at once would block others."""
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
@@ -112,10 +101,8 @@ class Site:
         url: the site's address, for example `https://racetime.gg`.
         interval: minimum seconds between the starts of two requests. Requests never overlap.
         attempts: number of attempts before a request's error is raised.
-        troubles: logs failed attempts; by default, those of this client alone.
         clock: returns the current time, with its offset, until the site shows its own.
-        transport: replaces the network in tests.
-        sleep: replaces all pauses in tests.
+        transport, sleep: replace the network and all pauses in tests.
 
     Raises (all requests):
         SiteError: the site is unreachable or failing, after all attempts.
@@ -155,12 +142,7 @@ class Site:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    async def close(self) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         await self._client.aclose()
 
     async def token(self, credentials: Credentials) -> tuple[str, float]:
@@ -175,20 +157,14 @@ class Site:
             "grant_type": "client_credentials",
         }
         try:
-            answer = await self._request("POST", "/o/token", data=form)
+            answer, _ = await self._request("POST", "/o/token", data=form)
         except CredentialsError:
             raise CredentialsError(
                 f"{self.url} refuses client id {credentials.client_id!r} with its secret: "
                 "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET"
             ) from None
-        if not isinstance(answer, Mapping):
-            raise PayloadError("the site's token answer is not an object")
-        token, lifetime = answer.get("access_token"), answer.get("expires_in")
-        if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-            raise PayloadError("the site's token answer has no usable access_token")
-        if isinstance(lifetime, bool) or not isinstance(lifetime, (int, float)) or lifetime <= 0:
-            raise PayloadError("the site's token answer has no usable expires_in")
-        return token, float(lifetime)
+        given = documents.read(documents.TokenDocument, answer, "the site's token answer")
+        return given.access_token, given.expires_in
 
     async def category(self, slug: str, token: str | None = None) -> Category:
         """Fetch a category, including its unlisted rooms if its bot's token is given.
@@ -198,20 +174,16 @@ class Site:
         """
         path = f"/o/{slug}/data" if token else f"/{slug}/data"
         try:
-            return parse_category(await self._request("GET", path, token=token))
+            return parse_category((await self._request("GET", path, token=token))[0])
         except CredentialsError:
             raise CredentialsError(
                 f"{self.url} does not let this bot into category {slug!r}: "
                 "the client id must belong to a bot that the category's owner created for it"
             ) from None
 
-    async def race(self, name: str) -> Race:
-        """Fetch a race by its name, `category/slug`."""
-        return (await self.timed_race(name))[0]
-
-    async def timed_race(self, name: str) -> tuple[Race, float]:
+    async def race(self, name: str) -> tuple[Race, float]:
         """Fetch a race. Return it with the time when the request was sent, in monotonic seconds."""
-        document, sent_at = await self._timed_request("GET", f"/{name}/data")
+        document, sent_at = await self._request("GET", f"/{name}/data")
         race = parse_race(document)
         if race.name != name:
             raise PayloadError(f"{self.url}/{name}/data holds another race, {race.name}")
@@ -221,17 +193,13 @@ class Site:
         """Fetch one page of finished races with their entrants, newest first."""
         params = {"show_entrants": "true", "per_page": 100, "page": page}
         try:
-            return parse_race_page(await self._request("GET", f"/{category}/races/data", params=params))
+            return parse_race_page((await self._request("GET", f"/{category}/races/data", params=params))[0])
         except NotFoundError:
-            raise NotFoundError(
-                f"{self.url} has no category {category!r}: correct RACEBOT_CATEGORY"
-            ) from None
+            told = f"{self.url} has no category {category!r}: correct RACEBOT_CATEGORY"
+            raise NotFoundError(told) from None
 
     async def past_race_pages(self, category: str, *, first: int = 1) -> AsyncIterator[tuple[int, RacePage]]:
-        """Yield the pages of past races with their numbers, newest races first.
-
-        Stops after the last page, at an empty page, and after `MOST_PAGES`.
-        """
+        """Yield the pages of past races with their numbers, newest races first, at most `MOST_PAGES`."""
         for number in range(first, first + MOST_PAGES):
             page = await self.past_races(category, number)
             yield number, page
@@ -239,10 +207,7 @@ class Site:
                 return
         log.warning("%s: stopped reading past races after %d pages", category, MOST_PAGES)
 
-    async def _request(self, method: str, path: str, **kwargs: Any) -> Any:
-        return (await self._timed_request(method, path, **kwargs))[0]
-
-    async def _timed_request(
+    async def _request(
         self, method: str, path: str, *, token: str | None = None, **kwargs: Any
     ) -> tuple[Any, float]:
         """Return the site's answer, and when the request was sent, in monotonic seconds."""
@@ -309,32 +274,24 @@ class Site:
             raise Transient(f"{where} answered something other than JSON") from error
 
 
+@dataclass
 class TokenSource:
     """A bot's access token: requested when first needed, renewed before it expires or when refused."""
 
-    def __init__(
-        self, site: Site, credentials: Credentials, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._site = site
-        self._credentials = credentials
-        self.client_id = credentials.client_id
-        self._clock = clock
-        self._token: str | None = None
-        self._made_at = 0.0
-        self._renew_at = 0.0
-        self._lock = asyncio.Lock()
+    site: Site
+    credentials: Credentials
+    clock: Callable[[], float] = time.monotonic
+    _token: str | None = None
+    _made_at: float = 0.0
+    _renew_at: float = 0.0
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self) -> str:
-        """Return the current token, or request a new one.
-
-        Raises:
-            CredentialsError: the site refuses the client id and secret.
-        """
+        """Return the current token, or request a new one. Raises as `Site.token` does."""
         async with self._lock:
-            if self._token is None or self._clock() >= self._renew_at:
-                token, lifetime = await self._site.token(self._credentials)
-                self._token = token
-                self._made_at = self._clock()
+            if self._token is None or self.clock() >= self._renew_at:
+                self._token, lifetime = await self.site.token(self.credentials)
+                self._made_at = self.clock()
                 self._renew_at = self._made_at + max(lifetime - RENEW_BEFORE, lifetime / 2)
                 log.debug("new access token, good for %.0f s", lifetime)
             return self._token
@@ -342,7 +299,7 @@ class TokenSource:
     @property
     def age(self) -> float:
         """Return the seconds since the current token was issued, 0 if there is none."""
-        return 0.0 if self._token is None else self._clock() - self._made_at
+        return 0.0 if self._token is None else self.clock() - self._made_at
 
     def refuse(self, token: str) -> None:
         """Discard a token that the site refused, so that the next `get` requests a new one."""

@@ -5,20 +5,12 @@ from __future__ import annotations
 import logging
 import re
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS
@@ -71,11 +63,18 @@ def time_or_none(value: object) -> datetime | None:
         return None
 
 
+def _pronouns(value: object) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_PRONOUNS:
+        return ""
+    return " ".join(printable(value).split())
+
+
 _or_empty = BeforeValidator(lambda value: "" if value is None else value)
 _Text = Annotated[str, Field(max_length=LONGEST_TEXT), _or_empty]
 _RequiredText = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 _RaceName = Annotated[str, BeforeValidator(_race_name)]
 _Time = Annotated[datetime, BeforeValidator(parse_time)]
+_TimeOrNone = Annotated[datetime | None, BeforeValidator(time_or_none)]
 _Duration = Annotated[
     int | None, BeforeValidator(lambda value: None if value is None else parse_duration(value))
 ]
@@ -84,15 +83,13 @@ _IsTrue = Annotated[bool, BeforeValidator(lambda value: value is True)]
 _Integer = Annotated[int | None, _if(lambda value: type(value) is int)]
 
 
-def _pronouns(value: object) -> object:
-    short = isinstance(value, str) and len(value) <= LONGEST_PRONOUNS
-    return " ".join(printable(value).split()) if short and isinstance(value, str) else ""
-
-
 class SiteDocument(BaseModel):
     """A JSON object from the site. Unused fields are ignored."""
 
     model_config = ConfigDict(strict=True)
+
+
+Document = TypeVar("Document", bound=SiteDocument)
 
 
 class UserDocument(SiteDocument):
@@ -137,6 +134,10 @@ class EntrantDocument(SiteDocument):
     team: Annotated[TeamDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
 
 
+class EntrantsDocument(SiteDocument):
+    entrants: Annotated[list[EntrantDocument], Field(max_length=MOST_ENTRANTS)]
+
+
 class RaceDocument(SiteDocument):
     name: _RaceName
     status: StatusDocument
@@ -148,10 +149,10 @@ class RaceDocument(SiteDocument):
     info_bot: Annotated[str | None, _if(lambda value: isinstance(value, str))] = None
     bot_meta: Annotated[dict[str, Any] | None, _if(lambda value: isinstance(value, dict))] = None
     unlisted: _Truthy = False
-    opened_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
-    started_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
-    ended_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
-    cancelled_at: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
+    opened_at: _TimeOrNone = None
+    started_at: _TimeOrNone = None
+    ended_at: _TimeOrNone = None
+    cancelled_at: _TimeOrNone = None
     entrants: Any = None
 
 
@@ -173,6 +174,11 @@ class RacePageDocument(SiteDocument):
     num_pages: int
 
 
+class TokenDocument(SiteDocument):
+    access_token: Annotated[str, Field(pattern=r"^[!-~]{1,4096}$")]
+    expires_in: Annotated[float, Field(gt=0)]
+
+
 class ChatMessageDocument(SiteDocument):
     id: _Text = ""
     message: Annotated[str, Field(max_length=LONGEST_MESSAGE), _or_empty] = ""
@@ -185,7 +191,7 @@ class ChatMessageDocument(SiteDocument):
 
 
 class ChatHistoryDocument(SiteDocument):
-    date: Annotated[datetime | None, BeforeValidator(time_or_none)] = None
+    date: _TimeOrNone = None
     messages: Annotated[list[ChatMessageDocument], BeforeValidator(_bounded)]
 
 
@@ -197,39 +203,24 @@ _REASONS = {
 }
 
 
-def _reader(kind: Any) -> Callable[[object, str], Any]:
-    adapter = TypeAdapter(kind)
+def read(kind: type[Document], value: object, where: str) -> Document:
+    """Read a JSON object.
 
-    def read(value: object, where: str) -> Any:
-        try:
-            return adapter.validate_python(value)
-        except ValidationError as error:
-            raise _problem(error, where) from None
-
-    return read
-
-
-def _problem(error: ValidationError, where: str) -> PayloadError:
-    """Return an error for the first problem in a document, with its location."""
-    first = error.errors(include_url=False, include_context=False)[0]
+    Raises:
+        PayloadError: it is malformed; names its first problem and the place.
+    """
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(map(str, first["loc"]))
     named = f"{where}: {place}" if place else where
     if first["type"] in _REASONS:
-        return PayloadError(f"{named} {_REASONS[first['type']]}")
-    return PayloadError(f"{named}: {first['msg'].removeprefix('Value error, ')}")
-
-
-read_race: Callable[[object, str], RaceDocument] = _reader(RaceDocument)
-read_entrants: Callable[[object, str], list[EntrantDocument]] = _reader(
-    Annotated[list[EntrantDocument], Field(max_length=MOST_ENTRANTS)]
-)
-read_category: Callable[[object, str], CategoryDocument] = _reader(CategoryDocument)
-read_race_page: Callable[[object, str], RacePageDocument] = _reader(RacePageDocument)
-read_chat_message: Callable[[object, str], ChatMessageDocument] = _reader(ChatMessageDocument)
-read_chat_history: Callable[[object, str], ChatHistoryDocument] = _reader(ChatHistoryDocument)
+        raise PayloadError(f"{named} {_REASONS[first['type']]}")
+    raise PayloadError(f"{named}: {first['msg'].removeprefix('Value error, ')}")
 
 
 @lru_cache(maxsize=256)
-def log_unknown(what: str, value: str) -> None:
-    """Log once that the bot ignores a value of the site that it does not know."""
-    log.warning("unknown %s %s from the site: ignored (logged once)", what, value)
+def warn_once(text: str, *values: object) -> None:
+    """Log a warning the first time that it has these values."""
+    log.warning(f"{text} (logged once)", *values)

@@ -1,8 +1,4 @@
-"""Reads the frames of a room's socket into typed events.
-
-Unknown event types are logged once and ignored, so that new features of the site do not stop the bot.
-Malformed data raises `PayloadError`.
-"""
+"""Reads the frames of a room's socket into typed events. Unknown types are logged once and ignored."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from datetime import datetime
 
 from racebot.errors import PayloadError
 from racebot.racetime import documents
-from racebot.racetime.documents import LONGEST_TEXT, MOST_ENTRIES, log_unknown
+from racebot.racetime.documents import LONGEST_TEXT, MOST_ENTRIES, warn_once
 from racebot.racetime.payload import Race, parse_race
 
 
@@ -71,15 +67,14 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Pong:
-    """`pong`: the answer to a ping."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """An event that the bot ignores or does not know."""
+class Other:
+    """An event of which only the type matters, or that the bot does not know."""
 
     type: str
+
+
+PONG = Other("pong")
+"""The answer to a ping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +84,9 @@ class Unreadable:
     reason: str
 
 
-Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Pong | Ignored | Unreadable
-_IGNORED_EVENTS = {
-    "race.renders",
-    "race.split",
-    "chat.delete",
-    "chat.dm",
-    "chat.pin",
-    "chat.purge",
-    "chat.unpin",
+Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Other | Unreadable
+_KNOWN_EVENTS = {"pong", "race.renders", "race.split"} | {
+    f"chat.{event}" for event in ("delete", "dm", "pin", "purge", "unpin")
 }
 
 
@@ -114,26 +103,22 @@ def parse_event(frame: object) -> Event:
         case "race.data":
             return RaceUpdate(parse_race(frame.get("race")), documents.time_or_none(frame.get("date")))
         case "chat.message":
-            return _chat_message(documents.read_chat_message(frame.get("message"), "chat message"))
+            message = documents.read(documents.ChatMessageDocument, frame.get("message"), "chat message")
+            return _chat_message(message)
         case "chat.history":
-            history = documents.read_chat_history(frame, "chat history")
+            history = documents.read(documents.ChatHistoryDocument, frame, "chat history")
             messages = sorted(map(_chat_message, history.messages), key=lambda each: each.posted_at)
             return ChatHistory(tuple(messages), history.date.timestamp() if history.date else math.inf)
         case "error":
             errors = frame.get("errors")
-            return Refusal(
-                tuple(
-                    text[:LONGEST_TEXT] if isinstance(text, str) else reprlib.repr(text)
-                    for text in (errors[:MOST_ENTRIES] if isinstance(errors, list) else [errors])
-                )
-            )
-        case "pong":
-            return Pong()
-    if isinstance(kind, str) and kind in _IGNORED_EVENTS:
-        return Ignored(kind)
+            listed = errors[:MOST_ENTRIES] if isinstance(errors, list) else [errors]
+            texts = (text[:LONGEST_TEXT] if isinstance(text, str) else reprlib.repr(text) for text in listed)
+            return Refusal(tuple(texts))
+    if isinstance(kind, str) and kind in _KNOWN_EVENTS:
+        return Other(kind)
     shown = reprlib.repr(kind)
-    log_unknown("event type", shown)
-    return Ignored(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
+    warn_once("unknown event type %s from the site: ignored", shown)
+    return Other(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
 
 
 def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:

@@ -1,25 +1,20 @@
-"""Reads the site's JSON into typed values: races, categories and list pages.
+"""Reads the site's JSON into typed values. Unknown statuses are logged once and ignored.
 
-Unknown statuses are logged once and ignored, so that new features of the site do not stop the bot.
-Malformed data raises `PayloadError`.
+Each `parse_` function raises `PayloadError`, which names the first field that is missing or wrong.
 """
 
 from __future__ import annotations
 
-import logging
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, Profile, RaceResult
 from racebot.racetime import documents
-from racebot.racetime.documents import MOST_ENTRIES, RACE_NAME, log_unknown
-
-log = logging.getLogger(__name__)
+from racebot.racetime.documents import MOST_ENTRIES, RACE_NAME, warn_once
 
 ENTRANT_STATUS = {
     "done": EntrantStatus.DONE,
@@ -78,21 +73,16 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomSummary:
-    """An entry of a category's `current_races`."""
-
-    name: str
-    goal: str
-
-
-@dataclass(frozen=True, slots=True)
 class Category:
-    """A category as the site describes it. `image` is the address of its picture, None without one."""
+    """A category as the site describes it, with its open rooms: their goals by race name.
+
+    `image` is the address of its picture, None without one.
+    """
 
     slug: str
     name: str
     goals: tuple[str, ...]
-    rooms: tuple[RoomSummary, ...]
+    rooms: Mapping[str, str]
     image: str | None = None
 
 
@@ -106,19 +96,15 @@ class RacePage:
 
 
 def parse_race(document: object) -> Race:
-    """Read a race from a room frame, a race detail, or a list entry with entrants.
-
-    Raises:
-        PayloadError: a field is missing or wrong; names the race and the field.
-    """
+    """Read a race from a room frame, a race detail, or a list entry with entrants."""
     where = _name_of(document)
-    race = documents.read_race(document, where)
-    category = race.name.partition("/")[0]
-    status = race.status.value
+    race = documents.read(documents.RaceDocument, document, where)
+    category, status = race.name.partition("/")[0], race.status.value
     if status not in RACE_STATUS:
-        log_unknown("race status", reprlib.repr(status))
+        warn_once("unknown race status %s from the site: ignored", reprlib.repr(status))
     hidden = _is_hidden(race.entrants)
-    entrants = _entrants(race, hidden, where)
+    listed = _listed(race, hidden, where)
+    entrants = tuple(entrant for entrant in map(_entrant, listed) if entrant is not None)
     result = None
     if status == "finished":
         if not race.goal.name:
@@ -149,7 +135,7 @@ def parse_race(document: object) -> Race:
         info_bot=race.info_bot or "",
         bot_meta=race.bot_meta or {},
         entrants=entrants,
-        ready=_ready_count(race.entrants),
+        ready=sum(entrant.status.value == "ready" for entrant in listed),
         hidden=hidden,
         custom_goal=race.goal.custom,
         unlisted=race.unlisted,
@@ -161,40 +147,26 @@ def parse_race(document: object) -> Race:
 
 
 def parse_category(document: object) -> Category:
-    """Read a category with its goals and open rooms.
-
-    Raises:
-        PayloadError: a field is missing or wrong.
-    """
-    category = documents.read_category(document, "category")
-    rooms = (RoomSummary(room.name, room.goal.name) for room in category.current_races)
-    return Category(
-        slug=category.slug,
-        name=category.name or category.slug,
-        goals=tuple(category.goals),
-        rooms=tuple(rooms),
-        image=category.image,
-    )
+    """Read a category with its goals and open rooms."""
+    read = documents.read(documents.CategoryDocument, document, "category")
+    rooms = {room.name: room.goal.name for room in read.current_races}
+    return Category(read.slug, read.name or read.slug, tuple(read.goals), rooms, read.image)
 
 
 def parse_race_page(document: object) -> RacePage:
-    """Read a page of the list of past races. Entries that cannot be read are left out and counted.
-
-    Raises:
-        PayloadError: the page itself has the wrong shape.
-    """
-    page = documents.read_race_page(document, "race list")
-    races, problems = [], []
+    """Read a page of the list of past races. Entries that cannot be read are left out and counted."""
+    page = documents.read(documents.RacePageDocument, document, "race list")
+    races, reason = [], ""
     for item in page.races[:MOST_ENTRIES]:
         try:
             races.append(parse_race(item))
         except PayloadError as error:
-            problems.append(error)
+            reason = reason or str(error)
     total = len(page.races)
     skipped = total - len(races)
     if skipped:
-        reason = problems[0] if problems else f"there are more than {MOST_ENTRIES}"
-        _log_left_out(skipped, total, str(reason))
+        reason = reason or f"there are more than {MOST_ENTRIES}"
+        warn_once("race list: left out %d of %d races, the first because: %s", skipped, total, reason)
     return RacePage(tuple(races), page.num_pages, skipped)
 
 
@@ -206,30 +178,18 @@ def _is_hidden(entrants: object) -> bool:
     )
 
 
-def _ready_count(entrants: object) -> int:
-    """Count the entrants who are ready, however the rest of the list looks."""
-    listed = entrants[:MOST_ENTRANTS] if isinstance(entrants, list) else []
-    return sum(
-        isinstance(item, Mapping)
-        and isinstance(item.get("status"), Mapping)
-        and item["status"].get("value") == "ready"
-        for item in listed
-    )
-
-
-def _entrants(race: documents.RaceDocument, hidden: bool, where: str) -> tuple[Entrant, ...]:
+def _listed(race: documents.RaceDocument, hidden: bool, where: str) -> list[documents.EntrantDocument]:
     """Read the entrants. In an unfinished race, unreadable entrants are ignored."""
-    finished = race.status.value == "finished"
-    if not finished and (hidden or not isinstance(race.entrants, list)):
-        return ()
+    finished, listed = race.status.value == "finished", race.entrants
+    if not finished and (hidden or not isinstance(listed, list)):
+        return []
     try:
-        listed = race.entrants if finished else race.entrants[:MOST_ENTRANTS]
-        read = [_entrant(each) for each in documents.read_entrants(listed, f"{where}: entrants")]
+        shown = {"entrants": listed if finished else listed[:MOST_ENTRANTS]}
+        return documents.read(documents.EntrantsDocument, shown, where).entrants
     except PayloadError:
         if finished:
             raise
-        return ()
-    return tuple(entrant for entrant in read if entrant is not None)
+        return []
 
 
 def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
@@ -237,7 +197,7 @@ def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
     status = ENTRANT_STATUS.get(entrant.status.value)
     if status is None:
         if entrant.status.value not in ABSENT_STATUS:
-            log_unknown("entrant status", reprlib.repr(entrant.status.value))
+            warn_once("unknown entrant status %s from the site: ignored", reprlib.repr(entrant.status.value))
         return None
     user, team = entrant.user, entrant.team
     return Entrant(
@@ -256,9 +216,3 @@ def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
 def _name_of(document: object) -> str:
     name = document.get("name") if isinstance(document, Mapping) else None
     return f"race {name}" if isinstance(name, str) and RACE_NAME.fullmatch(name) else "race"
-
-
-@lru_cache(maxsize=256)
-def _log_left_out(skipped: int, total: int, reason: str) -> None:
-    text = "race list: left out %d of %d races, the first because: %s (logged once)"
-    log.warning(text, skipped, total, reason)

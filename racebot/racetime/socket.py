@@ -30,22 +30,14 @@ class _Direct(connect):
 
 
 class RoomSocket:
-    """An open socket of one room.
-
-    Raises (all methods):
-        ConnectionLost: the socket closed.
-    """
+    """An open socket of one room. Its methods raise `ConnectionLost` once it has closed."""
 
     def __init__(self, name: str, socket: ClientConnection) -> None:
         self.name = name
         self._socket = socket
 
     async def receive(self, timeout: float | None = None) -> Event | None:  # noqa: ASYNC109
-        """Return the next event, or None if none comes in time.
-
-        Args:
-            timeout: seconds to wait; None waits forever.
-        """
+        """Return the next event, or None if none comes within so many seconds."""
         try:
             async with asyncio.timeout(timeout):
                 frame = await self._socket.recv()
@@ -74,20 +66,21 @@ class RoomSocket:
 
 @asynccontextmanager
 async def join(
-    site_url: str, name: str, path: str, token: str, gate: Gate | None = None
+    site_url: str, name: str, path: str | None, token: str, gate: Gate | None = None
 ) -> AsyncGenerator[RoomSocket]:
-    """Open a room's socket and close it at the end of the block.
+    """Open a race's socket and close it at the end of the block.
 
     Args:
         site_url: `http` or `https`; the socket is `ws` or `wss` accordingly.
-        name: the race, for errors.
-        path: the race's `websocket_bot_url`.
+        name: the race.
+        path: its `websocket_bot_url`; None for the usual path.
         token: the bot's access token. The site only checks it on the first action.
-        gate: shared by all sockets of the site; None for a single socket.
+        gate: shared by all sockets of the site.
 
     Raises:
         ConnectionLost: the room does not exist, or the site cannot be reached.
     """
+    path = path or f"/ws/o/bot/{name.partition('/')[2]}"
     url = "ws" + site_url.removeprefix("http") + path
     gate = gate or Gate()
     try:
@@ -106,8 +99,3 @@ async def join(
         raise ConnectionLost(f"the room's socket cannot be opened ({reason})") from error
     async with socket:
         yield RoomSocket(name, socket)
-
-
-def bot_path(name: str) -> str:
-    """Return the path of a room's bot socket, for use before the race's data names it."""
-    return f"/ws/o/bot/{name.partition('/')[2]}"

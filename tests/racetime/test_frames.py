@@ -11,7 +11,7 @@ import pytest
 from builders import entrant_document, race_document, user_document
 
 from racebot.errors import PayloadError
-from racebot.racetime.frames import ChatHistory, ChatMessage, Ignored, Pong, RaceUpdate, Refusal, parse_event
+from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Other, RaceUpdate, Refusal, parse_event
 from racebot.racetime.payload import parse_race
 
 
@@ -97,19 +97,19 @@ def test_a_refusal_may_be_a_single_text() -> None:
 
 
 def test_a_pong_is_recognized() -> None:
-    assert parse_event({"type": "pong", "date": "x"}) == Pong()
+    assert parse_event({"type": "pong", "date": "x"}) == PONG
 
 
 @pytest.mark.parametrize("kind", ["race.renders", "race.split", "chat.delete", "chat.purge", "chat.pin"])
 def test_irrelevant_events_are_not_logged(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    assert parse_event({"type": kind, "date": "x"}) == Ignored(kind)
+    assert parse_event({"type": kind, "date": "x"}) == Other(kind)
     assert not caplog.records
 
 
 def test_an_unknown_event_type_is_logged_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
         for _ in range(3):
-            assert parse_event({"type": "race.confetti", "amount": 5}) == Ignored("race.confetti")
+            assert parse_event({"type": "race.confetti", "amount": 5}) == Other("race.confetti")
     assert [record.getMessage() for record in caplog.records] == [
         "unknown event type 'race.confetti' from the site: ignored (logged once)"
     ]
@@ -117,7 +117,7 @@ def test_an_unknown_event_type_is_logged_once_and_ignored(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("kind", [None, 5, ["race.data"], {"race.data": 1}])
 def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
-    assert isinstance(parse_event({"type": kind}), Ignored)
+    assert isinstance(parse_event({"type": kind}), Other)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from worker_support import PATIENCE
 from racebot.errors import ConnectionLost
 from racebot.racetime import actions
 from racebot.racetime.client import Gate
-from racebot.racetime.frames import Ignored, Pong, RaceUpdate, Unreadable
-from racebot.racetime.socket import RoomSocket, bot_path, join
+from racebot.racetime.frames import PONG, Other, RaceUpdate, Unreadable
+from racebot.racetime.socket import RoomSocket, join
 
 TOKEN = "token-of-the-bot-1"
 Handler = Callable[[ServerConnection], Awaitable[None]]
@@ -33,16 +33,12 @@ async def room(handler: Handler) -> AsyncIterator[RoomSocket]:
     async with serve(handler, "127.0.0.1", 0, close_timeout=0.1) as server:
         port = server.sockets[0].getsockname()[1]
         async with asyncio.timeout(PATIENCE):
-            async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN) as socket:
+            async with join(f"http://127.0.0.1:{port}", "orb/r", None, TOKEN) as socket:
                 yield socket
 
 
 async def stay(connection: ServerConnection) -> None:
     await connection.wait_closed()
-
-
-def test_socket_path_of_a_room_before_its_race_is_known() -> None:
-    assert bot_path("orb/keen-orb-1234") == "/ws/o/bot/keen-orb-1234"
 
 
 async def test_the_handshake_sends_the_token_and_names_the_bot() -> None:
@@ -72,8 +68,8 @@ async def test_events_arrive_in_order() -> None:
         event = await socket.receive()
         assert isinstance(event, RaceUpdate)
         assert event.race.name == "orb/r"
-        assert await socket.receive() == Ignored("race.renders")
-        assert await socket.receive() == Pong()
+        assert await socket.receive() == Other("race.renders")
+        assert await socket.receive() == PONG
 
 
 @pytest.mark.parametrize(
@@ -99,7 +95,7 @@ async def test_unreadable_frame_is_reported_and_the_next_one_follows(frame: str 
 
     async with room(send) as socket:
         assert isinstance(await socket.receive(), Unreadable)
-        assert await socket.receive() == Pong()
+        assert await socket.receive() == PONG
 
 
 async def test_receive_returns_none_after_its_timeout() -> None:
@@ -114,7 +110,7 @@ async def test_receive_returns_none_after_its_timeout() -> None:
         assert await socket.receive(0.01) is None
         assert await socket.receive(0) is None
         waited.set()
-        assert await socket.receive(PATIENCE) == Pong(), "and nothing was lost by it"
+        assert await socket.receive(PATIENCE) == PONG, "and nothing was lost by it"
 
 
 async def test_a_large_race_fits_in_a_frame() -> None:
@@ -123,7 +119,7 @@ async def test_a_large_race_fits_in_a_frame() -> None:
         await stay(connection)
 
     async with room(send) as socket:
-        assert await socket.receive() == Ignored("race.renders")
+        assert await socket.receive() == Other("race.renders")
 
 
 async def test_actions_have_the_sites_format() -> None:

@@ -22,7 +22,7 @@ from racebot.errors import (
 )
 from racebot.racetime import actions
 from racebot.racetime.frames import ChatMessage, RaceUpdate, Refusal, Unreadable
-from racebot.racetime.socket import RoomSocket, bot_path, join
+from racebot.racetime.socket import RoomSocket, join
 from racebot.telemetry import metrics
 from racebot.telemetry.logs import about
 
@@ -54,7 +54,7 @@ class RoomWatch:
             context.work.clock,
             settings.info_block,
             settings.texts,
-            context.tokens.client_id,
+            context.tokens.credentials.client_id,
         )
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)
@@ -101,7 +101,6 @@ class RoomWatch:
                 self._reconnect.clear()  # before the token is taken: it may be renewed during the handshake
                 token = await context.tokens.get()
                 path = self._inbox.race.websocket_path if self._inbox.race else None
-                path = path or bot_path(self.name)
                 async with join(context.site.url, self.name, path, token, context.site.gate) as socket:
                     joined_at = time.monotonic()
                     if not joined_before:

@@ -27,7 +27,7 @@ from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, Outbox
 from racebot.ledger.store import Ledger
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
-from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate, Refusal
+from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
 from racebot.telemetry import metrics
 from racebot.text.safe import visible
@@ -374,7 +374,7 @@ def _reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:
 
 
 def _is_pong(event: Event) -> bool:
-    return isinstance(event, Pong)
+    return event == PONG
 
 
 def _echo_of(text: str) -> Confirms:

@@ -252,7 +252,7 @@ class Inbox:
             self._read_again = False
             event: cases.Event = Signal.READ_FAILED
             try:
-                event = cases.Read(*await self._context.site.timed_race(self._name))
+                event = cases.Read(*await self._context.site.race(self._name))
             except Exception as error:
                 self._context.troubles.failed(source, str(error) or repr(error))
             else:

@@ -38,7 +38,7 @@ from racebot.queries.listing import Listing
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Credentials, Site, SiteClock, TokenSource
-from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Pong, RaceUpdate, Unreadable
+from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -562,7 +562,7 @@ class AnsweringSocket(SilentSocket):
     async def send(self, action: Action) -> None:
         await super().send(action)
         if action == actions.PING:
-            self.queue.put_nowait(Pong())
+            self.queue.put_nowait(PONG)
 
 
 def watching(

@@ -31,7 +31,7 @@ from racebot.ledger.outbox import (
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change
 from racebot.racetime.actions import Action
-from racebot.racetime.frames import ChatHistory, ChatMessage, Event, Ignored, Pong, RaceUpdate, Refusal
+from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
 
 ROOM = "orb/r"
@@ -125,14 +125,14 @@ class FakeRoom:
                 if self._act("setinfo", text):
                     text = text.replace("\N{ZERO WIDTH JOINER}", "") if self.strips_joiners else text
                     self.race = replace(self.race, info_bot=text)
-                    self._answer(Ignored("chat.message"))
+                    self._answer(Other("chat.message"))
                     self._answer(RaceUpdate(self.race), "setinfo")
             case "setmeta":
                 if self._act("setmeta", dict(data)):
                     self.race = replace(self.race, bot_meta={**self.race.bot_meta, **data})
             case "ping":
                 if self._act("ping", None):
-                    self._answer(Pong(), "ping")
+                    self._answer(PONG, "ping")
             case "gethistory":
                 if self._act("gethistory", None):
                     history = ChatHistory(tuple(self.chat[-self.history_length :]))
@@ -144,7 +144,7 @@ class FakeRoom:
             self.guids.add(guid)
             if to is not None:
                 self.notes.append((text, to))
-                self._answer(Ignored("chat.dm"), "message")
+                self._answer(Other("chat.dm"), "message")
                 return
             self.chat.append(replace(self.wrote(text), pinned=data.get("pinned", False)))
             self._answer(self.chat[-1], "message")
@@ -265,7 +265,7 @@ async def test_the_next_message_waits_for_the_echo(room: FakeRoom) -> None:
     for other in (
         room.wrote("text of g1", bot=None),
         room.wrote("something else"),
-        Pong(),
+        PONG,
         RaceUpdate(room.race),
     ):
         room.conversation.on_event(other)
