@@ -77,7 +77,6 @@ class CategoryWorker:
         self._profile: CategoryProfile | None = None
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        """The task of each watch."""
         self._token: str | None = None
         for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
             # Export 0 from the start, so that a first increase is visible.
@@ -86,13 +85,7 @@ class CategoryWorker:
         metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
 
     async def check(self) -> None:
-        """Check the credentials and that the category exists. Wait while the site is down.
-
-        Raises:
-            CredentialsError: the id or secret is wrong, or belongs to another category's bot.
-            NotFoundError: the category does not exist.
-            PayloadError: the site's answer has the wrong shape.
-        """
+        """Check the credentials and that the category exists. Wait for a site that is down."""
         doubts = 0
         for pause in retry_pauses():
             try:
@@ -182,7 +175,11 @@ class CategoryWorker:
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
             with about(race.name):
-                await self._on_listed(race)
+                if self._is_ours(race.name):
+                    await self._follow_race(race.name, cases.Listed(race))
+                else:
+                    problem = f"{race.name}: listed in category {self.slug}"
+                    self._troubles.failed(f"{race.name} listed", problem, "ignored")
         self._followed.update(self.goals, (race.goal for race in seen.values()))
 
     async def all_past_races(self) -> None:
@@ -194,9 +191,8 @@ class CategoryWorker:
     async def is_full_read_overdue(self) -> bool:
         """Return whether the weekly read of all past races was missed, as by a worker that was down."""
         now = self._clock()
-        return now - await self._call(self._ledger.backfills.fully_read_at, self.slug, now) > timedelta(
-            weeks=1
-        )
+        read_at = await self._call(self._ledger.backfills.fully_read_at, self.slug, now)
+        return now - read_at > timedelta(weeks=1)
 
     async def token(self) -> None:
         """Renew the token before it expires, and reconnect open sockets with the new one."""
@@ -214,11 +210,7 @@ class CategoryWorker:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def follow_goal(self, race: Race) -> None:
-        """Learn whether a race's goal, if it is new, is an old one that the site renamed.
-
-        Raises:
-            SiteError: the site cannot say at the moment.
-        """
+        """Learn whether a race's goal, if it is new, is an old one that the site renamed."""
         if race.custom_goal or not self.goals or race.goal in self._followed:
             return
         async with self._following:
@@ -260,14 +252,6 @@ class CategoryWorker:
         else:
             self._troubles.over(source)
         await self._follow_race(name, *events)
-
-    async def _on_listed(self, race: Race) -> None:
-        """Follow a race in the list of past races."""
-        if self._is_ours(race.name):
-            await self._follow_race(race.name, cases.Listed(race))
-        else:
-            problem = f"{race.name}: listed in category {self.slug}"
-            self._troubles.failed(f"{race.name} listed", problem, "ignored")
 
     async def _follow_race(self, name: str, *events: cases.Event) -> None:
         """Hand events to the race's room, or step through them here if its room is not watched."""

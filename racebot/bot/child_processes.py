@@ -1,7 +1,4 @@
-"""Processes that the worker starts beside itself: exports of the site, and jobs that rate many races again.
-
-They keep the worker responsive and small. Each can be killed safely: its work is complete or not visible.
-"""
+"""Processes that the worker starts beside itself. Each can be killed: its work is complete or not visible."""
 
 from __future__ import annotations
 
@@ -35,11 +32,7 @@ class SiteExporter:
     _not_before: float = float("-inf")
 
     async def export_if_changed(self) -> bool:
-        """Export the pages if the ratings have changed. Return whether they are up to date.
-
-        Raises:
-            ExportError: the export failed; a later call tries again.
-        """
+        """Export the pages if the ratings have changed. Return whether they are up to date."""
         revision = await self.revision()
         start = self.clock()
         if revision == self._done:
@@ -70,11 +63,7 @@ class JobStarter:
     _not_before: float = float("-inf")
 
     async def start_if_due(self) -> bool:
-        """Run the command if a job is due. Return whether no job is due any more.
-
-        Raises:
-            CommandError: the command failed; a later call runs it again.
-        """
+        """Run the command if a job is due. Return whether no job is due any more."""
         if not await self.due():
             return True
         if self.clock() < self._not_before:
@@ -91,13 +80,10 @@ class JobStarter:
 
 
 async def run_command(command: Sequence[str]) -> str:
-    """Run a command, and return the last line that it prints.
+    """Run a command, and return the last line that it prints. Raise `CommandError` if it fails.
 
     If the caller is cancelled, the command is killed. If this process is killed, the standard input of the
     command ends.
-
-    Raises:
-        CommandError: the command cannot be started, or fails.
     """
     pipe = asyncio.subprocess.PIPE
     try:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from racebot.bot.heartbeat import utc_now
@@ -36,12 +37,15 @@ class Finding:
     note: bool = False
 
 
+_wrong, _right, _note = partial(Finding, False), partial(Finding, True), partial(Finding, True, note=True)
+
+
 async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Check settings, files, database, site, credentials, categories and goals."""
-    yield Finding(True, f"settings: valid; model {settings.model}")
+    yield _right(f"settings: valid; model {settings.model}")
     for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
         if open_to_all(path) and (path != settings.config or "client_secret" in path.read_text("utf-8")):
-            yield Finding(False, f"{path}: every user of this machine can read it: run `chmod o= {path}`")
+            yield _wrong(f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings)
     if settings.pages_dir is not None:
         yield _pages(settings.pages_dir)
@@ -49,7 +53,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
         categories = settings.required_categories()
     except SettingsError as error:
         for problem in error.problems:
-            yield Finding(False, problem)
+            yield _wrong(problem)
         return
     async with Site(settings.site, interval=settings.request_interval, attempts=2) as site:
         for category in categories:
@@ -57,41 +61,37 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
                 yield finding
         ahead = (datetime.now(UTC) - site.clock()).total_seconds()
         if abs(ahead) > LARGEST_CLOCK_ERROR:
-            yield Finding(
-                False,
+            yield _wrong(
                 f"clock: this machine is {abs(ahead):.0f} seconds {'ahead of' if ahead > 0 else 'behind'} "
-                f"{site.url}: synchronize it, as with `timedatectl set-ntp true`",
+                f"{site.url}: synchronize it, as with `timedatectl set-ntp true`"
             )
 
 
 def open_to_all(path: Path) -> bool:
-    if sys.platform == "win32":  # the mode says nothing about access there
-        return False
-    try:
-        return bool(path.stat().st_mode & 0o007)
-    except OSError:
-        return False
+    with suppress(OSError):  # on Windows, the mode says nothing about access
+        return sys.platform != "win32" and bool(path.stat().st_mode & 0o007)
+    return False
 
 
 def _database(settings: Settings) -> Finding:
     path = settings.database
     with suppress(OSError):  # opening the file reports the error
         if not path.exists():
-            return Finding(True, f"database {path}: does not exist yet; it will be created when needed")
+            return _right(f"database {path}: does not exist yet; it will be created when needed")
     try:
         with Ledger.open(path) as ledger:
             problems = ledger.check()
             boards = ledger.leaderboards.all()
             late = ledger.races.count_after(utc_now() + FUTURE)
     except LedgerError as error:
-        return Finding(False, str(error))
+        return _wrong(str(error))
     if problems:
-        return Finding(False, f"database {path}: {problems[0]}: restore a backup")
+        return _wrong(f"database {path}: {problems[0]}: restore a backup")
     if late:
         found = f"{counted(late, 'race')} with a date in the future"
-        return Finding(False, f"database {path}: {found}: run `racebot rebuild`")
+        return _wrong(f"database {path}: {found}: run `racebot rebuild`")
     for problem in unknown_sources(settings.plans(), boards):
-        return Finding(False, problem)
+        return _wrong(problem)
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
     proposed = proposals(settings.plans(), boards)
     for found, chosen in (
@@ -100,56 +100,55 @@ def _database(settings: Settings) -> Finding:
     ):
         if names := ", ".join(each.stored.name for each in proposed if each.in_settings == chosen):
             text += f"; {found} for {names}: preview them with `racebot refit`"
-    return Finding(True, text)
+    return _right(text)
 
 
 def _pages(folder: Path) -> Finding:
     problem = missing()
     if problem is not None:
-        return Finding(False, problem)
+        return _wrong(problem)
     place = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
     if not place.is_dir() or not os.access(place, os.W_OK):
-        return Finding(
-            False, f"pages: {folder} is not writable: give it to the bot's user, or correct RACEBOT_PAGES_DIR"
+        return _wrong(
+            f"pages: {folder} is not writable: give it to the bot's user, or correct RACEBOT_PAGES_DIR"
         )
-    return Finding(True, f"pages: written into {folder} after each race")
+    return _right(f"pages: written into {folder} after each race")
 
 
 async def _category(site: Site, settings: CategorySettings, whole: Settings) -> AsyncIterator[Finding]:
     slug = settings.slug
     try:
         public = await site.category(slug)
-        yield Finding(True, f"category {slug}: {public.name}, goals: {', '.join(public.goals)}")
+        yield _right(f"category {slug}: {public.name}, goals: {', '.join(public.goals)}")
     except NotFoundError:
-        yield Finding(False, f"category {slug}: {site.url} has no such category: correct RACEBOT_CATEGORY")
+        yield _wrong(f"category {slug}: {site.url} has no such category: correct RACEBOT_CATEGORY")
         return
     except SiteError as error:
-        yield Finding(False, f"site: {error}: check RACEBOT_SITE and the network")
+        yield _wrong(f"site: {error}: check RACEBOT_SITE and the network")
         return
     for finding in _goals(settings, whole, public.goals):
         yield finding
     try:
         token, lifetime = await site.token(Credentials(settings.client_id, settings.client_secret))
     except CredentialsError:
-        yield Finding(
-            False,
+        yield _wrong(
             f"credentials: the site refuses client id {settings.client_id!r} with this secret: "
-            "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET",
+            "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET"
         )
         return
     except SiteError as error:
-        yield Finding(False, f"credentials: {error}")
+        yield _wrong(f"credentials: {error}")
         return
-    yield Finding(True, f"credentials: accepted, token good for {lifetime / 3600:.0f} h")
+    yield _right(f"credentials: accepted, token good for {lifetime / 3600:.0f} h")
     try:
         await site.category(slug, token)
-        yield Finding(True, f"bot: can see the unlisted rooms of {slug}")
+        yield _right(f"bot: can see the unlisted rooms of {slug}")
     except CredentialsError:
-        yield Finding(
-            False, f"bot: the client id does not belong to a bot of {slug}: ask the category's owner for one"
+        yield _wrong(
+            f"bot: the client id does not belong to a bot of {slug}: ask the category's owner for one"
         )
     except SiteError as error:
-        yield Finding(False, f"bot: {error}")
+        yield _wrong(f"bot: {error}")
 
 
 def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
@@ -163,21 +162,17 @@ def _goals(settings: CategorySettings, whole: Settings, public: Collection[str])
     wanted = dict.fromkeys([*settings.goals, *(goal for board in boards for goal in board.goals)])
     for goal in wanted:
         if goal in renamed:
-            yield Finding(
-                True,
+            yield _note(
                 f"goal {goal!r}: the site now calls it {renamed[goal]!r}, and racebot treats both as one: "
-                "write the new name in RACEBOT_GOALS or racebot.toml",
-                note=True,
+                "write the new name in RACEBOT_GOALS or racebot.toml"
             )
         elif goal not in public and goal not in stored:
-            yield Finding(
-                True,
+            yield _note(
                 f"goal {goal!r}: category {settings.slug} has no goal of this name"
                 f"{did_you_mean(goal, public)}. That is fine for a past season; otherwise correct "
-                "RACEBOT_GOALS or racebot.toml",
-                note=True,
+                "RACEBOT_GOALS or racebot.toml"
             )
     if wanted and not wanted.keys() & {*public, *stored, *renamed}:
-        yield Finding(
-            False, f"goals: no race of {settings.slug} will be rated: correct RACEBOT_GOALS or racebot.toml"
+        yield _wrong(
+            f"goals: no race of {settings.slug} will be rated: correct RACEBOT_GOALS or racebot.toml"
         )

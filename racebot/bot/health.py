@@ -42,11 +42,7 @@ class Health:
     _refused: dict[str, _Refusal] = field(default_factory=dict)
 
     def category_seen(self, slug: str) -> None:
-        """Store that a category was just seen, and write the heartbeat.
-
-        Raises:
-            LedgerUnavailable: the heartbeat cannot be written at the moment.
-        """
+        """Store that a category was just seen, and write the heartbeat."""
         now = self.clock()
         self._seen[slug] = (now, time.monotonic())
         self._refused.pop(slug, None)
@@ -54,7 +50,7 @@ class Health:
         self._write_heartbeat()
 
     def suspend(self, slug: str, error: Exception) -> None:
-        """Let a category rest that the site refuses. The others go on. Raises as `category_seen` does."""
+        """Let a category rest that the site refuses. The others go on."""
         now = time.monotonic()
         since = self._refused[slug].since if slug in self._refused else now
         self._refused[slug] = _Refusal(str(error), since, now + SUSPENDED_FOR)

@@ -19,10 +19,7 @@ def board_page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | 
 def comparison_page(
     settings: Settings, ledger: Ledger, board: Leaderboard, player: str, other: str
 ) -> str | None:
-    """Return the address of two players' comparison on a leaderboard's published pages.
-
-    Returns None if the leaderboard has no page, or one of the players is hidden.
-    """
+    """Return the address of two players' comparison, None without a page or if one of them is hidden."""
     address = _address(settings, ledger, board)
     if address is None or any(map(ledger.orders.is_hidden, (player, other))):
         return None

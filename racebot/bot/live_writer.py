@@ -1,7 +1,6 @@
 """Writes the live file: open rooms with their odds, finished rooms with the changes to come.
 
-The ledger's thread only reads states, as for `!odds`. Rating, forecasting and writing run on other threads.
-Nothing that fails here reaches the rest of the worker.
+Rating, forecasting and writing run on other threads than the ledger's. No failure reaches the worker.
 """
 
 from __future__ import annotations
@@ -228,11 +227,8 @@ def _live_board(
     return LiveBoard(address, board.name, tuple(shown), outcome)
 
 
-_LAST = {EntrantStatus.DNF: 1, EntrantStatus.DQ: 2}
-
-
 def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:
     """Return the sort key of an entrant: finishers by place, racers, forfeits, the disqualified."""
-    is_placed = entrant.place is not None
-    last = _LAST.get(entrant.status, 0)
-    return last, not is_placed, entrant.place or 0, -(entrant.win_chance or 0.0), entrant.name
+    last = {EntrantStatus.DNF: 1, EntrantStatus.DQ: 2}.get(entrant.status, 0)
+    place = entrant.place
+    return last, place is None, place or 0, -(entrant.win_chance or 0.0), entrant.name

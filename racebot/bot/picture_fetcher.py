@@ -123,11 +123,7 @@ class PictureFetcher:
         return await asyncio.to_thread(resized, body, _TYPES[kind])
 
     async def _pin(self, request: httpx.Request) -> None:
-        """Send a request to a public address of its host, which no later look-up can change.
-
-        Raises:
-            UnusablePictureError: the address is not https on a public host.
-        """
+        """Send a request to a public address of its host, which no later look-up can change."""
         host = request.url.host
         if request.url.scheme != "https" or request.url.port not in {None, 443}:
             raise UnusablePictureError("not an https address")
@@ -155,11 +151,8 @@ def _is_public(address: str) -> bool:
 def resized(content: bytes, kind: str) -> bytes:
     """Return a picture as a square WebP of at most `SIZE` pixels, cropped around its center.
 
-    Of an animation, only the first frame is decoded.
-    A file of another format than `kind`, as Pillow names it, is refused.
-
-    Raises:
-        UnusablePictureError: the file cannot be read, or is too large.
+    Of an animation, only the first frame is decoded. A file of another format than `kind`, as Pillow names
+    it, is refused.
     """
     # An extra of the package. Without its plugin for WebP, Pillow would load the plugins of all formats.
     from PIL import Image, ImageOps, WebPImagePlugin  # noqa: F401, PLC0415

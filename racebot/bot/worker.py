@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -118,17 +118,12 @@ class Worker:
             stopping.cancel()
             await asyncio.gather(working, stopping, return_exceptions=True)
 
-    @contextmanager
-    def _monitor(self) -> Generator[None]:
-        settings = self._settings
+    def _monitor(self) -> AbstractContextManager[object]:
+        settings, ages = self._settings, self._health.ages
         if settings.monitor_port is None:
-            yield
-            return
+            return nullcontext()
         timeout = health_timeout(settings.rooms_every).total_seconds()
-        with monitor(
-            settings.monitor_host, settings.monitor_port, ages=self._health.ages, health_timeout=timeout
-        ):
-            yield
+        return monitor(settings.monitor_host, settings.monitor_port, ages=ages, health_timeout=timeout)
 
     async def _start(
         self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs
@@ -200,14 +195,10 @@ class Worker:
             jobs.nightly(BACKUP_HOUR, partial(self._back_up, ledger), "backup", at_once=is_overdue)
 
     def _failed(self, source: str, error: BaseException) -> None:
-        """Log a failure, and stop the worker if only the operator can fix it."""
+        """Log a failure, and stop the worker with it if only the operator can fix it."""
         if self._health.is_fatal(source, error):
-            self._end(error)
-
-    def _end(self, error: BaseException) -> None:
-        """Stop the worker, and raise this error from `run`."""
-        self._fatal = self._fatal or error
-        self._stop.set()
+            self._fatal = self._fatal or error
+            self._stop.set()
 
     async def _back_up(self, ledger: Ledger) -> None:
         """Back up the ledger over a separate connection, so that ledger work does not wait."""

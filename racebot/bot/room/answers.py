@@ -43,12 +43,10 @@ SELF_REASON = "asked in chat"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A command that waits for its answer.
+    """A command that came at `asked_at`, in monotonic seconds, and waits for its answer.
 
-    Attributes:
-        may_order: whether it is an order about the room, and its author may give it.
-        asked_at: when it came, in seconds on the monotonic scale.
-        over_limit: whether its author gets no answer but a note that answers pause.
+    `may_order`: it is an order about the room, and its author may give it. `over_limit`: its author gets no
+    answer but a note that answers pause.
     """
 
     asked: ParsedCommand
@@ -87,11 +85,7 @@ class Reply:
 
 @dataclass
 class CommandHandler:
-    """Answers the commands of one category's rooms.
-
-    `private` says whether answers are private notes, `clock` returns seconds on a monotonic scale, and `now`
-    the current time.
-    """
+    """Answers the commands of one category's rooms, in `private` notes if wanted. `clock` is monotonic."""
 
     work: LedgerWork
     answers: Answers
@@ -158,13 +152,7 @@ class CommandHandler:
         return None if message.id in self._seen else self.names.parse(message.text)
 
     def reply(self, question: Question, race: Race, *, is_quiet: bool) -> Reply | None:
-        """Carry out an order, or draft an answer. Ledger work.
-
-        An order for or against quiet has been carried out already.
-
-        Raises:
-            LedgerError: the ledger cannot be read or written.
-        """
+        """Carry out an order, except one for or against quiet, or draft an answer. Ledger work."""
         asked, message = question.asked, question.message
         asker = Person(str(message.user_id), message.user_name)
         if question.over_limit:

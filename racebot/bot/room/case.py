@@ -123,18 +123,12 @@ Event = Frame | Read | Listed | QuietOrder | Signal
 class Announce:
     """Tell chat what the result would change, or correct what chat was told.
 
+    If the race is only polled, join its room if this result differs from the one that chat was told.
     `is_late` says that its racers have left the room, so that only a correction is worth a message.
     """
 
     result: RaceResult
     is_late: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CompareAnnouncement:
-    """Join the room if this result differs from the one that chat was told."""
-
-    result: RaceResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,19 +156,17 @@ class Act(Enum):
     UNDO_SETTLING = "remove the race from the ratings: the site no longer has its record"
 
 
-Effect = Announce | CompareAnnouncement | Settle | GiveUp | Act
+Effect = Announce | Settle | GiveUp | Act
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The operator's choices.
-
-    `quiet` is the seconds for which a result must not change before it is announced. `counts` returns
-    whether a result can be rated once it is recorded.
-    """
+    """The operator's choices."""
 
     quiet: float
+    """Seconds for which a result must not change before it is announced."""
     counts: Callable[[RaceResult], bool]
+    """Returns whether a result can be rated once it is recorded."""
     announce: bool = True
     greet: bool = False
 
@@ -411,8 +403,7 @@ class _Step:
         case._was_over = False
         self._await_record(result)
         if not case.is_watched:
-            if case.rules.announce and not case.is_quiet:
-                self.effects.append(CompareAnnouncement(result))
+            self._announce(result)
             return
         if not case.holds(result):
             case._stands_at = self.now.seconds + case.rules.quiet

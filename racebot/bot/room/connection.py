@@ -74,11 +74,7 @@ class RoomWatch:
             self._inbox.put(event)
 
     async def run(self) -> None:
-        """Watch the room until it is done, reconnecting after lost connections and temporary errors.
-
-        Raises:
-            LedgerError: the database is not intact.
-        """
+        """Watch the room until it is done, reconnecting after lost connections and temporary errors."""
         with about(self.name):
             inbox = asyncio.create_task(self._inbox.run(), name=f"inbox {self.name}")
             joining = asyncio.create_task(self._join_until_done(), name=f"join {self.name}")

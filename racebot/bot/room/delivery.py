@@ -79,11 +79,7 @@ class Conversation:
                 answer.set_result(event)
 
     async def race(self, within: float) -> Race:
-        """Return the race as this connection shows it, waiting for its first frame.
-
-        Raises:
-            ConnectionLost: no frame shows it within so many seconds.
-        """
+        """Return the race as this connection shows it, waiting so many seconds for its first frame."""
         try:
             await asyncio.wait_for(self._came.wait(), within)
         except TimeoutError:
@@ -134,9 +130,8 @@ class _Answer(NamedTuple):
 class OutboxDelivery:
     """Delivers one room's outbox in order, then the answers to commands.
 
-    Attributes:
-        bot: the bot's client id. Two bots in one room must not send equal guids.
-        within: seconds within which the site must show what was sent.
+    `bot` is the bot's client id: two bots in one room must not send equal guids. The site must show what was
+    sent `within` so many seconds.
     """
 
     name: str
@@ -166,13 +161,7 @@ class OutboxDelivery:
         self._answers.append(_Answer(text, str(guid), to, time.monotonic() + ANSWER_EXPIRES))
 
     async def deliver(self, room: Conversation) -> None:
-        """Deliver all open messages in order, then the answers.
-
-        Raises:
-            TokenRefused: the site refuses the token.
-            ConnectionLost: the socket closed, or the site does not respond.
-            LedgerUnavailable: the ledger cannot be read or written at the moment.
-        """
+        """Deliver all open messages in order, then the answers. Raise as `Conversation.exchange` does."""
         while True:
             rows = await self.call(self.ledger.messages.of, self.name)
             unfinished = [row for row in rows if row.state in {Delivery.WAITING, Delivery.SENT}]
@@ -345,12 +334,11 @@ class OutboxDelivery:
 
         Compares texts and counts messages, because the site's clock or ours may be wrong.
         """
-        earlier = [
-            each
+        earlier = sum(
+            each.id < self._row.id and each.state is Delivery.DELIVERED and body.text == text
             for each, body in chat_messages(self._rows)
-            if each.id < self._row.id and each.state is Delivery.DELIVERED and body.text == text
-        ]
-        return sum(map(_echo_of(text), history)) > len(earlier)
+        )
+        return sum(map(_echo_of(text), history)) > earlier
 
     async def _give_answer(self, room: Conversation) -> None:
         answer = self._answers[0]

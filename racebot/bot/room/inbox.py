@@ -1,7 +1,4 @@
-"""The one consumer of everything that happens about a room: frames, reads, listed races, chat, the clock.
-
-Events are handled in order. Only the inbox changes the room's case and carries out its effects.
-"""
+"""The one consumer of everything that happens about a room: only it changes the case, event after event."""
 
 from __future__ import annotations
 
@@ -125,11 +122,7 @@ class Inbox:
         return idle and self._case is not None and self._case.may_leave(self._context.now())
 
     async def run(self) -> None:
-        """Handle events until cancelled, or until the site no longer has the race.
-
-        Raises:
-            LedgerError: the database is not intact.
-        """
+        """Handle events until the site no longer has the race, or the database is damaged."""
         try:
             await self._load()
             is_gone = False

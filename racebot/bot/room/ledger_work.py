@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from racebot.bot.room.announcements import Announcements, Style, announcement_key
-from racebot.bot.room.case import Act, Announce, Case, CompareAnnouncement, Effect, GiveUp, Rules, Settle
+from racebot.bot.room.case import Act, Announce, Case, Effect, GiveUp, Rules, Settle
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
 from racebot.races.result import RaceResult
@@ -64,9 +64,9 @@ class LedgerWork:
                 self._store(case, stored)
             for effect in effects:
                 match effect:
-                    case Announce(result, is_late):
+                    case Announce(result, is_late) if case.is_watched:
                         self._announce(result, is_late=is_late)
-                    case CompareAnnouncement(result):
+                    case Announce(result):
                         needs_room = self._is_told_otherwise(result)
                     case Settle(result):
                         self._settle(result, is_known=is_known)
