@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -39,15 +40,6 @@ class Exported(NamedTuple):
     written: int
     unchanged: int
     removed: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """The outcome of one file. `exists` is False if the ledger has no content for it."""
-
-    path: str
-    written: bool
-    exists: bool
 
 
 def export(ledger: Ledger, publication: Publication, folder: Path, *, everything: bool = False) -> Exported:
@@ -88,17 +80,16 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, everything: 
             done = _render_in_processes(view, folder, changed)
         else:
             pages = Pages(view, served=False)
-            done = [_render(pages, folder, path) for path in changed]
-    for each in done:
-        if not each.exists:
-            del wanted[each.path]
+            done = {path: _render(pages, folder, path) for path in changed}
+    gone = {path for path, written in done.items() if written is None}
+    wanted = {path: token for path, token in wanted.items() if path not in gone}
     removed = sum(_remove(folder, path) for path in before.keys() - wanted.keys() if _is_inside(path))
     _write_manifest(folder, wanted)
-    written = sum(each.written for each in done)
+    written = sum(map(bool, done.values()))
     return Exported(written, len(wanted) - written, removed)
 
 
-def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -> list[_Done]:
+def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -> dict[str, bool | None]:
     """Render files in one process for each core.
 
     A race settled during the export may appear on some pages and not on others. Its token has changed, so the
@@ -109,62 +100,52 @@ def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -
     listings = {board.key: board.listing for board in view.boards}
     # A leaderboard that is created during the export is on none of its pages.
     publication = replace(view.publication, listing=lambda board: listings.get(board.key, Listing()))
+    facts = (view.ledger.path, publication, folder, view.picture_names)
     count = os.cpu_count() or 1
-    tasks = (
-        delayed(_render_beside)(
-            os.getpid(), view.ledger.path, publication, folder, paths[number::count], view.picture_names
-        )
-        for number in range(count)
-    )
+    tasks = (delayed(render_files)(*facts, paths[n::count], parent=os.getpid()) for n in range(count))
     try:
-        return [done for part in Parallel(count)(tasks) for done in part]
+        return dict(ChainMap(*Parallel(count)(tasks)))
     except BrokenProcessPool:
         raise ExportError(
             "a rendering process was killed, perhaps for lack of memory: free some or use fewer processes"
         ) from None
 
 
-def _render_beside(
-    parent: int,
-    database: Path,
-    publication: Publication,
-    folder: Path,
-    paths: Iterable[str],
-    picture_names: frozenset[str],
-) -> list[_Done]:
-    """Render files in a process that ends when the process with the id `parent` is killed."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.05)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-    return render_files(database, publication, folder, paths, picture_names)
-
-
 def render_files(
     database: Path,
     publication: Publication,
     folder: Path,
-    paths: Iterable[str],
     picture_names: frozenset[str],
-) -> list[_Done]:
+    paths: Iterable[str],
+    *,
+    parent: int | None = None,
+) -> dict[str, bool | None]:
     """Render files from one snapshot of a ledger.
 
-    `picture_names` are the pictures that the export writes. The bot may fetch more while it runs.
+    `picture_names` are the pictures that the export writes. The bot may fetch more while it runs. If `parent`
+    is given, this process ends when the process with that id is killed.
     """
+    if parent is not None:
+        threading.Thread(target=_end_with, args=[parent], daemon=True).start()
     with Ledger.open_to_publish(database) as ledger, ledger.snapshot():
         pages = Pages(LedgerView(ledger, publication, picture_names=picture_names), served=False)
-        return [_render(pages, folder, path) for path in paths]
+        return {path: _render(pages, folder, path) for path in paths}
 
 
-def _render(pages: Pages, folder: Path, path: str) -> _Done:
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.05)
+    os._exit(1)
+
+
+def _render(pages: Pages, folder: Path, path: str) -> bool | None:
+    """Render a file. Return whether it was written, or None if the ledger has no content for it."""
     content = pages.document(path, {})
     if content is None:
-        return _Done(path, written=False, exists=False)
-    body = content.body if isinstance(content, Document) else b"".join(content.pieces())
-    return _Done(path, written=_write(folder / path, body), exists=True)
+        return None
+    return _write(
+        folder / path, content.body if isinstance(content, Document) else b"".join(content.pieces())
+    )
 
 
 def _write(path: Path, body: bytes) -> bool:
@@ -191,17 +172,12 @@ def _make(folder: Path) -> None:
 
 
 def _manifest(folder: Path) -> dict[str, str]:
-    """Read the manifest of the last export. Earlier versions wrote several paths or no token in a line."""
+    """Read the manifest of the last export. A file whose token is missing is rendered again."""
     try:
         lines = (folder / MANIFEST).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return {}
-    found = {}
-    for line in lines:
-        paths, _, token = line.rpartition(" ")
-        for path in paths.split(" ") if paths else [line]:
-            found[path] = token if " " not in paths and paths else ""
-    return found
+    return {path: token for path, _, token in (line.partition(" ") for line in lines)}
 
 
 def _is_inside(path: str) -> bool:

@@ -1,63 +1,37 @@
-"""List the files of an export, each with a token that changes whenever its content may have changed.
-
-docs/pages.md lists the data that each page depends on.
-"""
+"""List the files of an export, each with a token that changes whenever its content may have changed."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from hashlib import blake2b
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
-from racebot import __version__
+import racebot
 from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span
+from racebot.web.routes import CONTENT, SERVED
 from racebot.web.site import addresses
-from racebot.web.site.ledger_view import Board, LedgerView, Publication
+from racebot.web.site.addresses import Route
+from racebot.web.site.ledger_view import Board, LedgerView
 
-PROGRAM = resources.files("racebot")
+PROGRAM = Path(racebot.__file__).parent
 """The installed program. Any of its modules may shape a page, so a change of one renders all pages again."""
-_ONCE = (
-    addresses.NOT_FOUND,
-    addresses.NO_JEKYLL,
-    addresses.API,
-    addresses.API_DATA,
-    addresses.FAVICON,
-    addresses.OPENAPI,
-    addresses.SEARCH,
-    addresses.TOUCH_ICON,
-)
-_FRONT = (addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.SEARCH_INDEX)
-_OF_BOARD = (
-    addresses.BOARD,
-    addresses.RACES,
-    addresses.EXPLAINED,
-    addresses.FAME,
-    addresses.DATA,
-    addresses.RACES_DATA,
-    addresses.SHEET,
-    addresses.CHANGES_SHEET,
-    addresses.BOARD_FEED,
-    addresses.EMBED,
-    addresses.BOARD_CARD,
-)
+_FRONT = {addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.SEARCH_INDEX}
+"""Files that depend on all leaderboards."""
 
 
 def export_tokens(view: LedgerView) -> dict[str, str]:
     """Return the token of every file of an export, by path."""
     publication = view.publication
-    settings = (
-        publication.provisional_races,
-        publication.site,
-        publication.url,
-        publication.export_cards,
-        publication.look,
-        publication.commands,
-    )
-    program = _token(__version__, *_texts(PROGRAM), repr(settings))
+    left_out = SERVED if publication.export_cards else SERVED | {addresses.PLAYER_CARD, addresses.RACE_CARD}
+    routes: dict[tuple[str, ...], list[Route]] = defaultdict(list)
+    for route in CONTENT.keys() - left_out:
+        routes[route.fields].append(route)
+    settings = [getattr(publication, each.name) for each in fields(publication) if each.name != "listing"]
+    program = _token(racebot.__version__, *_texts(), repr(settings))
     names = {
         player: f"{each.name}\0{view.pictures.get(player)}" for player, each in view.rated_players.items()
     }
@@ -91,28 +65,32 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         places = [(each.id, each.place, each.points, names.get(each.id)) for each in listed.values()]
         everything = _token(own, repr(places), *(str(digest.value) for digest in digests))
         front.append(everything)
-        tokens |= dict.fromkeys((board.address.of(route) for route in _OF_BOARD), everything)
+        tokens |= dict.fromkeys((board.address.of(route) for route in routes["board",]), everything)
+        tokens[board.address.races()] = everything
         tokens.update(_board_parts(view, board, own, digests, of_players))
         for player, token in of_players.items():
             players[player].append(token)
-            tokens |= dict.fromkeys(_player_paths(publication, board, player, raced[player]), token)
-    boards = repr([(board.name, board.address) for board in view.boards])
+            for route in routes["board", "player"]:
+                tokens[route.path(player=player, board=board.address.stem)] = token
+            tokens |= dict.fromkeys(_more_of_player(board, player, raced[player]), token)
     theme = [templating.THEME] if publication.look.theme else []
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
     pictures = (addresses.PICTURE.path(picture=name) for name in view.pictures_shown)
-    tokens |= dict.fromkeys((*(route.path() for route in _ONCE), *assets, *theme, *pictures), program)
-    tokens[addresses.COMPARE.path()] = _token(program, boards)
-    tokens |= dict.fromkeys((route.path() for route in _FRONT), _token(*front))
+    tokens |= dict.fromkeys((*assets, *theme, *pictures), program)
+    for route in routes[()]:
+        tokens[route.path()] = _token(*front) if route in _FRONT else program
+    tokens[addresses.COMPARE.path()] = _token(
+        program, repr([(each.name, each.address) for each in view.boards])
+    )
     for player, each in players.items():
         token = _token(profiles.get(player, ""), *each)
-        tokens |= {route.path(player=player): token for route in (addresses.PLAYER, addresses.PLAYER_DATA)}
+        tokens |= {route.path(player=player): token for route in routes["player",]}
         for board in view.boards:  # these pages link the player's other leaderboards
             path = board.address.player(player)
             if path in tokens:
                 tokens[path] += f"-{len(each)}"
-    of_races = (addresses.RACE, addresses.RACE_DATA, *[addresses.RACE_CARD] * publication.export_cards)
     for race, number in races.items():
-        tokens |= {route.path(race=race): f"{number:x}" for route in of_races}
+        tokens |= {route.path(race=race): f"{number:x}" for route in routes["race",]}
     return tokens
 
 
@@ -135,37 +113,22 @@ def _board_parts(
         yield board.address.races(number), _token(own, str(older), *values)
 
 
-def _player_paths(
-    publication: Publication, board: Board, player: str, raced: Sequence[RaceDigest]
-) -> Iterator[str]:
-    """Yield the files of a player on a leaderboard.
-
-    Only players with many races or opponents have pages of these.
-    """
-    address = board.address
-    yield address.player(player)
-    yield address.player_data(player)
-    yield addresses.PLAYER_FEED.path(player=player, board=address.stem)
-    yield addresses.BADGE.path(player=player, board=address.stem)
-    if publication.export_cards:
-        yield addresses.PLAYER_CARD.path(player=player, board=address.stem)
+def _more_of_player(board: Board, player: str, raced: Sequence[RaceDigest]) -> Iterator[str]:
+    """Yield the pages that only players with many races or opponents have on a leaderboard."""
     if len(raced) > player_pages.LAST_RACES:
-        yield address.player_races(player)
-        for number in range(1, older_race_pages(len(raced)) + 1):
-            yield address.player_races(player, number)
+        for number in (None, *range(1, older_race_pages(len(raced)) + 1)):
+            yield board.address.player_races(player, number)
     opponents = len(set().union(*(digest.players for digest in raced))) - 1
     if opponents > addresses.OPPONENTS_SHOWN:
         for number in range(1, player_pages.opponent_pages(opponents) + 1):
-            yield address.opponents(player, number)
+            yield board.address.opponents(player, number)
 
 
-def _texts(folder: Traversable) -> Iterator[str]:
-    for entry in sorted(folder.iterdir(), key=lambda each: each.name):
-        if entry.is_dir():
-            yield from _texts(entry)
-        elif entry.name.endswith((".py", ".html", ".xml", ".css", ".js", ".svg")):
-            yield entry.name
-            yield entry.read_text(encoding="utf-8")
+def _texts() -> Iterator[str]:
+    for path in sorted(PROGRAM.rglob("*")):
+        if path.suffix in {".py", ".html", ".xml", ".css", ".js", ".svg"}:
+            yield path.name
+            yield path.read_text(encoding="utf-8")
 
 
 def _token(*parts: str) -> str:

@@ -51,17 +51,13 @@ class Pages:
         self.served = served
 
     def document(self, path: str, query: Mapping[str, str]) -> Content:
-        """Return the content at a path, or None if there is none.
-
-        Raises:
-            BadQueryError: the query string is invalid.
-        """
+        """Return the content at a path, None if there is none. A bad query is a `BadQueryError`."""
         match = match_of(path)
         return None if match is None else self.content(match, query)
 
     def content(self, match: Match, query: Mapping[str, str]) -> Content:
         """Return the content at an address, as `document` does."""
-        if not self.served and match.route in _SERVED_ONLY:
+        if match.route in (_EXPORTED if self.served else SERVED):
             return None
         fields = dict(match.fields)
         if "board" in fields:
@@ -70,7 +66,7 @@ class Pages:
                 return None
         known = match.route.known(query) if self.served else {}
         request = PageRequest(self.view, match.path, known, self.served)
-        content: Content = _CONTENT[match.route](request, **fields)
+        content: Content = CONTENT[match.route](request, **fields)
         return content
 
 
@@ -82,13 +78,7 @@ def _asset(request: PageRequest, file: str) -> Content:
     return Document(templating.asset(path), templating.ASSETS[path]) if path in templating.ASSETS else None
 
 
-def _no_jekyll(request: PageRequest) -> Content:
-    return None if request.served else Document(b"")
-
-
 def _not_found(request: PageRequest) -> Content:
-    if request.served:
-        return None
     # A static host shows this page at any address, so its links cannot be relative.
     detail = f"{NO_PAGE} {NO_RACE}"
     return templating.page(
@@ -109,23 +99,19 @@ def match_of(path: str) -> Match | None:
     path = _INDEXES.get(path, path)
     ending = ".json" if path.startswith("api/") else ".html"
     for each in (path, path + ending):
-        for route in _CONTENT:
+        for route in CONTENT:
             if (fields := route.match(each)) is not None:
                 return Match(route, fields)
     return None
 
 
-_SERVED_ONLY = frozenset(
-    {*SERVED_ONLY, *LIVE, addresses.COMPARED, addresses.PAIR_CARD, addresses.LATEST_BADGE}
-)
+SERVED = frozenset({*SERVED_ONLY, *LIVE, addresses.COMPARED, addresses.PAIR_CARD, addresses.LATEST_BADGE})
 """Addresses that an export does not have."""
-_INDEXES = {
-    "": addresses.FRONT.pattern,
-    "api": addresses.API_DATA.pattern,
-    "api/": addresses.API_DATA.pattern,
-}
+_EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})
+"""Addresses that only an export has."""
+_INDEXES = {"": "index.html", "api": "api/index.json", "api/": "api/index.json"}
 
-_CONTENT: Mapping[Route, Callable[..., Content]] = {
+CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT: leaderboard.front,
     addresses.NOT_FOUND: _not_found,
     addresses.FAVICON: lambda _: Document(templating.asset("assets/favicon.ico"), ICO),
@@ -134,18 +120,15 @@ _CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.SEARCH: search.search,
     addresses.SEARCH_INDEX: search.index,
     addresses.ASSET: _asset,
-    addresses.NO_JEKYLL: _no_jekyll,
+    addresses.NO_JEKYLL: lambda _: Document(b""),
     addresses.COMPARE: player.compare_by_query,
     addresses.COMPARED: player.compare,
     addresses.RACE: race_page,
     addresses.PLAYER_RACES: player.races,
-    addresses.OLDER_PLAYER_RACES: player.races,
     addresses.OPPONENTS: player.opponents,
-    addresses.MORE_OPPONENTS: player.opponents,
     addresses.PLAYER_ON_BOARD: player.on_board,
     addresses.PLAYER: player.on_all_boards,
     addresses.BOARD_PAGE: leaderboard.leaderboard_page,
-    addresses.RACES_PAGE: leaderboard.races,
     addresses.RACES: leaderboard.races,
     addresses.EXPLAINED: explained,
     addresses.FAME: leaderboard.records,

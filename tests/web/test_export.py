@@ -344,7 +344,7 @@ def test_files_rendered_together_show_the_same_state(filled: Ledger, folder: Pat
         yield f"{player}/feed.xml"
 
     folder.mkdir()
-    render_files(filled.path, Publication(), folder, paths(), frozenset())
+    render_files(filled.path, Publication(), folder, frozenset(), paths())
     assert (folder / f"{player}/feed.xml").read_bytes().count(b"<entry>") == 2
 
 
@@ -360,7 +360,7 @@ def test_pictures_fetched_during_an_export_are_on_none_of_its_pages(
     pictures.store(avatar, b"a picture")
     page = "players/id-ann/orb/any-orb.html"
     for known, shown in ((frozenset[str](), False), (pictures.names(), True)):
-        render_files(filled.path, Publication(pictures=tmp_path / "pictures"), folder, [page], known)
+        render_files(filled.path, Publication(pictures=tmp_path / "pictures"), folder, known, [page])
         assert (f"avatars/{name_of(avatar)}.webp" in (folder / page).read_text(encoding="utf-8")) == shown
 
 

@@ -17,9 +17,9 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.follow_settings import apply_plans, follow_renames
 from racebot.standings.settle import Settler
-from racebot.web.http.cache import CachedPages, Key, Rendered
+from racebot.web.http.cache import CachedPages, Key
 from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import Streamed
+from racebot.web.site.request import Document, Streamed
 
 from .conftest import RACES, SIMPLE, at
 
@@ -105,7 +105,7 @@ def library(settler: Settler) -> Iterator[CachedPages]:
 
 def documents(library: CachedPages) -> list[bytes | None]:
     found = (library.document(at(path), query) for path, query in DOCUMENTS)
-    return [each.document.body if isinstance(each, Rendered) else None for each in found]
+    return [each.body if isinstance(each, Document) else None for each in found]
 
 
 def test_every_change_of_the_ledger_shows_on_all_pages(settler: Settler, library: CachedPages) -> None:
@@ -152,8 +152,8 @@ def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Cache
 def test_pages_say_when_ratings_were_last_written(settler: Settler, library: CachedPages) -> None:
     def shown(path: str, query: dict[str, str] | None = None) -> str | None:
         found = library.document(at(path), query or {})
-        assert isinstance(found, Rendered)
-        moment = re.search(r'Updated <time datetime="([^"]+)"', found.document.body.decode())
+        assert isinstance(found, Document)
+        moment = re.search(r'Updated <time datetime="([^"]+)"', found.body.decode())
         return moment and moment[1]
 
     changes: list[Callable[[Settler], object]] = [
@@ -184,5 +184,5 @@ def test_a_change_right_before_rendering_shows_in_full(
 
     monkeypatch.setattr(library.cache, "get", changing)
     feed = library.document(at("players/id-ann/orb/any-orb/feed.xml"), {})
-    assert isinstance(feed, Rendered)
-    assert feed.document.body.count(b"<entry>") == 1
+    assert isinstance(feed, Document)
+    assert feed.body.count(b"<entry>") == 1

@@ -94,7 +94,8 @@ def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple
             "other": PLAYERS[3],
             "race": "orb/a",
             "picture": "0" * 24,
-            "number": 1,
+            "number": None,
+            "page": 1,
         }
         path = route.path(**fields)
         asked = {"q": name, "name": name, "a": player, "b": PLAYERS[3], "players": ",".join(PLAYERS)}

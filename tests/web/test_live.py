@@ -7,18 +7,20 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
+from unittest.mock import AsyncMock
 
 import httpx
 import pytest
 import uvicorn
 from builders import result
 from openapi_schema_validator import OAS31Validator
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from worker_support import PATIENCE
 
@@ -32,7 +34,6 @@ from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.api.openapi import description
 from racebot.web.http import events
-from racebot.web.http.cache import Rendered
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import Match
 from racebot.web.site.addresses import BadQueryError
@@ -539,103 +540,104 @@ async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
         assert "1190" not in await next_event(lines)
 
 
-class Source:
-    """A document for streams, whose state is `states` in turn; the last one stays."""
+async def shown(match: Match, query: Mapping[str, str]) -> Document | None:
+    """Find a document for a stream: none, a bad query, or an empty document."""
+    if "rows" in query:
+        raise BadQueryError("rows: is wrong")
+    return None if "missing" in query else Document(b"")
 
-    def __init__(self, *states: str) -> None:
-        self.states = [*states]
-        self.looks = 0
 
-    async def find(self, match: Match, query: Mapping[str, str]) -> Rendered | None:
-        await asyncio.sleep(0)
-        if query:
-            raise BadQueryError("rows: is wrong")
-        shown = self.states.pop(0) if len(self.states) > 1 else self.states[0]
-        return Rendered(Document(shown.encode()), shown)
+async def unchanged() -> str:
+    return ""
 
-    async def stamp(self) -> str:
-        await asyncio.sleep(0)
-        self.looks += 1
-        return self.states[0]
 
-    def streams(self, stopped: Callable[[], bool] = lambda: False) -> events.Events:
-        return events.Events(self.find, self.stamp, {}, stopped)
+async def stream(streams: events.Events, query: str = "", client: str = "") -> list[Any]:
+    """Return the status of a stream's response and the pieces that it sends."""
+    sent: list[Any] = []
+
+    async def send(message: Mapping[str, Any]) -> None:
+        sent.append(message["status"] if "status" in message else message["body"])
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "query_string": query.encode(),
+        "path_params": {"path": "live/rooms"},
+        "client": (client, 4000),
+        "asgi": {"spec_version": "2.4"},
+    }
+    await streams(scope, AsyncMock(), send)
+    return sent
 
 
 @pytest.mark.usefixtures("quick")
 async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
-    answer = await Source("before", "after").streams().response(stream_request())
-    assert isinstance(answer, StreamingResponse)
+    states = ["before", "after"]
+    found = 0
+
+    async def find(match: Match, query: Mapping[str, str]) -> Document:
+        nonlocal found
+        found += 1
+        shown = states[0]
+        states[:] = states[-1:]  # changes as soon as it is read
+        return Document(shown.encode())
+
+    async def stamp() -> str:
+        return states[0]
+
     async with asyncio.timeout(PATIENCE):
-        pieces = aiter(answer.body_iterator)
-        assert "before" in str(await anext(pieces))
-        assert "after" in str(await anext(pieces))
+        status, before, after, *_ = await stream(events.Events(find, stamp, {}, lambda: found > 1))
+    assert (status, b"before" in before, b"after" in after) == (200, True, True)
 
 
-def stream_request(**facts: object) -> Request:
-    path = {"path": "live/rooms"}
-    return Request({"type": "http", "method": "GET", "query_string": b"", "path_params": path, **facts})
-
-
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(("limit", "elsewhere"), [("STREAMS", 503), ("STREAMS_OF_CLIENT", 200)])
 async def test_streams_are_bounded_in_all_and_for_each_client(
     monkeypatch: pytest.MonkeyPatch, limit: str, elsewhere: int
 ) -> None:
     monkeypatch.setattr(events, limit, 2)
-    streams = Source("").streams(lambda: True)
-    answers = await asyncio.gather(*(streams.response(stream_request()) for _ in range(4)))
-    assert sorted(answer.status_code for answer in answers if answer) == [200, 200, 503, 503]
-    assert streams.open == 2
-    answer = await streams.response(stream_request(client=("192.0.2.1", 4000)))
-    assert answer is not None and answer.status_code == elsewhere
+    stopped = asyncio.Event()
+    streams = events.Events(shown, unchanged, {}, stopped.is_set)
+    held = [asyncio.create_task(stream(streams, client=client)) for client in ("a", "a", "a", "a", "b")]
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.wait(held[2:4])
+        await asyncio.sleep(0.1)
+        stopped.set()
+        assert [sent[0] for sent in await asyncio.gather(*held)] == [200, 200, 503, 503, elsewhere]
+        assert (await stream(streams))[0] == 200
 
 
-async def test_reader_who_leaves_before_the_first_event_gives_up_the_place() -> None:
-    async def receive() -> dict[str, str]:
-        return {"type": "http.disconnect"}
-
-    async def send(message: object) -> None:
-        raise OSError("the connection is closed")
-
-    streams = Source("").streams()
-    request = stream_request()
-    answer = await streams.response(request)
-    assert answer is not None and streams.open == 1
-    with contextlib.suppress(Exception):
-        await answer({**request.scope, "asgi": {"spec_version": "2.4"}}, receive, send)
-    assert streams.open == 0
-
-
-async def test_failed_requests_for_streams_take_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def find_nothing(match: Match, query: Mapping[str, str]) -> None:
-        pass
-
-    streams = Source("").streams()
+async def test_only_open_streams_take_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither do requests that fail, nor readers who leave before the first event."""
+    monkeypatch.setattr(events, "STREAMS", 1)
+    streams = events.Events(shown, unchanged, {}, lambda: True)
+    with pytest.raises(HTTPException):
+        await stream(streams, "missing=1")
     with pytest.raises(BadQueryError):
-        await streams.response(stream_request(query_string=b"rows=x"))
-    assert streams.open == 0
-    streams = events.Events(find_nothing, Source("").stamp, {}, lambda: False)
-    assert await streams.response(stream_request()) is None
-    assert streams.open == 0
+        await stream(streams, "rows=x")
+    closed = AsyncMock(side_effect=OSError("the connection is closed"))
+    with monkeypatch.context() as patch, contextlib.suppress(Exception):
+        patch.setattr(StreamingResponse, "__call__", closed)
+        await stream(streams)
+    assert closed.called
+    assert (await stream(streams))[0] == 200
 
 
 @pytest.mark.usefixtures("quick")
 async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    source = Source("")
+    looks = 0
 
-    async def fail() -> str:
-        source.looks += 1
-        if source.looks > 1:
+    async def stamp() -> str:
+        nonlocal looks
+        looks += 1
+        if looks > 1:
             raise LedgerUnavailable("no such file")
         return ""
 
-    monkeypatch.setattr(source, "stamp", fail)
-    answer = await source.streams(lambda: source.looks > 5).response(stream_request())
-    assert isinstance(answer, StreamingResponse)
     async with asyncio.timeout(PATIENCE):
-        assert [piece async for piece in answer.body_iterator]
+        assert await stream(events.Events(shown, stamp, {}, lambda: looks > 5))
     assert caplog.messages == ["no such file"]
 
 

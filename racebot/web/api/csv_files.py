@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import hashlib
+import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +14,7 @@ from typing import Any
 from racebot import __version__
 from racebot.queries.races import changes_version, rating_changes
 from racebot.web.site.ledger_view import Board, LedgerView
+from racebot.web.site.request import entity_tag
 
 RACES_IN_A_PIECE = 500
 """Number of races to read at once while writing a CSV file of changes."""
@@ -48,12 +49,12 @@ def changes_tag(view: LedgerView, board: Board) -> str:
     """Return an entity tag of `changes_sheet`, without reading the changes themselves."""
     depends_on = (
         __version__,
-        view.updated_at(board),
+        view.totals(board).updated_at,
         changes_version(view.ledger, board.stored),
         view.rated_players,
         sorted(view.hidden),
     )
-    return f'W/"{hashlib.sha256(repr(depends_on).encode()).hexdigest()[:20]}"'
+    return entity_tag(repr(depends_on).encode())
 
 
 def cell(value: Any) -> Any:
@@ -70,15 +71,9 @@ def cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-class _Lines:
-    """A file whose writer returns each line."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
 def _sheet(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
-    writer: Any = csv.writer(_Lines())
-    lines = (writer.writerow([cell(value) for value in row]) for row in chain([columns], rows))
-    while piece := "".join(islice(lines, ROWS_IN_A_PIECE)):
-        yield piece.encode(errors="replace")
+    lines = chain([columns], rows)
+    while some := list(islice(lines, ROWS_IN_A_PIECE)):
+        piece = io.StringIO()
+        csv.writer(piece).writerows([cell(value) for value in row] for row in some)
+        yield piece.getvalue().encode(errors="replace")

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, is_dataclass, replace
-from functools import partial
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import orjson
 
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import finish_chance, odds
 from racebot.queries.pair import Meeting, compared
-from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
+from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.races import RaceRow, latest_races, rating_changes
 from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files, openapi, types
@@ -30,13 +29,9 @@ from racebot.web.site.request import CSV, JSON, Content, Document, PageRequest, 
 MOST_FOUND = 50
 """The most players that a search by name returns."""
 
-_REQUIRED = {"a", "b", "name", "players"}
-"""Query parameters without which an address has no answer."""
-
 
 def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
     view = request.view
-    totals = [(board, view.totals(board)) for board in view.boards]
     return types.LeaderboardsAnswer(
         [
             types.BoardSummary(
@@ -45,12 +40,12 @@ def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
                 category=board.category,
                 goals=board.stored.goals,
                 model=board.stored.model,
-                races=each.races,
-                last_race_at=each.last_race_at,
-                listed=each.listed,
+                races=view.totals(board).races,
+                last_race_at=view.totals(board).last_race_at,
+                listed=view.totals(board).listed,
                 page=page_of(view, board.address.page()),
             )
-            for board, each in totals
+            for board in view.boards
         ]
     )
 
@@ -69,7 +64,7 @@ def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:
 def races_of(request: PageRequest, board: Board) -> types.RacesPart:
     """Return one page of a leaderboard's races, newest first."""
     view = request.view
-    part = _part(request, view.race_count(board))
+    part = _part(request, view.totals(board).races)
     rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
     return with_fields(
         types.RacesPart, part, board=board.address.stem, races=_with_addresses(view, types.ListedRace, rows)
@@ -87,11 +82,8 @@ def changes(request: PageRequest, board: Board) -> types.Changes:
 def player_on_board(request: PageRequest, board: Board, player: str) -> types.PlayerOnBoard | None:
     """Return a player's standing on one leaderboard, with races and opponents.
 
-    These are all races and opponents, or the last and most frequent if the query has a `limit`. `before`
-    leaves out the races from a sequence number on.
-
-    Raises:
-        BadQueryError: one of these is not a number in range.
+    These are all of them, or with a `limit` in the query, the last races and the most frequent opponents.
+    `before` leaves out the races from a sequence number on.
     """
     view, query = request.view, request.query
     before = whole_number(query, "before", MOST)
@@ -139,11 +131,7 @@ def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types
 
 
 def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
-    """Return the odds of a race between the query's `players`.
-
-    Raises:
-        BadQueryError: there are too few or too many players, or one of them twice.
-    """
+    """Return the odds of a race between the query's `players`."""
     view = request.view
     players = [part.strip() for part in request.query.get("players", "").split(",")]
     if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
@@ -156,15 +144,9 @@ def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
 
 
 def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
-    """Return the query's players `a` and `b` against each other.
-
-    Return None if one of them has not raced here, or is hidden.
-
-    Raises:
-        BadQueryError: one of them is missing, or both are the same.
-    """
+    """Return the query's players `a` and `b` against each other, None if one is not known here."""
     view, query = request.view, request.query
-    a, b = query.get("a", "").strip(), query.get("b", "").strip()
+    a, b = (query.get(name, "").strip() for name in ("a", "b"))
     if not a or not b or a == b:
         raise BadQueryError("a, b: the ids of two different players are required")
     one, other = (view.standing(board, player) for player in (a, b))
@@ -188,29 +170,25 @@ def _facing(view: LedgerView, board: Board, standing: PlayerStanding) -> types.F
 
 
 def find_players(request: PageRequest) -> types.FoundPlayers:
-    """Return players whose name contains the query's `name`, ignoring case and accents.
-
-    Raises:
-        BadQueryError: `name` is missing or empty.
-    """
+    """Return players whose name contains the query's `name`, ignoring case and accents."""
     view = request.view
     wanted = request.query.get("name", "").strip()
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
-    found = view.players_named(wanted)
-    return types.FoundPlayers([_found(view, each) for each in found[:MOST_FOUND]], len(found))
-
-
-def _found(view: LedgerView, player: NamedPlayer) -> types.FoundPlayer:
-    return types.FoundPlayer(
-        id=player.id,
-        name=player.name,
-        page=page_of(view, addresses.PLAYER.path(player=player.id)),
-        leaderboards=[
-            types.FoundStanding(board.address.stem, standing.points, standing.place)
-            for board, standing in view.standings(player.id)
-        ],
-    )
+    named = view.players_named(wanted)
+    found = [
+        types.FoundPlayer(
+            id=player.id,
+            name=player.name,
+            page=page_of(view, addresses.PLAYER.path(player=player.id)),
+            leaderboards=[
+                types.FoundStanding(board.address.stem, standing.points, standing.place)
+                for board, standing in view.standings(player.id)
+            ],
+        )
+        for player in named[:MOST_FOUND]
+    ]
+    return types.FoundPlayers(found, len(named))
 
 
 def rated_race(request: PageRequest, race: str) -> types.RaceAnswer | None:
@@ -249,57 +227,15 @@ def page_of(view: LedgerView, path: str) -> str:
 
 
 def _part(request: PageRequest, total: int) -> types.ListPage:
-    if not request.served:
-        return types.ListPage(page=1, per_page=max(total, 1), pages=1, total=total)
-    per_page = whole_number(request.query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
-    return types.ListPage(
-        whole_number(request.query, "page", 1), per_page, max(1, -(-total // per_page)), total
-    )
+    per_page = max(total, 1)
+    if request.served:
+        per_page = whole_number(request.query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
+    page = whole_number(request.query, "page", 1)
+    return types.ListPage(page, per_page, max(1, -(-total // per_page)), total)
 
 
 def _api(request: PageRequest) -> Content:
-    examples = _examples(request.view) if request.served else {}
-    return templating.page(
-        request,
-        "api.html",
-        index=openapi.api_index(served=request.served),
-        example=partial(_with_examples, examples),
-    )
-
-
-def _examples(view: LedgerView) -> dict[str, str]:
-    """Return values for the fields and the required query parameters of addresses; none without races."""
-    board = max(view.boards, key=lambda board: view.totals(board).races, default=None)
-    races = latest_races(view.ledger, board.key, 1) if board else []
-    players = [each for each in view.report(board).players if each.id not in view.hidden] if board else []
-    if board is None or not races or len(players) < 2:
-        return {}
-    category, _, name = board.address.stem.partition("/")
-    one, other = players[:2]
-    return {
-        "category": category,
-        "board": name,
-        "race": addresses.segment(races[0].race.rpartition("/")[2]),
-        "player": addresses.segment(one.id),
-        "other": addresses.segment(other.id),
-        "players": f"{one.id},{other.id}",
-        "a": one.id,
-        "b": other.id,
-        "name": one.name[:3],
-    }
-
-
-def _with_examples(examples: Mapping[str, str], each: openapi.ApiAddress) -> str | None:
-    """Return an address of the API that a reader can open, None if there are no examples for it."""
-    try:
-        query = {name: examples[name] for name in each.query if name in _REQUIRED}
-        return each.address.format_map(examples) + (f"?{urlencode(query, safe=',')}" if query else "")
-    except KeyError:
-        return None
-
-
-def _index(request: PageRequest) -> openapi.ApiIndex:
-    return openapi.api_index(served=request.served)
+    return templating.page(request, "api.html", index=openapi.api_index(served=request.served))
 
 
 def _description(request: PageRequest) -> openapi.Schema:
@@ -341,7 +277,7 @@ def _without_ids(value: Any, hidden: Set[str]) -> Any:
 
 DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.API: _api,
-    addresses.API_DATA: _json(_index),
+    addresses.API_DATA: _json(lambda request: openapi.api_index(served=request.served)),
     addresses.OPENAPI: _json(_description),
     addresses.ALL_DATA: _json(all_leaderboards),
     addresses.FIND_PLAYERS: _json(find_players),

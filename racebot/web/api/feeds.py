@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from uuid import NAMESPACE_URL, uuid5
 
 from racebot.queries.player import PlayedRace
@@ -23,7 +21,7 @@ from racebot.text.format import integer, signed
 from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, link
-from racebot.web.site.formats import day, plain_name, race_title, slug, standing as standing_of, timer
+from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, timer
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import ATOM, Content, Document, PageRequest
 
@@ -33,16 +31,8 @@ RESULTS = 10
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """When a leaderboard without races was updated: a feed must say."""
 
-
-@dataclass(frozen=True, slots=True)
-class FeedEntry:
-    """An entry of a feed: a race, its number in the leaderboard's sequence, and when it ended."""
-
-    race: str
-    title: str
-    summary: str
-    sequence: int
-    ended_at: datetime
+Entry = tuple[RaceRow | PlayedRace, str, str]
+"""A race with its title and what happened in it."""
 
 
 def board_feed(request: PageRequest, board: Board) -> Content:
@@ -51,16 +41,7 @@ def board_feed(request: PageRequest, board: Board) -> Content:
     changes: dict[int, list[RatingChange]] = defaultdict(list)
     for change in rating_changes(request.view.ledger, board.key, first - 1):
         changes[change.sequence].append(change)
-    entries = [
-        FeedEntry(
-            race.race,
-            race_title(race),
-            _summary(race, _results(changes[race.sequence])),
-            race.sequence,
-            race.ended_at,
-        )
-        for race in races
-    ]
+    entries = [(race, race_title(race), _results(changes[race.sequence])) for race in races]
     return _feed(request, board, plain_name(board.name), board.address.page(), entries)
 
 
@@ -72,39 +53,30 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
     history = request.view.history(board, player)[: -ENTRIES - 1 : -1]
     winners = winners_of(request.view.ledger, board.key, [race.sequence for race in history])
     entries = [
-        FeedEntry(
-            race.race,
-            f"{name}: {integer(race.before)} → {integer(race.after)} ({signed(race.change)}), "
-            f"{standing_of(race)} in {slug(race.race)}",
-            _summary(race, _outcome(race, winners.get(race.sequence, ()))),
-            race.sequence,
-            race.ended_at,
-        )
-        for race in history
+        (race, f"{name}: {_change(race)}", _outcome(race, winners.get(race.sequence, ()))) for race in history
     ]
     title = f"{name} on {plain_name(board.name)}"
     return _feed(request, board, title, board.address.player(player), entries)
 
 
-def _summary(race: RaceRow | PlayedRace, about: str) -> str:
-    return " · ".join(filter(None, [f"{plain_name(race.goal)}, {day(race.ended_at)}", about]))
-
-
 def _results(changes: Sequence[RatingChange]) -> str:
     """List the changes of a race, as in "1 Ann 1190 (+90), 2 Bo 950 (−50); did not finish: Cy 960 (−40)"."""
-    placed, others = [], []
-    for each in changes[:RESULTS]:
-        change = f"{plain_name(each.name, 40)} {integer(each.after)} ({signed(each.change)})"
-        if each.place is None:
-            others.append(change)
-        else:
-            placed.append(f"{each.place} {change}")
-    parts = [", ".join(placed)] if placed else []
-    if others:
-        parts.append(f"did not finish: {', '.join(others)}")
+    texts = [
+        (each.place, f"{plain_name(each.name, 40)} {integer(each.after)} ({signed(each.change)})")
+        for each in changes[:RESULTS]
+    ]
+    parts = [", ".join(f"{place} {text}" for place, text in texts if place is not None)]
+    if others := ", ".join(text for place, text in texts if place is None):
+        parts.append(f"did not finish: {others}")
     if len(changes) > RESULTS:
         parts.append(f"and {len(changes) - RESULTS} more")
-    return "; ".join(parts)
+    return "; ".join(filter(None, parts))
+
+
+def _change(race: PlayedRace) -> str:
+    """Return a change with its race, as in "1100 → 1190 (+90), 1 of 2 in clever-kraid-1234"."""
+    points = f"{integer(race.before)} → {integer(race.after)} ({signed(race.change)})"
+    return f"{points}, {standing_of(race)} in {slug(race.race)}"
 
 
 def _outcome(race: PlayedRace, winners: Sequence[Winner]) -> str:
@@ -114,35 +86,32 @@ def _outcome(race: PlayedRace, winners: Sequence[Winner]) -> str:
     return ", ".join(filter(None, [time, f"won by {names}" if names and race.place != 1 else ""]))
 
 
-def _feed(
-    request: PageRequest, board: Board, title: str, page: str, entries: Sequence[FeedEntry]
-) -> Document:
+def _feed(request: PageRequest, board: Board, title: str, page: str, entries: Sequence[Entry]) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
-    races = races_numbered(request.view.ledger, board.key, [entry.sequence for entry in entries])
+    races = races_numbered(request.view.ledger, board.key, [race.sequence for race, _, _ in entries])
     updated = {sequence: race.updated_at for sequence, race in races.items()}
+    publication = request.view.publication
+
+    def address(target: str) -> str:
+        """Return the address of a page, relative to the feed if that of the pages is unknown."""
+        return f"{publication.url}/{link('', target)}" if publication.url else link(request.path, target)
+
+    def id_of(what: str) -> str:
+        """Return an id that stays the same when the pages move to another host."""
+        return uuid5(NAMESPACE_URL, f"{publication.site} {what}").urn
+
     content = templating.render(
         "feed.xml",
         request.path,
         title=title,
         page=page,
         entries=entries,
-        updated={entry.race: updated[entry.sequence] for entry in entries},
+        updated=updated,
         last=max(updated.values(), default=_NEVER),
-        address=partial(_address, request),
-        id_of=partial(_id, request),
+        address=address,
+        id_of=id_of,
     )
     return Document(content, ATOM)
-
-
-def _address(request: PageRequest, target: str) -> str:
-    """Return the address of a page, relative to the feed if that of the pages is unknown."""
-    url = request.view.publication.url
-    return f"{url}/{link('', target)}" if url else link(request.path, target)
-
-
-def _id(request: PageRequest, what: str) -> str:
-    """Return an id that stays the same when the pages move to another host."""
-    return uuid5(NAMESPACE_URL, f"{request.view.publication.site} {what}").urn
 
 
 FEEDS: Mapping[Route, Callable[..., Content]] = {

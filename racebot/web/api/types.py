@@ -1,13 +1,11 @@
-"""The types that the addresses of the data API return as JSON. Their texts become the OpenAPI description."""
+"""The types that the data API returns as JSON. Their texts become the OpenAPI description."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, TypeVar
-
-from pydantic import Field
+from typing import TypeVar
 
 from racebot.queries.leaderboard import LeaderboardReport
 from racebot.queries.live import LiveRoom
@@ -17,13 +15,6 @@ from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
 from racebot.queries.race import RaceOnBoard, RaceReport
 from racebot.queries.races import RaceRow, RatingChange
 from racebot.web.site.live_rooms import LiveRooms
-
-Page = Annotated[
-    str, Field(description="Address of the page; without RACEBOT_PAGES_URL, relative to the front page")
-]
-Profile = Annotated[str, Field(description="Address of the player's profile on racetime.gg")]
-Room = Annotated[str, Field(description="Address of the race's room on racetime.gg")]
-Id = Annotated[str, Field(description="The leaderboard's id: its category and name as written in addresses")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +35,15 @@ class ListPage:
 class BoardSummary:
     """A summary of a leaderboard."""
 
-    id: Id
-    leaderboard: Annotated[str, Field(description="The leaderboard's name")]
-    category: Annotated[str, Field(description="The category's slug on racetime.gg")]
+    id: str
+    leaderboard: str
+    category: str
     goals: Sequence[str]
     model: str
     races: int
     last_race_at: datetime | None
-    listed: Annotated[int, Field(description="Number of listed players")]
-    page: Page
+    listed: int
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +57,20 @@ class LeaderboardsAnswer:
 class LeaderboardPart(LeaderboardReport):
     """A leaderboard with one page of its listed players."""
 
-    id: Id
-    address: Page
-    page: Annotated[int, Field(description="Number of this part of the list, from 1")]
+    id: str
+    address: str
+    page: int
     per_page: int
     pages: int
-    total: Annotated[int, Field(description="Number of listed players")]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
 class ListedRace(RaceRow):
     """A rated race in a list, with its addresses."""
 
-    room: Room
-    page: Page
+    room: str
+    page: str
 
 
 Addressed = TypeVar("Addressed", "ListedRace", "PlayerRace", "SharedRace", "OpenRoom")
@@ -89,7 +80,7 @@ Addressed = TypeVar("Addressed", "ListedRace", "PlayerRace", "SharedRace", "Open
 class RacesPart(ListPage):
     """One page of a leaderboard's races, newest first."""
 
-    board: Id
+    board: str
     races: Sequence[ListedRace]
 
 
@@ -97,9 +88,9 @@ class RacesPart(ListPage):
 class Changes:
     """Rating changes, oldest first. To read on, repeat the request with `after` set to `next`."""
 
-    board: Id
+    board: str
     after: int
-    next: Annotated[int, Field(description="The last race's sequence number, or `after` without new races")]
+    next: int
     changes: Sequence[RatingChange]
 
 
@@ -107,34 +98,25 @@ class Changes:
 class StandingOnBoard(PlayerStanding):
     """A player's standing on one leaderboard."""
 
-    board: Id
-    page: Page
-    finish_chance: Annotated[
-        float | None, Field(description="Chance to finish the next race; null if the model has none")
-    ]
+    board: str
+    page: str
+    finish_chance: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerRace(PlayedRace):
     """One rated race of a player, with its addresses."""
 
-    room: Room
-    page: Page
+    room: str
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerOnBoard(StandingOnBoard):
     """A player's standing on one leaderboard, with the races, oldest first, and the opponents."""
 
-    history: Annotated[
-        Sequence[PlayerRace],
-        Field(
-            description="All, or the last `limit`. For earlier races, set `before` to the first `sequence`"
-        ),
-    ]
-    opponents: Annotated[
-        Sequence[Rival], Field(description="All opponents, or the `limit` met most; the most frequent first")
-    ]
+    history: Sequence[PlayerRace]
+    opponents: Sequence[Rival]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +125,11 @@ class PlayerAnswer:
 
     id: str
     name: str
-    pronouns: Annotated[str, Field(description="As on racetime.gg; may be empty")]
-    twitch: Annotated[str, Field(description="Login name on Twitch; may be empty")]
-    avatar: Annotated[
-        str | None,
-        Field(description="Address of the avatar, as that of the page; null before the bot has it"),
-    ]
-    profile: Profile
-    page: Page
+    pronouns: str
+    twitch: str
+    avatar: str | None
+    profile: str
+    page: str
     leaderboards: Sequence[StandingOnBoard]
 
 
@@ -158,16 +137,16 @@ class PlayerAnswer:
 class FoundStanding:
     """A found player's points on one leaderboard."""
 
-    board: Id
+    board: str
     points: int
-    place: Annotated[int | None, Field(description="null if the player is not listed")]
+    place: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class FoundPlayer(NamedPlayer):
     """A found player, with the points on every leaderboard, the most recently raced first."""
 
-    page: Page
+    page: str
     leaderboards: Sequence[FoundStanding]
 
 
@@ -175,23 +154,23 @@ class FoundPlayer(NamedPlayer):
 class FoundPlayers:
     """Players whose name contains a text, the shortest names first."""
 
-    players: Annotated[Sequence[FoundPlayer], Field(description="At most 50")]
-    total: Annotated[int, Field(description="Number of all players found")]
+    players: Sequence[FoundPlayer]
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
 class RatedOnBoard(RaceOnBoard):
     """The rating changes of a race on one leaderboard. `note` says why, if no rating changed."""
 
-    board: Id
+    board: str
 
 
 @dataclass(frozen=True, slots=True)
 class RaceAnswer(RaceReport):
     """A race with its result and its rating changes on every leaderboard that it counts on."""
 
-    room: Room
-    page: Page
+    room: str
+    page: str
     leaderboards: Sequence[RatedOnBoard]
 
 
@@ -199,7 +178,7 @@ class RaceAnswer(RaceReport):
 class OddsAnswer:
     """The odds of a race between any players, in the order of the query. Unknown players are newcomers."""
 
-    board: Id
+    board: str
     entrants: Sequence[PlayerOdds]
 
 
@@ -207,8 +186,8 @@ class OddsAnswer:
 class SharedRace(Meeting):
     """A race that two players both entered, with its addresses."""
 
-    room: Room
-    page: Page
+    room: str
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,21 +195,19 @@ class FacingPlayer(NamedPlayer):
     """One of two compared players, with the points on the leaderboard."""
 
     points: int
-    place: Annotated[int | None, Field(description="null if the player is not listed")]
-    page: Page
+    place: int | None
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
 class HeadToHead(Comparison):
     """Two players against each other: their record, all their races, and the chance next time."""
 
-    chance: Annotated[float, Field(description="Chance of `a` to be placed before `b` next time")]
-    ahead: Annotated[int, Field(description="Races in which `a` was placed before `b`")]
-    behind: Annotated[int, Field(description="Races in which `b` was placed before `a`")]
-    meetings: Annotated[
-        Sequence[SharedRace], Field(description="Newest first; `other_` marks the values of `b`")
-    ]
-    board: Id
+    chance: float
+    ahead: int
+    behind: int
+    meetings: Sequence[SharedRace]
+    board: str
     a: FacingPlayer
     b: FacingPlayer
 
@@ -239,8 +216,8 @@ class HeadToHead(Comparison):
 class OpenRoom(LiveRoom):
     """A race room that is open, in progress, or finished and not recorded yet, with its addresses."""
 
-    room: Room
-    page: Annotated[str, Field(description="Address of the page that the race has once it is recorded")]
+    room: str
+    page: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,3 +235,66 @@ class ProblemDetails:
     status: int
     detail: str = ""
     type: str = "about:blank"
+
+
+HIDDEN_IDS = frozenset({"Opponent.player", "RatedEntrant.id", "RatingChange.player", "Rival.id"})
+"""Ids that the API replaces by null if their player is hidden."""
+
+FIELDS: Mapping[str, str] = {
+    **dict.fromkeys(HIDDEN_IDS, "null for a hidden player"),
+    "board": "The leaderboard's id: its category and name as written in addresses",
+    "finish_chance": "Chance to finish; null if the model has none",
+    "finish_time": "Seconds; null if the player did not finish",
+    "listed": "Number of listed players",
+    "new": "True before the player's first race on this leaderboard",
+    "page": "Address of the page; without RACEBOT_PAGES_URL, relative to the front page",
+    "parts": "Points of the change by their cause, such as `finish` and `place`; may be empty",
+    "place": "null for a player who is not listed, or did not finish the race",
+    "profile": "Address of the player's profile on racetime.gg",
+    "rating": "The number that ranks, before rounding to points",
+    "room": "Address of the race's room on racetime.gg",
+    "standing": "The place, DNF, DQ, or team DNF",
+    "state": "Everything the model stores about the player",
+    "win_chance": "Chance to win, before the race; null in team races",
+    "BoardSummary.id": "The leaderboard's id: its category and name as written in addresses",
+    "Changes.next": "The last race's sequence number, or `after` without new races",
+    "FoundPlayers.players": "At most 50",
+    "HeadToHead.ahead": "Races in which `a` was placed before `b`",
+    "HeadToHead.chance": "Chance of `a` to be placed before `b` next time",
+    "HeadToHead.meetings": "Newest first; `other_` marks the values of `b`",
+    "LeaderboardPart.address": "Address of the leaderboard's page, like every `page`",
+    "LeaderboardPart.everybody": "Players with a rating, listed or not",
+    "LeaderboardPart.id": "The leaderboard's id: its category and name as written in addresses",
+    "LeaderboardPart.page": "Number of this part of the list, from 1",
+    "LeaderboardPart.since": "Start of the time that `moved` covers",
+    "ListedPlayer.moved": "Change since `since`; null if the player had not raced by then",
+    "ListedRace.note": "Why no rating changed",
+    "LiveAnswer.late": "True if the bot has been silent for a minute",
+    "LiveAnswer.seen_at": "When the bot last confirmed them; null if it is not running",
+    "LiveBoard.board": "The leaderboard's id; null before its first race",
+    "LiveBoard.outcome": "What the record of the race changes, with the reasons; null before its end",
+    "LiveEntrant.after": "Points once the race is recorded; null before its end",
+    "LiveEntrant.change": "Change once the race is recorded; null before its end",
+    "OpenRoom.page": "Address of the page that the race has once it is recorded",
+    "OpenRoom.status": "The site's status, such as `open` or `in_progress`",
+    "PlayerAnswer.avatar": "Address of the avatar, like that of the page; null before the bot has it",
+    "PlayerOdds.expected_place": "Mean place; unfinished entrants share the rest",
+    "PlayerOdds.name": "null for an unknown player",
+    "PlayerOnBoard.history": "All, or the last `limit`. For more, set `before` to the first `sequence`",
+    "PlayerOnBoard.opponents": "All, or the `limit` met most; the most frequent first",
+    "RaceAnswer.source": "`live`, `backfill` or `import`",
+    "RacedEntrant.id": "null for a deleted account or a hidden player",
+    "RacesPart.page": "Number of this part of the list, from 1",
+    "RatedEntrant.actual": "Place among the same entrants; tied entrants share their mean place",
+    "RatedEntrant.expected": "Place expected from the ratings, among all rated entrants; for finishers among "
+    "the finishers, if the model rates finishing on its own",
+    "RatedEntrant.opposed": "The opponent that moved it most the other way",
+    "RatedEntrant.pushed": "Opponents that moved the rating the way the place did, the largest first; empty "
+    "if the place was about as expected",
+    "RatedEntrant.why": "The same explanation as data, in the same order",
+    "RatedOnBoard.entrants": "By place, then by points; empty if no rating changed",
+    "RatedOnBoard.unrated": "The other entrants: their accounts were deleted; empty if no rating changed",
+    "Reason.rule": "The rule behind `limit` and `unchanged`",
+    "Winner.id": "null for a deleted account or a hidden player",
+}
+"""What to say about fields, by name, or by type and name where that says more."""

@@ -140,14 +140,13 @@ class PageLink:
     current: bool = False
 
 
-def leaderboard_page(request: PageRequest, board: Board, number: int = 1) -> Content:
+def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Content:
     """Render one page of a leaderboard. Return None if there is no page with that number."""
     choice = Choice.of(request.query)
     at, view = choice.moment, request.view
     report = view.report(board) if at is None else view.report_at(board, at)
     players = _chosen(report, choice)
-    if not choice.default:
-        number = page_number(request.query) or 1
+    number = page if choice.default else page_number(request.query) or 1
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
@@ -160,7 +159,7 @@ def leaderboard_page(request: PageRequest, board: Board, number: int = 1) -> Con
     shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     ids = [player.id for player in shown]
     last = None if choice.at is None else report.races
-    updated = None if choice.at else request.view.updated_at(board)
+    updated = None if choice.at else request.view.totals(board).updated_at
     totals = BoardTotals(len(report.players), report.races, report.last_race_at, updated)
     return templating.board_page(
         request,
@@ -281,7 +280,7 @@ def embedded_board(request: PageRequest, board: Board) -> Content:
 
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
     """Render one page of a leaderboard's races, the newest without a number."""
-    total = request.view.race_count(board)
+    total = request.view.totals(board).races
     found = race_pages(total, number, lambda page: link(request.path, board.address.races(page)))
     if found is None:
         return None
@@ -318,7 +317,7 @@ def front(request: PageRequest) -> Content:
         latest = latest_races(request.view.ledger, pairs[0][0].key, shown - 2)
         categories.append((request.view.category_face(category), latest, pairs))
     live = len(request.view.live_rooms().rooms)
-    updated = [moment for board, _ in found if (moment := request.view.updated_at(board)) is not None]
+    updated = [moment for board, _ in found if (moment := request.view.totals(board).updated_at) is not None]
     return templating.page(
         request,
         "front.html",

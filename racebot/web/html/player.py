@@ -63,7 +63,7 @@ class PlayerFigures:
 
 def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigures:
     """Compute a player's statistics from all of their races, oldest first."""
-    settled = [race for race in races if not view.provisional(race.races_before)]
+    settled = [race for race in races if race.races_before >= view.publication.provisional_races]
     rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
     months = [(month, list(group)) for month, group in groupby(races, key=_first_of_month)]
     timed = [race for race in races if race.finish_time is not None]
@@ -199,8 +199,9 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     )
 
 
-def opponents(request: PageRequest, board: Board, player: str, number: int = 1) -> Content:
+def opponents(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:
     """Render one page of a player's opponents, the most frequent first."""
+    number = 1 if number is None else number
     standing = request.view.standing(board, player)
     if standing is None:
         return None

@@ -11,15 +11,16 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from racebot.errors import LedgerError
 from racebot.web.html.live import STREAMED
-from racebot.web.http.cache import Rendered
 from racebot.web.routes import Match, match_of
 from racebot.web.site.addresses import BadQueryError
+from racebot.web.site.request import Content, Document
 
 log = logging.getLogger(__name__)
 
@@ -31,26 +32,19 @@ LOOK_EVERY = 1.0
 """Seconds between two looks for a change."""
 HEARTBEAT = 15.0
 """Seconds of silence after which a comment is sent, so that proxies keep the connection open."""
-RETRY = 5000
-"""Milliseconds after which a browser connects again."""
 _MEDIA_TYPE = "text/event-stream"
-
-Find = Callable[[Match, Mapping[str, str]], Awaitable[object]]
 
 
 class Events:
-    """Streams documents to readers.
+    """An ASGI application that streams documents to readers, until the server is `stopping`.
 
-    Args:
-        find: returns the document at an address with a query.
-        stamp: returns a text that changes whenever any document may have changed.
-        headers: of every response.
-        stopping: returns True when the server is about to stop.
+    `find` returns the document at an address with a query, `stamp` a text that changes whenever any document
+    may have changed.
     """
 
     def __init__(
         self,
-        find: Find,
+        find: Callable[[Match, Mapping[str, str]], Awaitable[Content]],
         stamp: Callable[[], Awaitable[str]],
         headers: Mapping[str, str],
         stopping: Callable[[], bool],
@@ -65,45 +59,40 @@ class Events:
         self._problem = ""
         self._open: Counter[str] = Counter()
 
-    @property
-    def open(self) -> int:
-        """Number of open streams."""
-        return self._open.total()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream of the document that a request names."""
+        request = Request(scope)
+        client = request.client.host if request.client else ""
+        if self._open.total() >= STREAMS or self._open[client] >= STREAMS_OF_CLIENT:
+            headers = {**self._headers, "Retry-After": "30"}
+            await Response("Too many readers.", 503, headers, "text/plain")(scope, receive, send)
+            return
+        self._open[client] += 1
+        try:
+            response = await self._response(request)
+            await response(scope, receive, send)
+        finally:
+            self._open -= Counter([client])
 
-    async def response(self, request: Request) -> Response | None:
-        """Return the stream of the document that a request names, or None if there is none.
-
-        Raises:
-            LedgerError: the ledger cannot be read.
-            BadQueryError: the query string is invalid.
-        """
+    async def _response(self, request: Request) -> Response:
         match, query = match_of(request.path_params["path"]), dict(request.query_params)
         if match is None or match.route not in STREAMED:
-            return None
-        client = request.client.host if request.client else ""
-        if self.open >= STREAMS or self._open[client] >= STREAMS_OF_CLIENT:
-            return Response("Too many readers.", 503, {**self._headers, "Retry-After": "30"}, "text/plain")
-        self._open[client] += 1  # before the first await, so that no other request takes the same place
+            raise HTTPException(404)
+        stamp = await self._current_stamp()  # before the document, so that no change falls between
+        first = await self._find(match, query)
+        if not isinstance(first, Document):
+            raise HTTPException(404)
         headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        stream = None
-        try:
-            stamp = await self._current_stamp()  # before the document, so that no change falls between
-            first = await self._find(match, query)
-            if isinstance(first, Rendered) and request.method != "HEAD":
-                pieces = self._pieces(match, query, first, stamp)
-                stream = _Stream(pieces, headers, lambda: self._open.subtract([client]))
-        finally:
-            if stream is None:
-                self._open[client] -= 1
-        if isinstance(first, Rendered):
-            return stream or Response(media_type=_MEDIA_TYPE, headers=headers)
-        return None
+        if request.method == "HEAD":
+            return Response(media_type=_MEDIA_TYPE, headers=headers)
+        pieces = self._pieces(match, query, first, stamp)
+        return StreamingResponse(pieces, media_type=_MEDIA_TYPE, headers=headers)
 
     async def _pieces(
-        self, match: Match, query: Mapping[str, str], first: Rendered, stamp: str
+        self, match: Match, query: Mapping[str, str], first: Document, stamp: str
     ) -> AsyncGenerator[bytes]:
         sent = first.tag
-        yield b"retry: %d\n\n" % RETRY + event(first.document.body)
+        yield b"retry: 5000\n\n" + event(first.body)  # milliseconds until a browser connects again
         quiet_since = time.monotonic()
         while not self._stopping():
             await asyncio.sleep(LOOK_EVERY)
@@ -114,9 +103,9 @@ class Events:
                 except (LedgerError, BadQueryError) as error:
                     log.warning("%s: %s", match.path, error)
                     continue
-                if isinstance(found, Rendered) and found.tag != sent:
+                if isinstance(found, Document) and found.tag != sent:
                     sent = found.tag
-                    yield event(found.document.body)
+                    yield event(found.body)
                     quiet_since = time.monotonic()
             if time.monotonic() - quiet_since >= HEARTBEAT:
                 yield b":\n\n"
@@ -127,30 +116,13 @@ class Events:
         async with self._looking:
             if time.monotonic() - self._looked_at >= LOOK_EVERY / 2:
                 try:
-                    self._last_stamp, problem = await self._stamp(), ""
+                    self._last_stamp, self._problem = await self._stamp(), ""
                 except LedgerError as error:
-                    problem = str(error)
-                if problem not in {"", self._problem}:
-                    log.warning("%s", problem)
-                self._problem = problem
+                    if str(error) != self._problem:
+                        log.warning("%s", error)
+                    self._problem = str(error)
                 self._looked_at = time.monotonic()
             return self._last_stamp
-
-
-class _Stream(StreamingResponse):
-    """A stream that calls `closed` when it ends, even if its reader is gone before the first piece."""
-
-    def __init__(
-        self, pieces: AsyncGenerator[bytes], headers: Mapping[str, str], closed: Callable[[], None]
-    ) -> None:
-        super().__init__(pieces, media_type=_MEDIA_TYPE, headers=headers)
-        self._closed = closed
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        finally:
-            self._closed()
 
 
 def event(body: bytes) -> bytes:

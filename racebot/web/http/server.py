@@ -28,13 +28,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from racebot.errors import LedgerError
 from racebot.web.api.types import ProblemDetails
 from racebot.web.html import templating
-from racebot.web.http.cache import CachedPages, Rendered
+from racebot.web.http.cache import CachedPages
 from racebot.web.http.events import Events
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import HTML, Streamed
+from racebot.web.site.request import HTML, Content, Streamed
 
 log = logging.getLogger(__name__)
 
@@ -46,8 +46,6 @@ KEEP_ALIVE = 5
 CARDS = "cards/"
 CARD_MAX_AGE = 300
 """Seconds for which crawlers and proxies may keep a card, which takes long to draw."""
-UNAVAILABLE = "The ratings are not available right now."
-TRY_AGAIN = "Try again in a minute."
 SHUTDOWN_TIMEOUT = 5
 """Seconds to wait for open requests when the server stops."""
 
@@ -72,8 +70,6 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
 }
 
-Found = Rendered | Streamed | None
-
 
 def application(
     database: Path, publication: Publication, stopping: Callable[[], bool] = lambda: False
@@ -84,7 +80,7 @@ def application(
     # Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
     card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
 
-    def document(match: Match, query: Mapping[str, str]) -> Awaitable[Found]:
+    def document(match: Match, query: Mapping[str, str]) -> Awaitable[Content]:
         chosen = card_thread if match.path.startswith(CARDS) else threads
         return asyncio.get_running_loop().run_in_executor(chosen, library.document, match, query)
 
@@ -92,16 +88,11 @@ def application(
         return asyncio.get_running_loop().run_in_executor(threads, library.stamp)
 
     framed = HEADERS | {"Content-Security-Policy": policy(publication.embed_on)}
-    events = Events(document, stamp, HEADERS, stopping)
-
-    async def follow(request: Request) -> Response:
-        missing = _missing(f"events/{request.path_params['path']}")
-        return await events.response(request) or _problem(request, 404, NOT_FOUND, missing)
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
         query = dict(request.query_params)
-        if path in {"api", "api/"} and prefers_html(request.headers.get("accept", "")):
+        if path in {"api", "api/"} and "text/html" in request.headers.get("accept", ""):
             if path == "api":
                 return RedirectResponse("api/", headers=HEADERS | {"Vary": "Accept"})
             path = addresses.API.path()
@@ -125,7 +116,7 @@ def application(
         if isinstance(found, Streamed):
             pieces = library.pieces(match) if request.method != "HEAD" else iter(())
             return StreamingResponse(pieces, media_type=found.media_type, headers=headers)
-        return Response(found.document.body, media_type=found.document.media_type, headers=headers)
+        return Response(found.body, media_type=found.media_type, headers=headers)
 
     @asynccontextmanager
     async def closing(app: Starlette) -> AsyncGenerator[None]:
@@ -144,7 +135,7 @@ def application(
             Exception: _failed,
         },
         routes=[
-            Route("/events/{path:path}", follow, methods=["GET", "HEAD"]),
+            Route("/events/{path:path}", Events(document, stamp, HEADERS, stopping), methods=["GET", "HEAD"]),
             Route("/{path:path}", answer, methods=["GET", "HEAD"]),
         ],
     )
@@ -187,27 +178,11 @@ def serve(
     server: uvicorn.Server | None = None
     app = application(database, publication, lambda: server is not None and server.should_exit)
     server = uvicorn.Server(configuration(app, host=host, port=port))
-    with socket.create_server(
-        (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
-    ) as bound:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as bound:
         where = f"[{host}]" if ":" in host else host
         opened(f"http://{where}:{bound.getsockname()[1]}/")
         server.run(sockets=[bound])
-
-
-def prefers_html(accept: str) -> bool:
-    """Return True if an `Accept` header ranks `text/html` above `application/json`.
-
-    Source: https://www.rfc-editor.org/rfc/rfc9110#section-12.5.1
-    """
-    ranks: dict[str, float] = {}
-    for part in accept.split(","):
-        kind, *parameters = (each.strip().lower() for each in part.split(";"))
-        quality = next((each[2:] for each in parameters if each.startswith("q=")), "1")
-        ranks[kind] = float(quality) if re.fullmatch(r"[01](\.[0-9]{0,3})?", quality) else 0.0
-    rest = ranks.get("*/*", 0.0)
-    html = ranks.get("text/html", ranks.get("text/*", rest))
-    return html > ranks.get("application/json", ranks.get("application/*", rest))
 
 
 def _cache_control(match: Match, query: Mapping[str, str]) -> str:
@@ -220,14 +195,10 @@ def _cache_control(match: Match, query: Mapping[str, str]) -> str:
 
 
 def _missing(path: str, match: Match | None = None) -> str:
-    """Return a hint for the reader of an address without content."""
-    if _is_api(path):
-        return _unknown(None if match is None else match.route)
-    return NO_RACE if match is not None and match.route is addresses.RACE else NO_PAGE
-
-
-def _unknown(route: addresses.Route | None) -> str:
-    """Return what is unknown if an API address has no content, and where to look it up."""
+    """Return a hint for the reader of an address without content: for the API, what is unknown."""
+    route = None if match is None else match.route
+    if not _is_api(path):
+        return NO_RACE if route is addresses.RACE else NO_PAGE
     if route is None:
         return "Unknown address: api/ lists all addresses."
     fields = {"leaderboard": "{board}", "player": "{player}", "race": "{race}"}
@@ -261,7 +232,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _unavailable(request: Request, error: Exception) -> Response:
     log.error("%s", error)
-    return _problem(request, 503, UNAVAILABLE, TRY_AGAIN)
+    return _problem(request, 503, "The ratings are not available right now.", "Try again in a minute.")
 
 
 def _invalid(request: Request, error: Exception) -> Response:
@@ -280,10 +251,8 @@ def _problem(request: Request, status: int, text: str, detail: str) -> Response:
     """Return an error as a page, or as problem details (RFC 9457) for API requests."""
     path = request.url.path.lstrip("/")
     if _is_api(path):
-        body, media_type = (
-            orjson.dumps(ProblemDetails(HTTPStatus(status).phrase, status, detail)),
-            "application/problem+json",
-        )
+        body = orjson.dumps(ProblemDetails(HTTPStatus(status).phrase, status, detail))
+        media_type = "application/problem+json"
     else:
         at, look = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.look
         body, media_type = templating.render("error.html", at, look=look, text=text, detail=detail), HTML
@@ -307,47 +276,41 @@ class ImpatientProtocol(H11Protocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._peer: asyncio.Transport | None = None
-        self._headers_deadline: asyncio.TimerHandle | None = None
-        self._write_deadline: asyncio.TimerHandle | None = None
+        self._deadlines: dict[str, asyncio.TimerHandle] = {}
         self._last_bytes = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._peer = transport
-        self._headers_deadline = self._abort_in(HEADERS_TIMEOUT)
+        self._abort = transport.abort
+        self._set_deadline("headers", HEADERS_TIMEOUT)
 
     def data_received(self, data: bytes) -> None:
         recent = self._last_bytes + data
         ends = [match.end() for match in _END_OF_HEADERS.finditer(recent)]
         if ends:
-            _cancel(self._headers_deadline)
-            self._headers_deadline = None
+            self._cancel("headers")
             recent = recent[ends[-1] :]
-        if recent and self._headers_deadline is None:
-            self._headers_deadline = self._abort_in(HEADERS_TIMEOUT)
+        if recent and "headers" not in self._deadlines:
+            self._set_deadline("headers", HEADERS_TIMEOUT)
         self._last_bytes = recent[-2:]
         super().data_received(data)
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._write_deadline = self._abort_in(WRITE_TIMEOUT)
+        self._set_deadline("response", WRITE_TIMEOUT)
 
     def resume_writing(self) -> None:
-        _cancel(self._write_deadline)
+        self._cancel("response")
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        _cancel(self._headers_deadline)
-        _cancel(self._write_deadline)
+        for waited_for in list(self._deadlines):
+            self._cancel(waited_for)
         super().connection_lost(exc)
 
-    def _abort_in(self, seconds: float) -> asyncio.TimerHandle | None:
-        if self._peer is None:
-            return None
-        return asyncio.get_running_loop().call_later(seconds, self._peer.abort)
+    def _set_deadline(self, waited_for: str, seconds: float) -> None:
+        self._deadlines[waited_for] = asyncio.get_running_loop().call_later(seconds, self._abort)
 
-
-def _cancel(timer: asyncio.TimerHandle | None) -> None:
-    if timer is not None:
-        timer.cancel()
+    def _cancel(self, waited_for: str) -> None:
+        if timer := self._deadlines.pop(waited_for, None):
+            timer.cancel()

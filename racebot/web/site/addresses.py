@@ -41,11 +41,7 @@ class BadQueryError(ValueError):
 def whole_number(
     query: Mapping[str, str], name: str, default: int, *, least: int = 1, most: int = MOST
 ) -> int:
-    """Return a number from the query, or its default.
-
-    Raises:
-        BadQueryError: it is not a number in range.
-    """
+    """Return a number from the query, or its default. A number out of range is a `BadQueryError`."""
     text = query.get(name)
     if text is None:
         return default
@@ -62,11 +58,7 @@ def segment(text: str) -> str:
 
 
 def text_of(part: str) -> str:
-    """Decode a path segment that `segment` encoded.
-
-    Raises:
-        ValueError: the segment is not valid base64 or not UTF-8.
-    """
+    """Decode a path segment that `segment` encoded. One that is not base64 or UTF-8 is a `ValueError`."""
     if not part.startswith("~"):
         return part
     padded = part[1:] + "=" * (-len(part[1:]) % 4)
@@ -92,7 +84,12 @@ _FIELDS = {
         lambda path: "/".join(map(text_of, path.split("/"))),
     ),
     "picture": _Field("[0-9a-f]{24}", str, str),
-    "number": _Field("[0-9]{1,6}", str, int),
+    "page": _Field("[0-9]{1,6}", str, int),
+    "number": _Field(
+        "(?:-[0-9]{1,6})?",
+        lambda number: "" if number is None else f"-{number}",
+        lambda text: int(text[1:]) if text else None,
+    ),
     "file": _Field("[^/]+", str, str),
 }
 
@@ -108,6 +105,10 @@ class Route:
     query: frozenset[str] = frozenset()
 
     @cached_property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(sorted(re.findall(r"\{(\w+)\}", self.pattern)))
+
+    @cached_property
     def _expression(self) -> re.Pattern[str]:
         parts = re.split(r"\{(\w+)\}", self.pattern)
         parts[::2] = map(re.escape, parts[::2])
@@ -115,10 +116,12 @@ class Route:
         return re.compile("".join(parts))
 
     def path(self, **values: Any) -> str:
-        return self.pattern.format_map({name: _FIELDS[name].write(value) for name, value in values.items()})
+        """Return the address with these fields. A list's first page has no `number`."""
+        given = {"number": None, **values}
+        return self.pattern.format_map({name: _FIELDS[name].write(value) for name, value in given.items()})
 
     def match(self, path: str) -> dict[str, Any] | None:
-        """Parse the fields of a path. Return None if the path does not match this route."""
+        """Return the fields of a path, None if it does not match this route."""
         found = self._expression.fullmatch(path) if len(path) <= LONGEST_PATH else None
         if found is None:
             return None
@@ -128,11 +131,7 @@ class Route:
             return None
 
     def known(self, query: Mapping[str, str]) -> dict[str, str]:
-        """Return the query parameters that the page accepts, in a fixed order.
-
-        Raises:
-            BadQueryError: one of them is too long.
-        """
+        """Return the query parameters that the page accepts, in a fixed order."""
         found = {name: query[name] for name in sorted(self.query) if name in query}
         for name, value in found.items():
             if len(value) > LONGEST_VALUE:
@@ -151,18 +150,17 @@ PICTURE = Route("avatars/{picture}.webp")
 RACE = Route("races/{race}.html")
 PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs"}))
 PLAYER = Route("players/{player}.html")
-BOARD_PAGE = Route("leaderboards/{board}/page-{number}.html")
-RACES_PAGE = Route("leaderboards/{board}/races-{number}.html")
-RACES = Route("leaderboards/{board}/races.html")
+BOARD_PAGE = Route("leaderboards/{board}/page-{page}.html")
+RACES = Route("leaderboards/{board}/races{number}.html")
 EXPLAINED = Route("leaderboards/{board}/explained.html")
 BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page", "min", "active", "at"}))
 
 API = Route("api/index.html")
 API_DATA = Route("api/index.json")
-PLAYER_RACES = Route("players/{player}/{board}/races.html", frozenset({"result", "goal", "opponent", "page"}))
-OLDER_PLAYER_RACES = Route("players/{player}/{board}/races-{number}.html")
-OPPONENTS = Route("players/{player}/{board}/opponents.html", frozenset({"vs"}))
-MORE_OPPONENTS = Route("players/{player}/{board}/opponents-{number}.html", frozenset({"vs"}))
+PLAYER_RACES = Route(
+    "players/{player}/{board}/races{number}.html", frozenset({"result", "goal", "opponent", "page"})
+)
+OPPONENTS = Route("players/{player}/{board}/opponents{number}.html", frozenset({"vs"}))
 FAME = Route("leaderboards/{board}/fame.html")
 SEARCH = Route("search.html", frozenset({"q"}))
 COMPARE = Route("compare.html", frozenset({"a", "b", "on"}))
@@ -226,24 +224,18 @@ class BoardAddress:
         return route.path(board=self.stem)
 
     def page(self, number: int = 1) -> str:
-        return BOARD.path(board=self.stem) if number == 1 else BOARD_PAGE.path(board=self.stem, number=number)
+        return BOARD.path(board=self.stem) if number == 1 else BOARD_PAGE.path(board=self.stem, page=number)
 
     def races(self, number: int | None = None) -> str:
         """Return the address of page `number` of the older races, or of the newest races if it is None."""
-        if number is None:
-            return RACES.path(board=self.stem)
-        return RACES_PAGE.path(board=self.stem, number=number)
+        return RACES.path(board=self.stem, number=number)
 
     def player_races(self, player: str, number: int | None = None) -> str:
         """Return the address of a player's older races on page `number`, or of the newest if it is None."""
-        if number is None:
-            return PLAYER_RACES.path(player=player, board=self.stem)
-        return OLDER_PLAYER_RACES.path(player=player, board=self.stem, number=number)
+        return PLAYER_RACES.path(player=player, board=self.stem, number=number)
 
     def opponents(self, player: str, number: int = 1) -> str:
-        if number == 1:
-            return OPPONENTS.path(player=player, board=self.stem)
-        return MORE_OPPONENTS.path(player=player, board=self.stem, number=number)
+        return OPPONENTS.path(player=player, board=self.stem, number=number if number > 1 else None)
 
     def player(self, player: str) -> str:
         return PLAYER_ON_BOARD.path(player=player, board=self.stem)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, lru_cache, partial, wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar, cast
 
 from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
@@ -35,14 +35,10 @@ from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
 
 FACE_COLORS = 8
 """Number of colors of the circles with initials, as in the style sheet."""
-_REMEMBERED_FACES = 5000
-"""Most faces of players to cache."""
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
 
-
-P = ParamSpec("P")
-T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +138,16 @@ class Pair:
     comparison: Comparison
 
 
-def _remembered(size: int = _REMEMBERED) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Return a decorator that makes each `LedgerView` keep the last results of a method."""
+def _remembered(method: Method) -> Method:
+    """Make each `LedgerView` keep the last results of a method."""
 
-    def decorated(method: Callable[P, T]) -> Callable[P, T]:
-        @wraps(method)
-        def kept(*args: P.args, **kwargs: P.kwargs) -> T:
-            view: Any = args[0]
-            if method not in view.remembered:
-                view.remembered[method] = lru_cache(size)(partial(method, view))
-            found: T = view.remembered[method](*args[1:], **kwargs)
-            return found
+    @wraps(method)
+    def kept(view: LedgerView, *args: object) -> object:
+        if method not in view.remembered:
+            view.remembered[method] = lru_cache(_REMEMBERED)(partial(method, view))
+        return view.remembered[method](*args)
 
-        return kept
-
-    return decorated
+    return cast("Method", kept)
 
 
 class LedgerView:
@@ -174,7 +165,8 @@ class LedgerView:
     ) -> None:
         self.ledger = ledger
         self._live = live
-        self._given_pictures = picture_names
+        if picture_names is not None:
+            self.picture_names = picture_names
         self.publication = publication
         self.remembered: dict[object, Callable[..., Any]] = {}
 
@@ -187,14 +179,11 @@ class LedgerView:
         return {player: name for player, name in shown if name in names}
 
     @cached_property
-    def _category_pictures(self) -> set[str]:
-        images = (self.ledger.profiles.category(board.category) for board in self.boards)
-        return {name_of(each.image) for each in images if each is not None and each.image}
-
-    @property
-    def pictures_shown(self) -> list[str]:
-        rated = {name for player, name in self.pictures.items() if player in self.rated_players}
-        return sorted(rated | (self._category_pictures & self.picture_names))
+    def pictures_shown(self) -> set[str]:
+        """The names of the pictures that pages show."""
+        categories = (self.ledger.profiles.category(board.category) for board in self.boards)
+        images = {name_of(each.image) for each in categories if each is not None and each.image}
+        return set(self.pictures.values()) | (images & self.picture_names)
 
     def live_rooms(self) -> LiveRooms:
         """Return the open rooms that the site lists, without hidden players."""
@@ -205,10 +194,8 @@ class LedgerView:
 
     def picture(self, name: str) -> bytes | None:
         folder = self.publication.pictures
-        known = self._category_pictures.union(self.pictures.values())
-        return Pictures(folder).read(name) if folder is not None and name in known else None
+        return Pictures(folder).read(name) if folder and name in self.pictures_shown else None
 
-    @_remembered(_REMEMBERED_FACES)
     def face(self, player: str | None, name: str) -> Face:
         """Return the picture or initials to show beside a player's name."""
         seen = None if player in self.hidden else player
@@ -216,7 +203,7 @@ class LedgerView:
         color = zlib.crc32((seen or "").encode(errors="replace")) % FACE_COLORS
         return Face(picture and PICTURE.path(picture=picture), initials(name), color)
 
-    @_remembered()
+    @_remembered
     def category_face(self, slug: str) -> CategoryFace:
         """Return a category's name and picture. Before the site has shown its name, that is the slug."""
         profile = self.ledger.profiles.category(slug) or CategoryProfile(slug)
@@ -227,8 +214,6 @@ class LedgerView:
     @cached_property
     def picture_names(self) -> frozenset[str]:
         """The names of all pictures that the pages may show."""
-        if self._given_pictures is not None:
-            return self._given_pictures
         folder = self.publication.pictures
         return frozenset() if folder is None else Pictures(folder).names()
 
@@ -258,7 +243,7 @@ class LedgerView:
         """Every player with a rating, by id."""
         return {player.id: player for player in rated_players(self.ledger)}
 
-    @_remembered()
+    @_remembered
     def report(self, board: Board) -> OpenLeaderboard:
         """Return a leaderboard with its listed players."""
         return self.report_at(board, None)
@@ -270,12 +255,10 @@ class LedgerView:
             self.ledger, board.stored, board.listing, provisional_races=provisional, at=at
         )
 
+    @_remembered
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. Much faster than its report."""
         return board_totals(self.ledger, board.stored, board.listing)
-
-    def race_count(self, board: Board) -> int:
-        return self.ledger.ratings.count(board.stored)
 
     def profile(self, player: str) -> Profile:
         return self.ledger.profiles.get(player)
@@ -286,11 +269,7 @@ class LedgerView:
         ids = [each.id for each in known.like(text, len(rated))] if typos else known.containing(text)
         return [rated[each] for each in ids if each in rated and each not in self.hidden]
 
-    def updated_at(self, board: Board) -> datetime | None:
-        """Return when a leaderboard's races were last rated, None if that is unknown."""
-        return self.ledger.ratings.updated_at(board.stored)
-
-    @_remembered()
+    @_remembered
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
         if player in self.hidden:
@@ -309,22 +288,21 @@ class LedgerView:
         ]
         return sorted(found, key=lambda pair: pair[1].last_race_at, reverse=True)
 
-    @_remembered()
+    @_remembered
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
         """Return all rated races of a player on a leaderboard, oldest first."""
         return played_races(self.ledger, board.key, player)[::-1]
 
-    @_remembered()
+    @_remembered
     def opponents(self, board: Board, player: str) -> Sequence[OpponentRecord]:
         """Return a player's opponents on a leaderboard, the most frequent first."""
         return opponents_of(self.ledger, board.key, player)
 
-    @_remembered()
     def rivals(self, board: Board, player: str, first: int = 0, last: int | None = None) -> list[Rival]:
         """Return a player's opponents from `first` up to `last` with predictions, the most frequent first."""
         return rivals(self.ledger, board.stored, player, self.opponents(board, player)[first:last])
 
-    @_remembered()
+    @_remembered
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
         try:
@@ -338,21 +316,14 @@ class LedgerView:
         """Compare two players on the leaderboard at `on`, or on the one where both raced last."""
         if not player or not other or player == other:
             return None
-        theirs = {board.key for board, _ in self.standings(other)}
-        shared = [board for board, _ in self.standings(player) if board.key in theirs]
-        board = next((board for board in shared if board.address.stem == on), shared[0] if shared else None)
-        if board is None:
+        theirs = {board.key: standing for board, standing in self.standings(other)}
+        shared = [(board, one) for board, one in self.standings(player) if board.key in theirs]
+        if not shared:
             return None
-        one, two = (self.standing(board, each) for each in (player, other))
-        if one is None or two is None:
-            return None
-        return Pair(board, (one, two), compared(self.ledger, board.stored, player, other))
+        board, one = next((each for each in shared if each[0].address.stem == on), shared[0])
+        return Pair(board, (one, theirs[board.key]), compared(self.ledger, board.stored, player, other))
 
     def boards_of(self, report: RaceReport) -> list[Board]:
         """Return the leaderboards of a race, in the order of its report."""
         by_name = {(board.category, board.name): board for board in self.boards}
         return [by_name[report.category, part.leaderboard] for part in report.leaderboards]
-
-    def provisional(self, races: int) -> bool:
-        """Return True if a rating after this many races is provisional."""
-        return races < self.publication.provisional_races

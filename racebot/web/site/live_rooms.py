@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
-
-from pydantic import Field
 
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live
 from racebot.races.result import HIDDEN_NAME
@@ -20,17 +17,13 @@ GONE_AFTER = timedelta(minutes=10)
 """Age at which a report is ignored: the worker is down."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
-_FileStamp = tuple[int, int, int]
-
 
 @dataclass(frozen=True, slots=True)
 class LiveRooms:
     """Listed rooms that are open, in progress, or finished and not recorded yet. The newest comes first."""
 
-    seen_at: Annotated[
-        datetime | None, Field(description="When the bot last confirmed them; null if it is not running")
-    ]
-    late: Annotated[bool, Field(description="True if the bot has been silent for a minute")]
+    seen_at: datetime | None
+    late: bool
     rooms: Sequence[LiveRoom]
 
 
@@ -47,7 +40,7 @@ class LiveReader:
         self._path = live_path(database)
         self._clock = clock
         self._lock = threading.Lock()
-        self._stamp: _FileStamp | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._report: LiveReport | None = None
 
     def rooms(self, hidden: Set[str] = frozenset()) -> LiveRooms:
@@ -73,7 +66,7 @@ class LiveReader:
         stamp, report, late = self._current()
         return f"{stamp} {report is None} {late} {self._clock().timestamp() // 60:.0f}"
 
-    def _current(self) -> tuple[_FileStamp | None, LiveReport | None, bool]:
+    def _current(self) -> tuple[tuple[int, int, int] | None, LiveReport | None, bool]:
         """Return the file's stamp, its content, None if it is out of date, and whether the worker is late."""
         with self._lock:
             try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from racebot.web.site.ledger_view import LedgerView
 
@@ -17,12 +19,17 @@ ATOM = "application/atom+xml; charset=utf-8"
 CSS = "text/css; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Document:
     """The content at one address."""
 
     body: bytes
     media_type: str = HTML
+
+    @cached_property
+    def tag(self) -> str:
+        """The entity tag: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3."""
+        return entity_tag(self.body)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,10 @@ class Streamed:
     pieces: Callable[[], Iterator[bytes]]
     media_type: str
     tag: str
+
+
+def entity_tag(content: bytes) -> str:
+    return f'W/"{hashlib.sha256(content).hexdigest()[:20]}"'
 
 
 Content = Document | Streamed | None
