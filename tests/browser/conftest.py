@@ -19,7 +19,7 @@ import uvicorn
 from builders import NOON, SECOND, entrant, result
 
 pytest.importorskip("playwright", reason="browser tests need the extra racebot[dev]")
-from playwright.sync_api import Browser, BrowserContext, Error, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 from worker_support import PATIENCE
 
 from racebot.ledger.store import Ledger
@@ -48,6 +48,7 @@ NAMES = (
 )
 
 Open = Callable[..., BrowserContext]
+Visit = Callable[..., Page]
 
 
 def season(players: int = 30, races: int = 60) -> list[RaceResult]:
@@ -121,34 +122,29 @@ def written(database: Path, folder: Path, url: str = "") -> Path:
     return folder
 
 
-def live_entrants(*, finished: bool) -> tuple[LiveEntrant, ...]:
-    """Return an entrant of each name, in the order of finishing."""
-    return tuple(
-        LiveEntrant(
-            id=f"id-r{number:02d}",
-            name=name,
-            status=EntrantStatus.DONE if finished else EntrantStatus.RACING,
-            place=number + 1 if finished else None,
-            finish_time=3600.0 + number if finished else None,
-            points=1500 - number,
-            new=number == 1,
-            win_chance=1 / len(NAMES),
-            finish_chance=0.9,
-            after=1510 - 2 * number if finished else None,
-            change=10 - number if finished else None,
-        )
-        for number, name in enumerate(NAMES)
-    )
-
-
 def write_rooms(database: Path, *statuses: str, backwards: bool = False) -> None:
     """Write a live file with a room of each status beside a ledger, its entrants perhaps backwards."""
     now = datetime.now(UTC)
     rooms = []
     for number, status in enumerate(statuses, 1):
         finished = status == "finished"
-        entrants = live_entrants(finished=finished)[:: -1 if backwards else 1]
-        board = LiveBoard("orb/any-orb", "Any Orb", entrants)
+        entrants = tuple(
+            LiveEntrant(
+                id=f"id-r{place:02d}",
+                name=name,
+                status=EntrantStatus.DONE if finished else EntrantStatus.RACING,
+                place=place + 1 if finished else None,
+                finish_time=3600.0 + place if finished else None,
+                points=1500 - place,
+                new=place == 1,
+                win_chance=1 / len(NAMES),
+                finish_chance=0.9,
+                after=1510 - 2 * place if finished else None,
+                change=10 - place if finished else None,
+            )
+            for place, name in enumerate(NAMES)
+        )
+        board = LiveBoard("orb/any-orb", "Any Orb", entrants[:: -1 if backwards else 1])
         started_at = now - timedelta(hours=1) if status == "in_progress" else None
         ended_at = now if finished else None
         rooms.append(
@@ -229,3 +225,15 @@ def opened(browser: Browser) -> Iterator[Open]:
     yield made
     for context in contexts:
         context.close()
+
+
+@pytest.fixture
+def visit(opened: Open) -> Visit:
+    """Open an address in a new context, with options as for `opened`."""
+
+    def visited(address: str, scheme: str = "light", **options: object) -> Page:
+        page = opened(scheme, **options).new_page()
+        page.goto(address)
+        return page
+
+    return visited

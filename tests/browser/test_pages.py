@@ -6,19 +6,17 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from builders import NOON, SECOND, entrant, result
 from PIL import Image
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 from worker_support import PATIENCE
 
-from racebot.ledger.store import Ledger
-
-from .conftest import BOARD, PLAYER, RACE, Open, hosted, rated, serving, written
+from .conftest import BOARD, PLAYER, RACE, Open, Visit, hosted, rated, serving, written
 
 
 def column(page: Page, number: int) -> list[str]:
@@ -28,8 +26,10 @@ def column(page: Page, number: int) -> list[str]:
     return [text.strip() for text in cells.all_inner_texts()]
 
 
-def points(page: Page) -> list[int]:
-    return [int(text.rstrip("?\n ")) for text in column(page, 3)]
+def box_of(element: Locator) -> FloatRect:
+    box = element.bounding_box()
+    assert box is not None
+    return box
 
 
 def hold(page: Page, address: str) -> Callable[[], Route]:
@@ -47,9 +47,8 @@ def hold(page: Page, address: str) -> Callable[[], Route]:
     return first
 
 
-def test_typing_a_name_finds_the_player(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}{BOARD}.html")
+def test_typing_a_name_finds_the_player(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{BOARD}.html")
     assert len(column(page, 2)) == 30
     page.get_by_label("Find a player").press_sequentially("лес")
     assert column(page, 2) == ["Мира Лесная"]
@@ -58,21 +57,6 @@ def test_typing_a_name_finds_the_player(opened: Open, served: str) -> None:
     expect(page.get_by_role("status")).to_have_text("1 player found")
     page.get_by_label("Find a player").fill("")
     assert len(column(page, 2)) == 30
-
-
-def test_columns_sort_by_mouse_and_keyboard(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}{BOARD}.html")
-    assert points(page) == sorted(points(page), reverse=True)
-    page.get_by_role("button", name="Points").click()
-    page.get_by_role("button", name="Points").click()
-    assert points(page) == sorted(points(page))
-    expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", "ascending")
-    page.get_by_role("button", name="Races").focus()
-    page.keyboard.press("Enter")
-    races = [int(text) for text in column(page, 6)]
-    assert races == sorted(races, reverse=True)
-    expect(page.locator("th[aria-sort]")).to_have_text("Races")
 
 
 def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(opened: Open, long_database: Path) -> None:
@@ -93,11 +77,9 @@ def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(opened: Open,
             expect(page).to_have_url(f"{address}players/id-hub/orb/any-orb.html")
 
 
-def test_phones_show_first_place_at_once_and_filters_on_request(opened: Open, served: str) -> None:
-    page = opened(width=390, scripts=False).new_page()
-    page.goto(f"{served}{BOARD}.html")
-    box = page.locator("table.board tbody tr").first.bounding_box()
-    assert box is not None
+def test_phones_show_first_place_at_once_and_filters_on_request(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{BOARD}.html", width=390, scripts=False)
+    box = box_of(page.locator("table.board tbody tr").first)
     assert box["y"] + box["height"] < 450
     least = page.get_by_label("Minimum races")
     expect(least).to_be_hidden()
@@ -122,9 +104,8 @@ def tab_to(page: Page, control: Locator) -> None:
     raise AssertionError(f"{control} is out of reach")
 
 
-def test_a_past_date_is_chosen_by_keyboard(opened: Open, served: str) -> None:
-    page = opened(width=1280).new_page()
-    page.goto(f"{served}{BOARD}.html")
+def test_a_past_date_is_chosen_by_keyboard(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{BOARD}.html", width=1280)
     tab_to(page, page.get_by_label("On a past date"))
     page.keyboard.type("03202026")
     tab_to(page, page.get_by_role("button", name="Show"))
@@ -150,9 +131,8 @@ def long(long_database: Path) -> Iterator[str]:
         yield f"{address}ratings/"
 
 
-def test_search_covers_all_pages_of_an_exported_leaderboard(opened: Open, long: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{long}{BOARD}.html")
+def test_search_covers_all_pages_of_an_exported_leaderboard(visit: Visit, long: str) -> None:
+    page = visit(f"{long}{BOARD}.html")
     assert len(column(page, 2)) == 80
     beyond = page.request.get(f"{long}{BOARD}/page-4.html").text().split("<bdi>")[-1].split("<")[0]
     page.get_by_label("Find a player").fill(beyond)
@@ -206,13 +186,10 @@ def test_search_without_its_list_does_not_claim_to_have_searched(opened: Open, l
     expect(page.get_by_role("status")).to_have_text("The list of players can't be loaded here.")
 
 
-def test_an_address_keeps_the_filters_of_an_exported_leaderboard(opened: Open, long: str) -> None:
-    page = opened(width=390).new_page()
-    page.goto(f"{long}{BOARD}.html?min=2&utm_source=mail")
-    expect(page.get_by_role("status")).to_have_text("1 player found")
+def test_an_address_keeps_the_filters_of_an_exported_leaderboard(visit: Visit, long: str) -> None:
+    page = visit(f"{long}{BOARD}.html?min=2&utm_source=mail", width=390)
     expect(page.get_by_label("Minimum races")).to_have_value("2")
     page.get_by_label("Minimum races").fill("")
-    expect(page.get_by_role("status")).to_be_empty()
     page.get_by_label("Find a player").fill("p29")
     page.get_by_role("button", name="Player").click()
     page.get_by_role("button", name="Player").click()
@@ -245,9 +222,8 @@ def test_addresses_choose_the_same_on_a_server_and_in_files(
 
 
 @pytest.mark.parametrize("path", ["players/id-hub/orb/any-orb", "players/id-hub/orb/any-orb/opponents-2"])
-def test_headings_sort_all_opponents_of_a_long_list(opened: Open, long: str, path: str) -> None:
-    page = opened(width=390).new_page()
-    page.goto(f"{long}{path}.html")
+def test_headings_sort_all_opponents_of_a_long_list(visit: Visit, long: str, path: str) -> None:
+    page = visit(f"{long}{path}.html", width=390)
     page.get_by_role("button", name="Chance").click()
     cells = page.locator("table.opponents tbody td.e")
     expect(cells).to_have_count(300)
@@ -260,9 +236,8 @@ def test_headings_sort_all_opponents_of_a_long_list(opened: Open, long: str, pat
     expect(page.get_by_role("slider", name=f"Ratings of Hub and {name}")).to_be_visible()
 
 
-def test_races_against_an_opponent_are_found_in_files(opened: Open, long: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{long}players/id-hub/orb/any-orb/races.html")
+def test_races_against_an_opponent_are_found_in_files(visit: Visit, long: str) -> None:
+    page = visit(f"{long}players/id-hub/orb/any-orb/races.html")
     page.get_by_label("Opponent").select_option("P123")
     expect(page.get_by_role("status")).to_have_text("1 race")
     assert page.locator("table.player-races tbody tr:visible th").all_inner_texts() == ["r120"]
@@ -288,9 +263,8 @@ def test_a_late_answer_does_not_replace_a_later_choice(opened: Open, long: str) 
     expect(page.get_by_role("status")).to_have_text("1 race")
 
 
-def test_files_work_from_a_folder(opened: Open, exported: Path) -> None:
-    page = opened().new_page()
-    page.goto((exported / "index.html").as_uri())
+def test_files_work_from_a_folder(visit: Visit, exported: Path) -> None:
+    page = visit((exported / "index.html").as_uri())
     page.get_by_role("link", name="Any Orb").click()
     page.get_by_label("Find a player").fill("Ann")
     page.get_by_role("link", name="Ann Orbit").click()
@@ -302,12 +276,10 @@ def test_files_work_from_a_folder(opened: Open, exported: Path) -> None:
     expect(page.get_by_text("Every player starts at 1000 points")).to_be_visible()
 
 
-def test_without_scripts_a_player_has_a_graph_and_a_table_of_the_same_data(opened: Open, served: str) -> None:
-    page = opened(scripts=False).new_page()
-    page.goto(f"{served}{PLAYER}")
+def test_without_scripts_a_player_has_a_graph_and_a_table_of_the_same_data(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{PLAYER}", scripts=False)
     graph = page.get_by_role("img", name="Rating of Ann Orbit from 1 Mar 2026 to 29 Apr 2026")
-    box = graph.bounding_box()
-    assert box is not None
+    box = box_of(graph)
     assert box["width"] > 600
     now = page.locator(".rating b").inner_text()
     page.get_by_text("As a table").click()
@@ -316,9 +288,8 @@ def test_without_scripts_a_player_has_a_graph_and_a_table_of_the_same_data(opene
     assert months.first.locator("td").last.inner_text() == now
 
 
-def test_graph_is_read_by_arrow_keys_and_the_mouse(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}{PLAYER}")
+def test_graph_is_read_by_arrow_keys_and_the_mouse(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{PLAYER}")
     graph = page.get_by_role("slider", name="Rating of Ann Orbit")
     assert graph.locator("path.line").evaluate("line => line.getTotalLength()") > 500
     back = "new KeyboardEvent('keydown', {key: 'ArrowLeft', altKey: true, cancelable: true})"
@@ -329,15 +300,13 @@ def test_graph_is_read_by_arrow_keys_and_the_mouse(opened: Open, served: str) ->
     page.keyboard.press("ArrowRight")
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^2 Mar 2026, race-1, "))
     expect(page.locator(".tip").get_by_role("link")).to_have_text("race-1")
-    box = graph.bounding_box()
-    assert box is not None
+    box = box_of(graph)
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 80)
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^29 Apr 2026, race-59, "))
 
 
-def test_graph_shows_ranges_by_date_or_by_race_and_zooms(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}{PLAYER}")
+def test_graph_shows_ranges_by_date_or_by_race_and_zooms(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{PLAYER}")
     graph = page.get_by_role("slider", name="Rating of Ann Orbit")
     assert graph.get_attribute("aria-valuemax") == "60"
     page.get_by_role("button", name="Last 20").click()
@@ -353,8 +322,7 @@ def test_graph_shows_ranges_by_date_or_by_race_and_zooms(opened: Open, served: s
         page.get_by_role("button", name="Zoom out").click()
     assert graph.get_attribute("aria-valuemax") == "60"
     assert everything.get_attribute("aria-pressed") == "true"
-    box = graph.bounding_box()
-    assert box is not None
+    box = box_of(graph)
     page.mouse.move(box["x"] + box["width"] / 3, box["y"] + 60)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 60)
@@ -401,10 +369,9 @@ def test_comparisons_show_a_tie_without_times_once_and_no_favorite(opened: Open,
 
 @pytest.mark.parametrize("path", ["players/id-hub/orb/any-orb", "players/id-hub/orb/any-orb/opponents-2"])
 def test_without_scripts_an_exported_comparison_marks_the_opponent(
-    opened: Open, long: str, path: str
+    visit: Visit, long: str, path: str
 ) -> None:
-    page = opened(scripts=False).new_page()
-    page.goto(f"{long}{path}.html")
+    page = visit(f"{long}{path}.html", scripts=False)
     row = page.locator("table.opponents tbody tr").nth(7)
     name = row.locator(".player").inner_text()
     row.get_by_title("Compare").click()
@@ -412,29 +379,25 @@ def test_without_scripts_an_exported_comparison_marks_the_opponent(
     expect(page.locator("tr:target .player")).to_be_in_viewport()
     expect(page.get_by_role("heading", level=1)).to_have_text("Hub")
     comparison = page.url
-    page = opened().new_page()
-    page.goto(comparison)
+    page = visit(comparison)
     expect(page.get_by_role("slider", name=f"Ratings of Hub and {name}")).to_be_visible()
     assert page.url == comparison, "readers with scripts share an address that works without them"
 
 
-def test_comparisons_in_a_folder_mark_the_opponent_and_link_the_page(opened: Open, exported: Path) -> None:
-    page = opened().new_page()
-    page.goto(f"{(exported / PLAYER).as_uri()}?vs=id-r04#vs-id-r04")
+def test_comparisons_in_a_folder_mark_the_opponent_and_link_the_page(visit: Visit, exported: Path) -> None:
+    page = visit(f"{(exported / PLAYER).as_uri()}?vs=id-r04#vs-id-r04")
     expect(page.locator("tr:target .player")).to_be_in_viewport()
     page.get_by_role("link", name="the other player").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("W" * 60)
 
 
-def test_exported_comparison_of_unknown_players_leads_on(opened: Open, exported: Path) -> None:
+def test_exported_comparison_of_unknown_players_leads_on(visit: Visit, exported: Path) -> None:
     with hosted(exported) as address:
-        page = opened().new_page()
-        page.goto(f"{address}compare.html?a=id-r00&b=nobody&on=orb/any-orb")
+        page = visit(f"{address}compare.html?a=id-r00&b=nobody&on=orb/any-orb")
         expect(page.get_by_text("The comparison can't be loaded here.")).to_be_visible()
         assert page.get_by_role("link", name="the other player").count() == 0
         expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
-        page = opened(scripts=False).new_page()
-        page.goto(f"{address}compare.html?a=id-r00&b=id-r04&on=orb/any-orb")
+        page = visit(f"{address}compare.html?a=id-r00&b=id-r04&on=orb/any-orb", scripts=False)
         expect(page.locator("main noscript p")).to_be_visible()
         page.get_by_role("main").get_by_role("link", name="Any Orb").click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Any Orb")
@@ -447,8 +410,7 @@ def test_touch_reads_the_graph_and_leaves_scrolling_alone(opened: Open, served: 
     page.goto(f"{served}{PLAYER}")
     graph = page.get_by_role("slider", name="Rating of Ann Orbit")
     graph.scroll_into_view_if_needed()
-    box = graph.bounding_box()
-    assert box is not None
+    box = box_of(graph)
     middle = box["y"] + box["height"] / 2
     page.touchscreen.tap(box["x"] + box["width"] - 6, middle)
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^29 Apr 2026, race-59, "))
@@ -466,11 +428,10 @@ def test_touch_reads_the_graph_and_leaves_scrolling_alone(opened: Open, served: 
     assert graph.evaluate("graph => getComputedStyle(graph).touchAction") == "pan-y"
 
 
-def test_seasons_are_switched_by_keyboard_on_the_same_tab(opened: Open, tmp_path: Path) -> None:
+def test_seasons_are_switched_by_keyboard_on_the_same_tab(visit: Visit, tmp_path: Path) -> None:
     seasons = [result(goal, "ann bo", goal=goal) for goal in ("Season 1", "Season 2")]
     with hosted(written(rated(tmp_path / "seasons.db", seasons), tmp_path / "public")) as address:
-        page = opened().new_page()
-        page.goto(f"{address}leaderboards/orb/season-1/races.html")
+        page = visit(f"{address}leaderboards/orb/season-1/races.html")
         switch = page.get_by_text("2 leaderboards")
         other = page.get_by_role("link", name="Season 2")
         switch.focus()
@@ -510,18 +471,16 @@ def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: 
 
 
 def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
-    opened: Open, served: str
+    visit: Visit, served: str
 ) -> None:
-    page = opened(width=390, scripts=False).new_page()
-    page.goto(f"{served}{RACE}")
+    page = visit(f"{served}{RACE}", width=390, scripts=False)
     rows = page.locator("table.race tbody tr")
     why = page.locator("table.race td.why").first
     line = why.evaluate("why => parseFloat(getComputedStyle(why).lineHeight)")
     for row in rows.all():
-        cells = [cell.bounding_box() for cell in row.locator("> *:not(:empty)").all()]
-        tops = sorted(box["y"] for box in cells if box is not None)
+        cells = [box_of(cell) for cell in row.locator("> *:not(:empty)").all()]
         assert len(cells) >= 7, "all cells are shown"
-        assert max(b["y"] + b["height"] for b in cells if b is not None) - tops[0] < 5 * line
+        assert max(b["y"] + b["height"] for b in cells) - min(b["y"] for b in cells) < 5 * line
     opponent = rows.first.get_by_text("beat ").first
     expect(opponent).to_be_hidden()
     rows.first.click(position={"x": 120, "y": 55})
@@ -530,15 +489,14 @@ def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
     expect(opponent).to_be_hidden()
     page.keyboard.press("Enter")
     expect(opponent).to_be_visible()
-    points, reasons = (rows.first.locator(part).bounding_box() for part in (".points", ".why"))
-    assert points is not None and reasons is not None
+    points, reasons = (box_of(rows.first.locator(part)) for part in (".points", ".why"))
     assert points["y"] + points["height"] <= reasons["y"], "no text is over other text"
     before, after = rows.first.locator(".points").inner_text().replace("→", "").split()
     assert int(before) < int(after)
     expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
 
 
-def test_phones_show_the_longest_names_of_racers_beside_their_faces(opened: Open, tmp_path: Path) -> None:
+def test_phones_show_the_longest_names_of_racers_beside_their_faces(visit: Visit, tmp_path: Path) -> None:
     """The site allows 25 letters. A longer name is cut, and makes no row higher."""
     names = (
         "Ann",
@@ -555,8 +513,7 @@ def test_phones_show_the_longest_names_of_racers_beside_their_faces(opened: Open
     database = rated(tmp_path / "ledger.db", races)
     with serving(database) as served:
         for width in (390, 320):
-            page = opened(width=width).new_page()
-            page.goto(f"{served}races/orb/second.html")
+            page = visit(f"{served}races/orb/second.html", width=width)
             boxes = page.locator(".race .who > :last-child").evaluate_all(
                 "all => all.map(each => [each.clientHeight, each.scrollHeight])"
             )
@@ -583,31 +540,10 @@ def test_times_of_pages_are_told_from_now_and_kept_up_to_date(opened: Open, serv
     expect(page.locator(".hero time")).to_have_text("5 minutes ago, 29 Apr 2026")
 
 
-def test_footer_says_when_races_were_last_rated_and_keeps_its_size(
-    opened: Open, served: str, database: Path
-) -> None:
-    with Ledger.open_to_read(database) as ledger:
-        (board,) = ledger.leaderboards.all()
-        updated = ledger.ratings.updated_at(board)
-    assert updated is not None
-    boxes = []
-    for scripts in (False, True):
-        page = opened(width=390, scripts=scripts).new_page()
-        page.clock.install(time=updated)
-        page.clock.pause_at(updated + timedelta(minutes=3, seconds=5))
-        page.goto(f"{served}{BOARD}.html")
-        stated = page.locator("footer time").get_attribute("datetime")
-        assert stated is not None and datetime.fromisoformat(stated) == updated.replace(microsecond=0)
-        boxes.append([page.locator(part).bounding_box() for part in ("main", "footer")])
-    expect(page.locator("footer")).to_contain_text("Updated 3 minutes ago.")
-    assert boxes[0] == boxes[1]
-
-
-def test_pages_follow_light_and_dark(opened: Open, served: str) -> None:
+def test_pages_follow_light_and_dark(visit: Visit, served: str) -> None:
     shown = set()
     for scheme in ("light", "dark"):
-        page = opened(scheme).new_page()
-        page.goto(f"{served}{PLAYER}")
+        page = visit(f"{served}{PLAYER}", scheme)
         line = "getComputedStyle(document.querySelector('.graph .line')).stroke"
         shown |= {page.evaluate("getComputedStyle(document.body).backgroundColor"), page.evaluate(line)}
     assert len(shown) == 4
@@ -634,8 +570,7 @@ def test_meaning_of_colors_survives_the_colors_of_the_system(opened: Open, serve
     assert colors(ranges.first)[0] != colors(ranges.nth(1))[0]
 
 
-def test_first_tab_skips_the_navigation(opened: Open, served: str) -> None:
-    page = opened().new_page()
-    page.goto(f"{served}{BOARD}.html")
+def test_first_tab_skips_the_navigation(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{BOARD}.html")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()

@@ -133,9 +133,6 @@ def words(answer: httpx.Response) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", answer.text.partition("<body>")[2] or answer.text).split())
 
 
-# The file
-
-
 def test_reader_sees_changes_and_drops_rooms_of_a_dead_worker(tmp_path: Path) -> None:
     now = start = NOW.replace(second=0)
     reader = LiveReader(tmp_path / "racebot.db", lambda: now)
@@ -167,9 +164,6 @@ def test_rooms_stay_while_the_live_file_is_damaged_or_missing(tmp_path: Path) ->
     assert reader.rooms().rooms == (OPEN,)
     write_live(path, LiveReport(NOW, (FINISHED,)))
     assert reader.rooms().rooms == (FINISHED,)
-
-
-# The page
 
 
 def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> None:
@@ -335,9 +329,6 @@ def test_players_hidden_since_the_bot_wrote_the_file_are_not_shown(live: Live) -
     assert "Ann" not in live.get("/overlay/player/id-ann").text
 
 
-# Overlays
-
-
 OUT = racer("bo", status=EntrantStatus.DNF, win_chance=0.1)
 RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OUT, status="in_progress")
 
@@ -476,9 +467,6 @@ def test_names_reach_programs_unchanged_and_stay_within_their_event(live: Live) 
     sent = events.event(live.get("/live/rooms").content)
     assert sent.endswith(b"\n\n") and b"\n\n" not in sent[:-2]
     assert all(line.startswith(b"data: ") for line in sent[:-2].split(b"\n"))
-
-
-# Events
 
 
 @asynccontextmanager
