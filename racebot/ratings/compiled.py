@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -22,25 +23,13 @@ from numba import get_num_threads, njit
 from numba.extending import overload, register_jitable
 
 from racebot.races.outcome import BoolArray, IntArray
-from racebot.ratings import kernel as kernels
+from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, Replayable
 from racebot.ratings.model import FloatArray
-from racebot.ratings.models import (
-    hurdle,
-    plackett_luce,
-    plackett_luce_hurdle,
-    single,
-    thurstone,
-    thurstone_filter,
-    thurstone_hurdle,
-    trueskill,
-)
-from racebot.ratings.numerics import (
-    expectation_propagation,
-    order_quadrature,
-    order_statistics,
-    truncated_normal,
-)
+from racebot.ratings.models.plackett_luce import tied_losses
+from racebot.ratings.numerics.expectation_propagation import jointly
+from racebot.ratings.numerics.order_quadrature import order_moments, sums
+from racebot.ratings.numerics.order_statistics import pair_moments, posterior_moments
 
 _BLOCK = 64
 """Number of races that compiled code rates at a time. Threads synchronize after each block."""
@@ -49,75 +38,40 @@ _MANY = 16
 _PART = 8
 """Candidates that a core takes at a time."""
 
-_OVERLOADED = (
-    expectation_propagation.jointly,
-    order_quadrature.sums,
-    order_statistics.posterior_moments,
-    plackett_luce.tied_losses,
-)
+_REPLACED = jointly, posterior_moments, sums, tied_losses
 """Functions that compiled code replaces below."""
 
-for _module in (
-    kernels,
-    truncated_normal,
-    order_statistics,
-    order_quadrature,
-    expectation_propagation,
-    single,
-    hurdle,
-    plackett_luce,
-    plackett_luce_hurdle,
-    thurstone,
-    thurstone_filter,
-    thurstone_hurdle,
-    trueskill,
-):
+# Compiled code may call any other function of these modules.
+for _module in [module for name, module in sys.modules.items() if name.startswith("racebot.ratings.")]:
     for _function in vars(_module).values():
         own = isfunction(_function) and _function.__module__ == _module.__name__
-        if own and _function not in _OVERLOADED:
+        if own and _function not in _REPLACED:
             register_jitable(_function)
 # Sums in any order can use vector instructions.
-register_jitable(fastmath={"reassoc", "contract", "nsz"})(order_quadrature.sums)
+register_jitable(fastmath={"reassoc", "contract", "nsz"})(sums)
 
 
-@overload(order_statistics.posterior_moments)
-def _posterior_moments(means: Any, scales: Any, places: Any) -> Callable[..., Any]:
-    """Overload `posterior_moments`: use the linear-time quadrature."""
-    pair_moments, order_moments = order_statistics.pair_moments, order_quadrature.order_moments
-
-    def moments(means: Any, scales: Any, places: Any) -> Any:
-        if len(means) == 2:
-            one, two = pair_moments(means, scales)
-            return np.array(one), np.array(two), True
-        none: Any = np.empty(0)
-        first, second, _, sound = order_moments(means, scales, places, none, none)
-        return first, second, sound
-
-    return moments
+def _fast_moments(means, scales, places):
+    if len(means) == 2:
+        one, two = pair_moments(means, scales)
+        return np.array(one), np.array(two), True
+    none: Any = np.empty(0)
+    first, second, _, sound = order_moments(means, scales, places, none, none)
+    return first, second, sound
 
 
-@overload(plackett_luce.tied_losses)
-def _tied_losses(rates: Any, mass: Any) -> Callable[..., Any]:
-    """Overload `tied_losses`: leave ties to plain Python."""
-
-    def losses(rates: Any, mass: Any) -> Any:
-        return [0.0 for _ in rates], False
-
-    return losses
+def _no_losses(rates, mass):
+    return [0.0 for _ in rates], False
 
 
-@overload(expectation_propagation.jointly)
-def _jointly(
-    means: Any, variances: Any, winners: Any, losers: Any, margins: Any, rounds: Any, tolerance: Any
-) -> Callable[..., Any]:
-    """Overload `jointly`: leave cycles of comparisons to plain Python."""
+def _no_evidence(means, variances, winners, losers, margins, rounds, tolerance):
+    return means, variances, False
 
-    def nothing(
-        means: Any, variances: Any, winners: Any, losers: Any, margins: Any, rounds: Any, tolerance: Any
-    ) -> Any:
-        return means, variances, False
 
-    return nothing
+# Ties and cycles of comparisons are left to plain Python.
+overload(posterior_moments)(lambda means, scales, places: _fast_moments)
+overload(tied_losses)(lambda rates, mass: _no_losses)
+overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _no_evidence)
 
 
 class RaceBlock(NamedTuple):
@@ -156,7 +110,7 @@ class RaceBlock(NamedTuple):
             finishers=np.cumsum([0, *(len(race.worst_first) for race in parts)]),
             last_group=np.array([race.last_group for race in parts]),
             day=np.array([race.day for race in parts]),
-            by_team=np.array([len(race.team) > 0 for race in parts]),
+            by_team=np.array([race.outcome.team is not None for race in races]),
         )
 
 
@@ -171,7 +125,6 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
     def drive(table, settings, block, before, after, at):
         if version == "":
             return
-        nobody: Any = np.empty(0, dtype=np.int64)
         for c in range(len(table)):
             for r in range(at[c], len(block.day)):
                 a, b = block.bounds[r], block.bounds[r + 1]
@@ -179,6 +132,7 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
                 for i in range(a, b):
                     before[c, i] = table[c, block.players[i]]
                     finite = finite and np.isfinite(before[c, i]).all()
+                alone: Any = np.arange(b - a)
                 race = KernelRace(
                     block.group[a:b],
                     block.unfinished[a:b],
@@ -186,7 +140,7 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
                     block.worst_first[block.finishers[r] : block.finishers[r + 1]],
                     block.day[r],
                     block.last_group[r],
-                    nobody,
+                    alone,
                 )
                 filled: Any = np.empty((steps, before.shape[-1], b - a))
                 if not finite:

@@ -27,25 +27,14 @@ STEP = 0.2
 
 
 def finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Return the probability that each entrant finishes: 1 if the model does not forecast finishes.
-
-    Args:
-        states: shape [..., n, k].
-
-    Returns:
-        Shape [..., n].
-    """
+    """Return the probability that each entrant finishes, or 1 if the model forecasts none: shape [..., n]."""
     if isinstance(model, PredictsFinish):
         return model.finish_probability(states)
     return np.ones(states.shape[:-1])
 
 
 def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Return the probability that each entrant wins: shape [..., n].
-
-    Args:
-        states: shape [..., n, k], n at least 1.
-    """
+    """Return the probability that each entrant wins: shape [..., n], for states of shape [..., n, k]."""
     if isinstance(model, PredictsPerformance):
         return _best_of(*model.performance(states), finish_chances(model, states))
     before = _before(model, states)
@@ -53,17 +42,13 @@ def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     odds = np.swapaxes(before, -1, -2) / np.maximum(before, 1e-300)
     odds[..., range(n), range(n)] = 1.0
     chances = 1.0 / odds.sum(-1)
-    share: FloatArray = chances / chances.sum(-1, keepdims=True)
-    return share
+    return chances / chances.sum(-1, keepdims=True)
 
 
 def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Return the expected place of each entrant, from 1: shape [..., n].
+    """Return the expected place of each entrant, from 1: shape [..., n], for states of shape [..., n, k].
 
     Entrants who do not finish share the mean of the remaining places.
-
-    Args:
-        states: shape [..., n, k], n at least 1.
     """
     if isinstance(model, PredictsPerformance):
         mean, spread = model.performance(states)
@@ -77,8 +62,7 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
         before = _before(model, states)
     n = before.shape[-1]
     before[..., range(n), range(n)] = 0.0
-    places: FloatArray = 1.0 + before.sum(-2)
-    return places
+    return 1.0 + before.sum(-2)
 
 
 def _before(model: RatingModel, states: FloatArray) -> FloatArray:
@@ -97,5 +81,4 @@ def _best_of(mean: FloatArray, spread: FloatArray, finishes: FloatArray) -> Floa
     behind = np.log(np.maximum(1.0 - finishes[..., np.newaxis] * slower, 1e-300))
     others = behind.sum(-2, keepdims=True) - behind
     density = np.exp(others - 0.5 * z * z) / (np.sqrt(2 * np.pi) * spread[..., np.newaxis])
-    chances: FloatArray = finishes * step * density.sum(-1)
-    return chances
+    return finishes * step * density.sum(-1)

@@ -53,7 +53,7 @@ class KernelRace(NamedTuple):
         worst_first: indices of the finishers, worst placed first.
         day: end of the race, in days since 1970-01-01 UTC.
         last_group: group of the race's last entrant, rated or not.
-        team: team number of each entrant; empty if the race is not rated by team.
+        unit: number of each entrant's team, from 0; of the entrant, if the race is not rated by team.
     """
 
     group: list[int]
@@ -61,12 +61,8 @@ class KernelRace(NamedTuple):
     last: list[bool]
     worst_first: list[int]
     day: float
-    last_group: int = 0
-    team: Sequence[int] = ()
-
-    @property
-    def rateable(self) -> bool:
-        return bool(self.worst_first) and min(self.group) != max(self.group)
+    last_group: int
+    unit: list[int]
 
     @classmethod
     def of(cls, outcome: Outcome) -> KernelRace:
@@ -75,8 +71,10 @@ class KernelRace(NamedTuple):
         finishers = [i for i, out in enumerate(unfinished) if not out]
         finishers.sort(key=group.__getitem__, reverse=True)
         clamped = [place == last for place in group]
-        team = () if outcome.team is None else outcome.team.tolist()
-        return cls(group, unfinished, clamped, finishers, outcome.day, outcome.last_group, team)
+        teams = range(len(group)) if outcome.team is None else outcome.team.tolist()
+        numbers = {team: number for number, team in enumerate(dict.fromkeys(teams))}
+        unit = [numbers[team] for team in teams]
+        return cls(group, unfinished, clamped, finishers, outcome.day, outcome.last_group, unit)
 
 
 def best_first(group: Sequence[int]) -> list[int]:
@@ -118,11 +116,11 @@ class KernelModel(RatingModel, ABC):
         return stack_parameters(getattr(self, name) for name in self.kernel_settings._fields)
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
-        race, settings = KernelRace.of(outcome), self.settings
-        if not race.rateable:
+        if not outcome.rateable:
             return states.copy()
+        settings = self.settings
         if states.ndim == 2 and settings.ndim == 1:
-            return to_rows(self.race_steps(states, race, settings)[-1])
+            return to_rows(self.race_steps(states, outcome, settings)[-1])
         # Candidates are the first leading axis of the states.
         settings = settings.reshape(*settings.shape[:-1], *(1,) * (states.ndim - 3), settings.shape[-1])
         leading = np.broadcast_shapes(states.shape[:-2], settings.shape[:-1])
@@ -135,22 +133,21 @@ class KernelModel(RatingModel, ABC):
     def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: FloatArray) -> FloatArray:
         """Rate one race with one candidate, in plain Python. Return NaN if its ratings diverge."""
         try:
-            return to_rows(self.race_steps(states, KernelRace.of(outcome), settings)[-1])
+            return to_rows(self.race_steps(states, outcome, settings)[-1])
         except (ArithmeticError, ValueError):
             return np.full_like(states, np.nan)
 
-    def race_steps(self, states: FloatArray, race: KernelRace, settings: FloatArray) -> list[Columns]:
+    def race_steps(self, states: FloatArray, outcome: Outcome, settings: FloatArray) -> list[Columns]:
         """Rate one race with one parameter set, and return the columns after each step."""
         before, values = states.T.tolist(), settings.tolist()
         steps = [[column.copy() for column in before] for _ in self.step_names]
         names = self.kernel_settings._fields
         if names[-1] == "bends":
             values[len(names) - 1 :] = [values[len(names) - 1 :]]
-        self.kernel(before, race, self.kernel_settings(*values), steps)
+        self.kernel(before, KernelRace.of(outcome), self.kernel_settings(*values), steps)
         return steps
 
 
 def to_rows(columns: Columns) -> FloatArray:
     """Convert columns to states of shape [n, k]."""
-    rows: FloatArray = np.array(columns).T
-    return rows
+    return np.array(columns).T

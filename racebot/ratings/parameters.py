@@ -48,25 +48,22 @@ def parameter(
         choices: the allowed words, for a parameter that is a word.
         optional: True if None (written `none`) is allowed, which switches the feature off.
     """
-    metadata = {
-        "help": help,
-        "minimum": minimum,
-        "maximum": maximum,
-        "positive": positive,
-        "search": search,
-        "choices": tuple(choices),
-        "optional": optional,
-    }
-    return field(default=default, metadata=metadata)
+    return field(
+        default=default,
+        metadata={
+            "help": help,
+            "minimum": minimum,
+            "maximum": maximum,
+            "positive": positive,
+            "search": search,
+            "choices": tuple(choices),
+            "optional": optional,
+        },
+    )
 
 
 def inherited_from(base: type[Any], name: str, default: Any, **changed: Any) -> Any:
-    """Redeclare a base class's parameter with a different default.
-
-    Args:
-        base: the class that declares the parameter.
-        changed: other changes to the declaration, such as `search`.
-    """
+    """Redeclare a base class's parameter with a different default, and other changes such as `search`."""
     return field(default=default, metadata={**base.__dataclass_fields__[name].metadata, **changed})
 
 
@@ -108,7 +105,11 @@ def from_mapping(model: type[Any], values: Parameters) -> dict[str, Any]:
                 f"{model.key} has no parameter {name!r}{did_you_mean(name, known)}; "
                 f"it has: {', '.join(known)}"
             )
-        converted[name] = _convert(model.key, known[name], value)
+        try:
+            converted[name] = _value(known[name], value)
+        except ValueError as error:
+            shown = str(value) if isinstance(value, date) else repr(value)  # a date of a TOML file
+            raise ModelError(f"{model.key}: {name}={shown} is not {error}") from None
     return converted
 
 
@@ -118,20 +119,8 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _convert(key: str, declaration: Field[Any], value: Any) -> Any:
-    try:
-        return _value(declaration, value)
-    except ValueError as error:
-        shown = str(value) if isinstance(value, date) else repr(value)  # a date of a TOML file
-        raise ModelError(f"{key}: {declaration.name}={shown} is not {error}") from None
-
-
 def _value(declaration: Field[Any], value: Any) -> Any:
-    """Convert a parameter's value, which may be text.
-
-    Raises:
-        ValueError: the value is invalid. The message says what is allowed.
-    """
+    """Convert a parameter's value, which may be text. The message of a ValueError says what is allowed."""
     meta, text = declaration.metadata, str(value).strip().lower()
     if value is None or text in {"none", "null"}:
         if meta["optional"]:
@@ -151,20 +140,15 @@ def _value(declaration: Field[Any], value: Any) -> Any:
         numbers = _numbers(value) if several else (float(value),)
     except (TypeError, ValueError):
         raise ValueError("a list of numbers, such as '0 1 2'" if several else "a number") from None
-    for number in numbers:
-        _check_range(meta, number)
-    return numbers if several else numbers[0]
-
-
-def _check_range(meta: Mapping[str, Any], number: float) -> None:
-    if not math.isfinite(number):
+    if not all(map(math.isfinite, numbers)):
         raise ValueError("a finite number")
-    if meta["positive"] and number <= 0:
+    if meta["positive"] and min(numbers, default=1) <= 0:
         raise ValueError("greater than 0")
-    if meta["minimum"] is not None and number < meta["minimum"]:
+    if meta["minimum"] is not None and min(numbers, default=math.inf) < meta["minimum"]:
         raise ValueError(f"at least {meta['minimum']:g}")
-    if meta["maximum"] is not None and number > meta["maximum"]:
+    if meta["maximum"] is not None and max(numbers, default=-math.inf) > meta["maximum"]:
         raise ValueError(f"at most {meta['maximum']:g}")
+    return numbers if several else numbers[0]
 
 
 def _numbers(value: Any) -> tuple[float, ...]:
@@ -197,5 +181,4 @@ def start_state(model: Any, *columns: Number) -> FloatArray:
 
 def stack_parameters(parameters: Iterable[Number]) -> FloatArray:
     """Stack parameters into an array: shape [p], or [candidates, p] in a sweep."""
-    arrays = [np.asarray(parameter, dtype=np.float64) for parameter in parameters]
-    return np.stack(np.broadcast_arrays(*arrays), -1)
+    return np.stack(np.broadcast_arrays(*parameters), -1).astype(np.float64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class Stages:
+class Stages(NamedTuple):
     """Entrants sorted by group.
 
     Attributes:
@@ -25,8 +24,7 @@ class Stages:
     stop: IntArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class Groups(NamedTuple):
     """The observed order of n entrants. The dummy player, if there is one, is the last entrant.
 
     Attributes:
@@ -39,11 +37,7 @@ class Groups:
 
     @classmethod
     def of(cls, outcome: Outcome, *, dummy: bool = False) -> Groups:
-        """Return the groups of an outcome, with a `dummy` entrant who shares the last place if asked.
-
-        The last place is that of the unfinished, or of the last finisher if all entrants finished, whether
-        rated or not.
-        """
+        """Return an outcome's groups, with a `dummy` in the last place of all entrants, even unrated ones."""
         if not dummy:
             return cls(outcome.group, outcome.unfinished)
         return cls(np.append(outcome.group, outcome.last_group), np.append(outcome.unfinished, False))
@@ -57,8 +51,7 @@ class Groups:
 
     def before(self) -> FloatArray:
         """Return 1 if entrant i (row) is placed before entrant j (column), -1 if behind, else 0: [n, n]."""
-        ahead: FloatArray = np.sign(self.label - self.label[:, np.newaxis]).astype(np.float64)
-        return ahead
+        return np.sign(self.label - self.label[:, np.newaxis]).astype(np.float64)
 
     def places(self) -> FloatArray:
         """Return places from 1: shape [n]. Members of a group share the mean of their places."""

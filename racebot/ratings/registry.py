@@ -58,5 +58,4 @@ def create(key: str, parameters: Parameters | None = None) -> RatingModel:
             f"no rating model {key!r}{did_you_mean(key, MODELS)}; there are: {', '.join(MODELS)}"
         )
     model = MODELS[key]
-    made: RatingModel = model(**from_mapping(model, parameters or {}))
-    return made
+    return model(**from_mapping(model, parameters or {}))

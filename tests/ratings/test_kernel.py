@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from racebot.races.outcome import Outcome
 from racebot.ratings.kernel import KernelRace
@@ -12,16 +11,9 @@ from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 
 def test_a_race_is_converted_to_lists() -> None:
     race = KernelRace.of(Outcome.of([2, 1, 3], day=7.0))
-    assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0, 2, ())
+    assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0, 2, [0, 1, 2])
     assert KernelRace.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
-
-
-@pytest.mark.parametrize(
-    "outcome",
-    [Outcome.of([1, 1]), Outcome.of([], unfinished=2), Outcome.of([1]), Outcome.of([1], unfinished=1)],
-)
-def test_a_kernel_race_is_rateable_if_its_outcome_is(outcome: Outcome) -> None:
-    assert KernelRace.of(outcome).rateable == outcome.rateable
+    assert KernelRace.of(Outcome.of([1, 2, 2], team=[7, 3, 3])).unit == [0, 1, 1]
 
 
 def test_candidates_do_not_affect_each_other() -> None:

@@ -60,6 +60,8 @@ def test_values_are_read_from_text_and_from_json(name: str, given: Any, value: A
         ("start", None, "cannot be left out"),
         ("scale", 0, "not greater than 0"),
         ("steps", "0 one", "not a list of numbers"),
+        ("steps", [[1.0]], r"\[\[1\.0\]\] is not a list of numbers"),
+        ("steps", [{}], "not a list of numbers"),
         ("steps", "0 -1", "not at least 0"),
         ("style", "odd", "not one of plain, fancy"),
         ("strict", "maybe", "not true or false"),

@@ -27,10 +27,10 @@ Gain = Callable[[FloatArray], FloatArray]
 def exponential_gain(lead: FloatArray) -> FloatArray:
     """Return the gain of a win for exponential performances: 1 / (1 + e^lead).
 
-    The gradient of the log-likelihood equals the actual score minus the expected score (section 3.1.1).
+    The gradient of the log-likelihood is the loser's win probability, the actual score minus the expected
+    score (section 3.1.1).
     """
-    gain: FloatArray = scipy.special.expit(-lead)
-    return gain
+    return scipy.special.expit(-lead)
 
 
 def gaussian_gain(lead: FloatArray) -> FloatArray:
@@ -39,37 +39,21 @@ def gaussian_gain(lead: FloatArray) -> FloatArray:
     This is the gradient of the log-likelihood (section 3.1.2). For an upset it grows like -lead/2.
     """
     z = lead / np.sqrt(2)
-    gain: FloatArray = np.exp(-(z**2) / 2 - scipy.special.log_ndtr(z)) / np.sqrt(4 * np.pi)
-    return gain
+    return np.exp(-(z**2) / 2 - scipy.special.log_ndtr(z)) / np.sqrt(4 * np.pi)
 
 
 def bounded_gaussian_gain(lead: FloatArray) -> FloatArray:
-    """Return the gain of a win under the original, bounded rule: the loser's win probability.
+    """Return the gain of a win under the original, bounded rule: the loser's win probability Φ(-lead/√2).
 
-    This is the actual score minus the expected score (section 3.1.2).
+    This is the actual score minus the expected score, for performances of unit variance (section 3.1.2).
     """
-    gain: FloatArray = scipy.special.ndtr(-lead / np.sqrt(2))
-    return gain
-
-
-def exponential_win(lead: FloatArray) -> FloatArray:
-    """Return the win probability for exponential performances, which is logistic in the lead."""
-    return exponential_gain(-lead)
-
-
-def gaussian_win(lead: FloatArray) -> FloatArray:
-    """Return the win probability for Gaussian performances of unit variance: Φ(lead/√2)."""
-    return bounded_gaussian_gain(-lead)
+    return scipy.special.ndtr(-lead / np.sqrt(2))
 
 
 def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain, *, ties: bool) -> FloatArray:
     """Return the update of entrant i (row) from the pair with entrant j (column): shape [..., n, n].
 
-    Args:
-        ratings: shape [..., n].
-        groups: the observed order. Members of the same group are not compared, unless `ties` is set.
-        gain: the gain of a win.
-        ties: True if members of the same group drew: half a win and half a loss each.
+    Members of the same group are not compared, unless `ties` says that they drew: half a win and half a loss.
     """
     won = groups.before()
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
@@ -95,11 +79,9 @@ class TwoPlayerElo(GradientModel):
         """Return the gain of a win."""
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        players = groups.label.size - (self.dummy is not None)
-        if players > 2:
+        if (players := groups.label.size - (self.dummy is not None)) > 2:
             raise ModelError(f"{self.key} rates two players, not {players}; pairwise-elo rates any number")
-        moves: FloatArray = pair_moves(ratings, groups, self.gain, ties=False).sum(-1)
-        return moves
+        return pair_moves(ratings, groups, self.gain, ties=False).sum(-1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +95,7 @@ class ExponentialElo(TwoPlayerElo):
         return exponential_gain
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return exponential_win(a[..., 0] - b[..., 0])
+        return exponential_gain(b[..., 0] - a[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +115,7 @@ class GaussianElo(TwoPlayerElo):
         return gaussian_gain if self.rule == "likelihood" else bounded_gaussian_gain
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return gaussian_win(a[..., 0] - b[..., 0])
+        return bounded_gaussian_gain(b[..., 0] - a[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,5 +147,5 @@ class PairwiseElo(GradientModel):
         return moves
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        chance = exponential_win if self.version == "exponential" else gaussian_win
-        return chance(a[..., 0] - b[..., 0])
+        beaten = exponential_gain if self.version == "exponential" else bounded_gaussian_gain
+        return beaten(b[..., 0] - a[..., 0])

@@ -27,19 +27,15 @@ LN10 = float(np.log(10))
 def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: bool) -> FloatArray:
     """Return the expected share of the score, from the win probabilities of all pairs: shape [..., n].
 
-    Args:
-        ratings: shape [..., n].
-        groups: the observed order. Members of a group were not compared, so each expects and scores a half.
-        unit: rating lead at which the odds are e to 1; a number, or an array of shape [candidates].
-        ties: True if members of a group drew, so that their win probabilities count.
+    Members of a group were not compared, so that each expects and scores a half, unless `ties` says that they
+    drew. `unit` is the rating lead at which the odds are e to 1.
     """
     n = ratings.shape[-1]
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
     chance = scipy.special.expit(lead / per_entrant(unit)[..., np.newaxis])
     if not ties:
         chance = np.where(groups.before() == 0, 0.5, chance)
-    shares: FloatArray = (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
-    return shares
+    return (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,8 +66,7 @@ class MultiElo(GradientModel):
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         ties = self.unfinished == "tie"
         expected = expected_scores(ratings, groups, np.divide(self.spread, LN10), ties=ties)
-        moves: FloatArray = (ratings.shape[-1] - 1) * (self.scores(groups) - expected)
-        return moves
+        return (ratings.shape[-1] - 1) * (self.scores(groups) - expected)
 
     def scores(self, groups: Groups) -> FloatArray:
         """Return the actual scores, which sum to one: shape [n], or [candidates, n] for an array of bases."""
@@ -90,15 +85,11 @@ class MultiElo(GradientModel):
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        chance: FloatArray = scipy.special.expit(LN10 * lead / broadcast_to(self.spread, lead))
-        return chance
+        return scipy.special.expit(LN10 * lead / broadcast_to(self.spread, lead))
 
 
 def normalized_results(groups: Groups) -> FloatArray:
-    """Return each entrant's share of the results, (N - rank) / C(N, 2), which sum to one.
-
-    Entrants who share ranks get the mean of those ranks.
-    """
+    """Return the shares of the results, (N - rank) / C(N, 2), which sum to one; a group has its mean rank."""
     n = groups.label.size
     return (n - groups.places()) / (n * (n - 1) / 2)
 
@@ -127,14 +118,12 @@ class EloFfa(GradientModel):
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        chance: FloatArray = scipy.special.expit(lead / broadcast_to(self.spread, lead))
-        return chance
+        return scipy.special.expit(lead / broadcast_to(self.spread, lead))
 
 
 def damping(q: FloatArray, variance: FloatArray) -> FloatArray:
     """Return Glicko's g: the factor by which uncertainty weakens a comparison; 1 without variance."""
-    factor: FloatArray = (1 + 3 * q**2 * variance / np.pi**2) ** -0.5
-    return factor
+    return (1 + 3 * q**2 * variance / np.pi**2) ** -0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +176,7 @@ class GlickoFfa:
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
         q = LN10 / broadcast_to(self.spread, lead)
-        chance: FloatArray = scipy.special.expit(q * damping(q, a[..., 1] ** 2 + b[..., 1] ** 2) * lead)
-        return chance
+        return scipy.special.expit(q * damping(q, a[..., 1] ** 2 + b[..., 1] ** 2) * lead)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -83,13 +83,6 @@ def after_order(
     A skill moves by the share v/(v + 1) of its performance's update. The best finisher never falls, the worst
     never rises, no variance grows, and players who did not finish are unchanged.
 
-    Args:
-        means: means of n skills.
-        variances: variances of n skills, greater than zero.
-        race: the outcome.
-        new_means: output, the updated means.
-        new_variances: output, the updated variances.
-
     Returns:
         False if compiled code cannot integrate this order. Plain Python always returns True.
     """
@@ -117,12 +110,7 @@ def after_order(
 
 
 def days_away(last: float, day: float) -> float:
-    """Return the days between two races, capped at `LONGEST_ABSENCE`, or 0 for a first race.
-
-    Args:
-        last: day of the last race, 0 for none.
-        day: day of this race.
-    """
+    """Return the days between two races, capped at `LONGEST_ABSENCE`, or 0 if the last day is 0, for none."""
     return min(max(day - last, 0.0), LONGEST_ABSENCE) if last > 0.0 else 0.0
 
 
@@ -145,18 +133,15 @@ class HurdleModel(KernelModel, PredictsFinish):
         """Return the states after the hurdle (`finish`), the order (`place`), and the floors and the clamp
         (`limit`), shaped like `states`. The last equal those of `rate`.
         """
-        race = KernelRace.of(outcome)
-        if not race.rateable:
+        if not outcome.rateable:
             return tuple((name, states.copy()) for name in self.step_names)
-        steps = self.race_steps(states, race, self.settings)
+        steps = self.race_steps(states, outcome, self.settings)
         return tuple((name, to_rows(columns)) for name, columns in zip(self.step_names, steps, strict=True))
 
     def after_forfeit(self, states: FloatArray, day: float = 0.0) -> FloatArray:
-        """Return each entrant's state if they had given up: shape [n, k].
+        """Return each entrant's state if they had given up, from the states before the race: shape [n, k].
 
-        Args:
-            states: states before the race, shape [n, k].
-            day: end of the race, in days since 1970-01-01 UTC.
+        `day` is the end of the race, in days since 1970-01-01 UTC.
         """
         # All of them give up, and one more player finishes.
         outcome = Outcome.of([1], unfinished=len(states), day=day)
@@ -170,8 +155,7 @@ class HurdleModel(KernelModel, PredictsFinish):
 
     @cached_property
     def _newcomer_rating(self) -> FloatArray:
-        newcomer: FloatArray = self.rating(self.initial()[..., np.newaxis, :])[..., 0]
-        return newcomer
+        return self.rating(self.initial()[..., np.newaxis, :])[..., 0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,8 +227,7 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         lead = self.rating(a) - self.rating(b)
         doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
         scaled = broadcast_to(self.odds_scale, lead) * lead
-        chance: FloatArray = scipy.special.ndtr(scaled / np.sqrt(2.0 + doubt))
-        return chance
+        return scipy.special.ndtr(scaled / np.sqrt(2.0 + doubt))
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
         """Return the probability that each player finishes their next race: shape [..., n].
@@ -253,8 +236,7 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         """
         rating = self.rating(states)
         width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
-        chance: FloatArray = scipy.special.ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
-        return chance
+        return scipy.special.ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of each player's next performance, given a finish: [..., n].

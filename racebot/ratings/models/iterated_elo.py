@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -39,13 +40,6 @@ class FinalRatings(NamedTuple):
 
     players: FloatArray
     factors: FloatArray
-
-
-class _Pair(NamedTuple):
-    a: int
-    b: int
-    won: float
-    dropped: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +75,7 @@ class IteratedElo:
     unfinished: str = unobserved_or_tie()
 
     def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> FinalRatings:
-        """Return the ratings after all passes.
-
-        Args:
-            matches: the history, oldest first.
-            players: number of players.
-            factors: number of factors.
+        """Return the ratings after all passes over a history, oldest first, of so many players and factors.
 
         Raises:
             ModelError: a match has factors although `factors` is 0.
@@ -98,58 +87,41 @@ class IteratedElo:
         games = [0] * players
         for number in range(1, round(self.passes) + 1):
             pot = self.pot / number**self.decay
+            factor_pot = pot if self.factor_pot == "squared" else 1.0
             for match, pairs in history:
                 entrants = match.players.tolist()
                 chosen = None if match.factors is None else match.factors.tolist()
-                for pair in pairs:
-                    self._rate_pair(pair, entrants, chosen, pot, games, rating, strength)
+                for i, j, won, dropped in pairs:
+                    a, b = entrants[i], entrants[j]
+                    weight = 0.0 if dropped or chosen is None else self.factor_weight
+                    lead = rating[a] - rating[b]
+                    if chosen is not None and weight:
+                        lead += weight * (strength[chosen[i]] - strength[chosen[j]])
+                    change = pot * (won - 1 / (1 + 10 ** (-lead / self.spread)))
+                    known_a, known_b = games[a] >= self.minimum_games, games[b] >= self.minimum_games
+                    if known_b or not known_a:
+                        rating[a] += change
+                    if known_a or not known_b:
+                        rating[b] -= change
+                    if chosen is not None and weight and known_a and known_b:
+                        strength[chosen[i]] += weight * change * factor_pot
+                        strength[chosen[j]] -= weight * change * factor_pot
                 if number == 1:
                     for player in entrants:
                         games[player] += 1
         return FinalRatings(np.array(rating), np.array(strength))
 
-    def _pairs(self, match: Match) -> Iterator[_Pair]:
+    def _pairs(self, match: Match) -> Iterator[tuple[int, int, float, bool]]:
+        """Yield pairs of entrants, the score of the first, and whether one of them dropped out."""
         group, dropped = match.outcome.group.tolist(), match.outcome.unfinished.tolist()
         ranked = sorted(range(len(group)), key=lambda i: (group[i], match.players[i]))
-        for position, a in enumerate(ranked):
-            for b in ranked[position + 1 :]:
-                out = dropped[a] or dropped[b]
-                if group[a] != group[b] and not (out and self.dropouts == "ignored"):
-                    yield _Pair(a, b, 1.0, out)
-                elif group[a] == group[b] and self.unfinished == "tie":
-                    yield _Pair(a, b, 0.5, out)
-
-    def _rate_pair(
-        self,
-        pair: _Pair,
-        entrants: list[int],
-        chosen: list[int] | None,
-        pot: float,
-        games: list[int],
-        rating: list[float],
-        strength: list[float],
-    ) -> None:
-        """Update the players' ratings and the strengths of their factors by one pair, in place."""
-        a, b = entrants[pair.a], entrants[pair.b]
-        weight = 0.0 if pair.dropped or chosen is None else self.factor_weight
-        lead = rating[a] - rating[b]
-        if chosen is not None and weight:
-            lead += weight * (strength[chosen[pair.a]] - strength[chosen[pair.b]])
-        change = pot * (pair.won - 1 / (1 + 10 ** (-lead / self.spread)))
-        known_a, known_b = games[a] >= self.minimum_games, games[b] >= self.minimum_games
-        if known_b or not known_a:
-            rating[a] += change
-        if known_a or not known_b:
-            rating[b] -= change
-        if chosen is not None and weight and known_a and known_b:
-            step = weight * change * (pot if self.factor_pot == "squared" else 1.0)
-            strength[chosen[pair.a]] += step
-            strength[chosen[pair.b]] -= step
+        for a, b in combinations(ranked, 2):
+            out = dropped[a] or dropped[b]
+            if group[a] != group[b] and not (out and self.dropouts == "ignored"):
+                yield a, b, 1.0, out
+            elif group[a] == group[b] and self.unfinished == "tie":
+                yield a, b, 0.5, out
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the probability that `a` is placed before `b`.
-
-        Each is the sum of a player's and their factor's rating.
-        """
-        chance: FloatArray = 1 / (1 + 10 ** ((np.asarray(b) - np.asarray(a)) / self.spread))
-        return chance
+        """Return the probability that `a` is placed before `b`: sums of a player's and a factor's rating."""
+        return 1 / (1 + 10 ** ((np.asarray(b) - np.asarray(a)) / self.spread))

@@ -81,13 +81,8 @@ def order_gradient(
 ) -> tuple[list[float], bool]:
     """Return the gradient of the log-likelihood of an order.
 
-    Args:
-        ratings: ratings of n entrants.
-        groups: their groups.
-        order: indices of the entrants to compare, in the order of their elimination: worst first, or best
-            first if `backwards`. Members of a group are neighbors.
-        unfinished: how to treat groups of several members: `EXACT`, `INDEPENDENT` or `TIE`.
-        backwards: True for the reversed orientation.
+    `order` holds the entrants to compare, in the order of their elimination: worst first, or best first if
+    `backwards`. Members of a group are neighbors. `unfinished` is `EXACT`, `INDEPENDENT` or `TIE`.
 
     Returns:
         The gradient, 0 for entrants who are not compared, and False if compiled code cannot compute it.
@@ -131,15 +126,8 @@ def order_gradient(
 def unobserved_losses(rates: list[float], mass: float) -> list[float]:
     """Return the loss of each member of a group that is eliminated before the rest, in an unknown order.
 
-    All members' clocks ring before the first of the rest's. A loss is ∂ log P / ∂ log λ of the probability P
-    of that event.
-
-    Args:
-        rates: rates of the group's m ≥ 2 members.
-        mass: sum of the rest's rates, greater than zero.
-
-    Returns:
-        m losses between 0 and 1.
+    All members' clocks ring before the first of the rest's, whose rates sum to `mass` > 0. A loss, between 0
+    and 1, is ∂ log P / ∂ log λ of the probability P of that event.
     """
     if len(rates) == 2:
         # P = λμ (2M + λ + μ) / ((M + λ + μ)(M + λ)(M + μ)), differentiated without cancellation.
@@ -223,11 +211,8 @@ def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
 
         loss = 1 - (m+1) ∫∫ λ e^(-t(M+λ)) p ∏ (1 - p + p e^(-tλ')) dp dt,
 
-    with the product over the other members. It is a polynomial in p, so Gauss-Legendre quadrature is exact.
-
-    Args:
-        rates: rates of the group's members.
-        mass: sum of the rest's rates; 0 for the last group.
+    with M the mass of the rest, and the product over the other members. It is a polynomial in p, so
+    Gauss-Legendre quadrature is exact.
 
     Returns:
         m losses, negative for members who gain from the tie, and True. Not compiled.
@@ -253,11 +238,9 @@ def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
 
 @lru_cache(maxsize=256)
 def _axis(m: int, spread: int) -> FloatArray:
-    """Return the nodes of the trapezoid rule in log t, with t in units of the slowest clock: shape [nodes].
+    """Return the nodes of the trapezoid rule in log t for m members, with t in units of the slowest clock.
 
-    Args:
-        m: size of the group.
-        spread: logarithm of the ratio of the fastest clock to the slowest, rounded up.
+    `spread` is the logarithm of the ratio of the fastest clock to the slowest, rounded up.
     """
     log_gamma = scipy.special.loggamma
     step = 0.4
@@ -315,5 +298,4 @@ class PlackettLuce(KernelModel, SingleParameterModel):
         return stack_parameters((dummy, floor, _WORDS[self.unfinished], backwards, *self.bends))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])
-        return probability
+        return scipy.special.expit(a[..., 0] - b[..., 0])

@@ -65,14 +65,7 @@ def logistic(x: float) -> float:
 
 
 def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float) -> float:
-    """Return the gradient of the log-likelihood of a finish or DNF, where P(finish) = logistic((r - a)/b).
-
-    Args:
-        rating: r.
-        unfinished: True for a DNF.
-        level: a, the rating at which half of the players finish.
-        width: b, greater than zero.
-    """
+    """Return the gradient of the log-likelihood of a finish or DNF, where P(finish) = logistic((r - a)/b)."""
     chance = logistic((rating - level) / width)
     return -chance / width if unfinished else (1.0 - chance) / width
 
@@ -138,8 +131,7 @@ class PlackettLuceHurdle(HurdleModel, SingleParameterModel):
         return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.bends))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        probability: FloatArray = scipy.special.expit(a[..., 0] - b[..., 0])
-        return probability
+        return scipy.special.expit(a[..., 0] - b[..., 0])
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
         """Return the probability that each player finishes their next race: shape [..., n].
@@ -148,5 +140,4 @@ class PlackettLuceHurdle(HurdleModel, SingleParameterModel):
         """
         ratings = states[..., 0]
         level, width = broadcast_to(self.finish_level, ratings), broadcast_to(self.finish_width, ratings)
-        probability: FloatArray = scipy.special.expit((ratings - level) / width)
-        return probability
+        return scipy.special.expit((ratings - level) / width)

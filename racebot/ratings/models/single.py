@@ -13,9 +13,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,10 +114,7 @@ class GradientModel(SingleParameterModel):
         return updated[..., np.newaxis]
 
     def learning_rate(self, ratings: FloatArray) -> FloatArray:
-        """Return the learning rate, linear between the knots and flat outside (section 5.2).
-
-        Broadcasts with `ratings` of shape [..., n].
-        """
+        """Return the learning rate, linear between the knots and flat outside (section 5.2)."""
         if len(self.rates) == 1:
             return per_entrant(self.rates[0])
         knots, rates = self._knots_and_rates
@@ -136,11 +133,7 @@ class GradientModel(SingleParameterModel):
 
 
 def learning_rate_at(rating: float, bends: Sequence[float]) -> float:
-    """Return the learning rate of one player, linear between the knots and flat outside.
-
-    Args:
-        bends: the learning rates, followed by the same number of knots.
-    """
+    """Return the learning rate of one player; `bends` holds the rates, followed by their knots."""
     count = max(len(bends) // 2, 1)
     i = 0
     while i < count and (count == 1 or bends[count + i] <= rating):
@@ -154,20 +147,9 @@ def learning_rate_at(rating: float, bends: Sequence[float]) -> float:
 
 
 def above_floor(moved: float, rating: float, floor: float) -> float:
-    """Return a new rating, raised to the floor. A rating that an older setting left below it may stay there.
-
-    Args:
-        moved: the new rating without the floor.
-        rating: the rating before.
-        floor: the lowest rating; -inf for none.
-    """
+    """Raise a moved rating to the floor. A rating that an older setting left below it may stay there."""
     return max(moved, min(rating, floor))
 
 
-def inherited(name: str, default: Any, **changed: Any) -> Any:
-    """Redeclare a parameter of `SingleParameterModel` with a different default.
-
-    Args:
-        changed: other changes to the declaration, such as `search`.
-    """
-    return inherited_from(SingleParameterModel, name, default, **changed)
+inherited = partial(inherited_from, SingleParameterModel)
+"""Redeclare a parameter of `SingleParameterModel` with a different default."""

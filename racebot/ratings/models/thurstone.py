@@ -17,7 +17,7 @@ import numpy as np
 from racebot.races.outcome import Outcome
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, Number, PredictsPerformance
-from racebot.ratings.models.elo import gaussian_win
+from racebot.ratings.models.elo import bounded_gaussian_gain
 from racebot.ratings.models.single import GradientModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.numerics.order_quadrature import order_moments
 from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, score_means
@@ -47,10 +47,7 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, ste
 
     Only compiled code uses this kernel. Plain Python uses `Thurstone.direction`, within 2e-5.
     """
-    size, after = len(before[0]), steps[0]
-    for i in range(size):
-        after[0][i] = before[0][i]
-    worst_first = race.worst_first
+    size, after, worst_first = len(before[0]), steps[0], race.worst_first
     # Without DNFs, the last finisher shares the last place with the dummy.
     dummy = not math.isnan(settings.dummy)
     together = dummy and race.last[worst_first[0]]
@@ -65,12 +62,15 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, ste
     places = [race.group[i] for i in ordered]
     means = [before[0][i] for i in ordered]
     first, _, pulls, sound = order_moments(means, scales, places, ratings, weights)
+    moves = [0.0 for _ in range(size)]
     for k in range(len(ordered)):
-        after[0][ordered[k]] += first[k] * learning_rate_at(before[0][ordered[k]], settings.bends)
+        moves[ordered[k]] = first[k]
     for k in range(len(last)):
-        after[0][last[k]] += pulls[k] * learning_rate_at(before[0][last[k]], settings.bends)
+        moves[last[k]] = pulls[k]
     for i in range(size):
-        after[0][i] = above_floor(after[0][i], before[0][i], settings.floor)
+        rating = before[0][i]
+        moved = rating + moves[i] * learning_rate_at(rating, settings.bends)
+        after[0][i] = above_floor(moved, rating, settings.floor)
     return sound
 
 
@@ -134,7 +134,7 @@ class Thurstone(GradientModel, KernelModel, PredictsPerformance):
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
-        return gaussian_win(lead) if self.density == "gaussian" else logistic_win(lead)
+        return bounded_gaussian_gain(-lead) if self.density == "gaussian" else logistic_win(lead)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of each player's next performance: [..., n].
@@ -166,5 +166,4 @@ def logistic_win(lead: FloatArray) -> FloatArray:
     apart = np.maximum(d, 1e-2)
     stronger = (-np.expm1(-apart) - apart * np.exp(-apart)) / np.expm1(-apart) ** 2
     stronger = np.where(d < 1e-2, 0.5 + d / 6 - d**3 / 180, stronger)
-    chance: FloatArray = np.where(lead < 0, 1 - stronger, stronger)
-    return chance
+    return np.where(lead < 0, 1 - stronger, stronger)

@@ -112,8 +112,7 @@ class ThurstoneFilter(GaussianHurdleModel):
 
     def rating(self, states: FloatArray) -> FloatArray:
         mean = states[..., 0]
-        rating: FloatArray = mean - broadcast_to(self.conservative, mean) * np.sqrt(states[..., 1])
-        return rating
+        return mean - broadcast_to(self.conservative, mean) * np.sqrt(states[..., 1])
 
     def skill_variance(self, states: FloatArray) -> FloatArray:
         return states[..., 1]

@@ -125,8 +125,7 @@ class ThurstoneHurdle(GaussianHurdleModel):
         newcomer, lasting, settling = (
             broadcast_to(value, races) for value in (self.newcomer_spread, self.lasting_spread, self.settling)
         )
-        variance: FloatArray = lasting**2 + (newcomer**2 - lasting**2) / (1.0 + races / settling)
-        return variance
+        return lasting**2 + (newcomer**2 - lasting**2) / (1.0 + races / settling)
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
         """Return the states at the start of the next season, with or without days in the old one."""

@@ -95,30 +95,16 @@ def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, ste
 
 def units(race: KernelRace) -> tuple[list[int], list[int], list[int]]:
     """Return each entrant's unit (player or team), and each unit's size and group. Units are best first."""
-    if len(race.team) == 0:
-        number = [0 for _ in race.group]
-        order = best_first(race.group)
-        for k in range(len(order)):
-            number[order[k]] = k
-        return number, [1 for _ in order], [race.group[i] for i in order]
-    index = [0 for _ in race.group]
-    firsts = [0 for _ in range(0)]
-    for i in range(len(index)):
-        k = 0
-        while k < len(firsts) and race.team[firsts[k]] != race.team[i]:
-            k += 1
-        if k == len(firsts):
-            firsts.append(i)
-        index[i] = k
-    order = best_first([race.group[i] for i in firsts])
+    count = max(race.unit) + 1
+    sizes, groups = [0 for _ in range(count)], [0 for _ in range(count)]
+    for i in range(len(race.unit)):
+        sizes[race.unit[i]] += 1
+        groups[race.unit[i]] = race.group[i]
+    order = best_first(groups)
     rank = [0 for _ in order]
-    for k in range(len(order)):
+    for k in range(count):
         rank[order[k]] = k
-    number = [rank[k] for k in index]
-    sizes = [0 for _ in order]
-    for k in number:
-        sizes[k] += 1
-    return number, sizes, [race.group[firsts[k]] for k in order]
+    return [rank[k] for k in race.unit], [sizes[k] for k in order], [groups[k] for k in order]
 
 
 def evidence(
@@ -222,8 +208,7 @@ class TrueSkill(KernelModel, PredictsPerformance):
         """
         gap = a[..., 0] - b[..., 0]
         variance = 2.0 * broadcast_to(self.beta, gap) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
-        probability: FloatArray = scipy.special.ndtr(gap / np.sqrt(variance))
-        return probability
+        return scipy.special.ndtr(gap / np.sqrt(variance))
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         variance = broadcast_to(self.beta, states[..., 0]) ** 2 + states[..., 1] ** 2
@@ -261,5 +246,4 @@ class TrueSkill(KernelModel, PredictsPerformance):
             + np.log(np.sum(1.0 / certain, axis=-1) / np.sum(weight, axis=-1))
             - np.sum(weight * (mean - center) ** 2, axis=-1)
         )
-        quality: FloatArray = np.exp(0.5 * logarithm)
-        return quality
+        return np.exp(0.5 * logarithm)

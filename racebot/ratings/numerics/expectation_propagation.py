@@ -147,9 +147,8 @@ def through_layers(
     Passes go through the layers forward and backward until convergence. Within a layer, each comparison uses
     the messages from before the pass, so the result does not depend on the listing order, converged or not.
 
-    Args:
-        starts: first comparison of each layer, followed by n − 1. Each unit is in at most two neighboring
-            layers.
+    `starts` holds the first comparison of each layer, followed by n − 1. Each unit is in at most two
+    neighboring layers.
     """
     size, layers = len(means), len(starts) - 1
     precision = [1.0 / v for v in variances]

@@ -139,12 +139,10 @@ def order_moments(
 
 
 def pass_group(value: FloatArray, level: FloatArray, rise: FloatArray) -> bool:
-    """Fill the rows of all subsets of a group, given that of the empty one. Return False if one vanishes.
+    """Fill A_S of all subsets S of a group, given that of the empty one. Return False if one vanishes.
 
-    Args:
-        value: densities of the m members, shape [m, points].
-        level: A_S of each subset S, by the bits of its members, shape [2^m, points].
-        rise: workspace, shape [points + 8], with zeros at its first and last four entries.
+    The m members' densities have shape [m, points]. `level` has a row for each subset, by the bits of its
+    members. `rise` is a workspace; see `integrate`.
     """
     for members in range(1, len(level)):
         added = 0
@@ -169,7 +167,7 @@ def add_product(value: FloatArray, level: FloatArray, rise: FloatArray, added: b
 
 
 def grid(means: Sequence[float], scales: Sequence[float], last: Sequence[float]) -> tuple[float, float, int]:
-    """Return start, step and number of points of the grid, a multiple of 4; 0 if it would be too large."""
+    """Return start, step and number of points of the grid; 0 if it would be too large."""
     n = len(means)
     low, high, smallest = math.inf, -math.inf, math.inf
     for i in range(n):
@@ -186,39 +184,22 @@ def grid(means: Sequence[float], scales: Sequence[float], last: Sequence[float])
     count = n + len(last)
     step = smallest * min(STEP / math.sqrt(count + UPSET * upset / smallest), 1.0 / (CROWD * count))
     needed = (high - low) / step
-    if not needed < MOST_POINTS:
-        return low, step, 0
-    return low, step, 4 * math.ceil((needed + 1.0) / 4.0)
+    return low, step, math.ceil(needed) + 1 if needed < MOST_POINTS else 0
 
 
 def fill_density(value: FloatArray, start: float, step: float) -> None:
-    """Fill `value` with exp(-z²/2) on a grid from `start`, by four recurrences outward from the peak."""
-    points = len(value)
-    middle = min(max(int(-start / step) // 4 * 4, 0), points - 4)
-    z = start + step * middle
-    bend, turn = math.exp(-16.0 * step * step), math.exp(-4.0 * step * step)
-    a = peak_a = math.exp(-0.5 * z * z)
-    b = peak_b = math.exp(-0.5 * (z + step) ** 2)
-    c = peak_c = math.exp(-0.5 * (z + 2.0 * step) ** 2)
-    d = peak_d = math.exp(-0.5 * (z + 3.0 * step) ** 2)
-    grow_a = math.exp(-4.0 * step * z - 8.0 * step * step)
-    grow_b = grow_a * turn
-    grow_c = grow_b * turn
-    grow_d = grow_c * turn
-    for k in range(middle, points, 4):
-        value[k], value[k + 1], value[k + 2], value[k + 3] = a, b, c, d
-        a, b, c, d = a * grow_a, b * grow_b, c * grow_c, d * grow_d
-        grow_a, grow_b, grow_c, grow_d = grow_a * bend, grow_b * bend, grow_c * bend, grow_d * bend
-    a, b, c, d = peak_a, peak_b, peak_c, peak_d
-    grow_a = math.exp(4.0 * step * z - 8.0 * step * step)
-    grow_b = grow_a / turn
-    grow_c = grow_b / turn
-    grow_d = grow_c / turn
-    for j in range(middle // 4):
-        k = middle - 4 - 4 * j
-        a, b, c, d = a * grow_a, b * grow_b, c * grow_c, d * grow_d
-        grow_a, grow_b, grow_c, grow_d = grow_a * bend, grow_b * bend, grow_c * bend, grow_d * bend
-        value[k], value[k + 1], value[k + 2], value[k + 3] = a, b, c, d
+    """Fill `value` with exp(-z²/2) on a grid from `start`, by recurrences outward from the peak."""
+    peak = min(max(int(-start / step), 0), len(value) - 1)
+    z, bend = start + step * peak, math.exp(-step * step)
+    density, grow = math.exp(-0.5 * z * z), math.exp(-step * (z + 0.5 * step))
+    for k in range(peak, len(value)):
+        value[k] = density
+        density, grow = density * grow, grow * bend
+    grow = math.exp(step * (z - 0.5 * step))
+    density = math.exp(-0.5 * z * z)
+    for k in range(peak - 1, -1, -1):
+        density, grow = density * grow, grow * bend
+        value[k] = density
 
 
 def pass_last(level: FloatArray, hazard: FloatArray, start: float, step: float, weight: float) -> None:
@@ -231,24 +212,15 @@ def pass_last(level: FloatArray, hazard: FloatArray, start: float, step: float, 
 
 
 def integrate(rise: FloatArray, after: FloatArray, rescaled: bool) -> bool:
-    """Fill `after` with the running integral of `rise`. Return False if its end is 0.
+    """Fill `after` with the running integral of `rise`, over its end if `rescaled`. Return False if it is 0.
 
-    Args:
-        rise: shape [points + 8], with zeros at its first and last four entries.
-        after: output, shape [points].
-        rescaled: True to divide by its end.
+    `rise` has shape [points + 8], with zeros at its first and last four entries.
     """
     points = len(after)
     total = 0.0
-    for k in range(0, points, 4):
-        a, b, c, d = rise[k + 4], rise[k + 5], rise[k + 6], rise[k + 7]
-        two = a + b
-        three = two + c
-        after[k] = total + 0.5 * a
-        after[k + 1] = total + (a + 0.5 * b)
-        after[k + 2] = total + (two + 0.5 * c)
-        after[k + 3] = total + (three + 0.5 * d)
-        total += three + d
+    for k in range(points):
+        after[k] = total + 0.5 * rise[k + _MARGIN]
+        total += rise[k + _MARGIN]
     if not total > TINY:
         return False
     share = 1.0 / total if rescaled else 1.0

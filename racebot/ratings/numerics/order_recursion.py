@@ -21,7 +21,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, reduce
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -66,13 +65,6 @@ LOGISTIC = Density(
 )
 
 
-class Moments(NamedTuple):
-    """Posterior moments of the standardized performances Z_i, each of shape [..., n]."""
-
-    mean: FloatArray
-    variance: FloatArray
-
-
 def score_means(
     means: FloatArray,
     groups: Groups,
@@ -98,17 +90,13 @@ def score_means(
     return first
 
 
-def gaussian_moments(means: FloatArray, groups: Groups, *, scales: FloatArray | None = None) -> Moments:
-    """Return the posterior mean and variance of each entrant's Z_i, for Gaussian performances.
-
-    Args:
-        means: means of the performances, shape [..., n].
-        groups: the observed order, with at least two groups.
-        scales: standard deviations, greater than zero; broadcast with `means`; 1 by default.
-    """
+def gaussian_moments(
+    means: FloatArray, groups: Groups, *, scales: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the posterior means and variances of the Z_i of Gaussian performances; see `score_means`."""
     logs = np.unique(groups.label).size == groups.label.size
     mean, square = _Recursion(means, groups, GAUSSIAN, scales, None, logs=logs).posterior(squares=True)
-    return Moments(mean, square - mean**2)
+    return mean, square - mean**2
 
 
 class _Recursion:
@@ -138,9 +126,10 @@ class _Recursion:
         self.scale = np.ones_like(center) if scales is None else self._sorted(scales)
         self.weight = None if weights is None else self._sorted(weights)[..., np.newaxis]
         between = any(group.stop - group.start > 1 for group in self.groups[1:-1])
-        grid = _Grid.over(center, self.scale, stages.stop, density.reach, between=between, logs=logs)
-        self.step, self.logs = grid.step, grid.logs
-        x = grid.low[:, np.newaxis] + grid.step * np.arange(grid.points)
+        low, self.step, points, self.logs = _grid(
+            center, self.scale, stages.stop, density.reach, between=between, logs=logs
+        )
+        x = low[:, np.newaxis] + self.step * np.arange(points)
         self.z = (x - center[..., np.newaxis]) / self.scale[..., np.newaxis]
         self.log_value = density.log(self.z)
         self.value = self.log_value if self.logs else np.exp(self.log_value)
@@ -241,8 +230,7 @@ class _Recursion:
         product = reduce(np.add if self.logs else np.multiply, factors)
         if self.logs:
             product = np.exp(product - product.max(-1, keepdims=True))
-        chances: FloatArray = product / product.sum(-1, keepdims=True)
-        return chances
+        return product / product.sum(-1, keepdims=True)
 
     def posterior(self, *, squares: bool) -> tuple[FloatArray, FloatArray]:
         """Return the means of the score and, for the Gaussian density, of its square: shape [..., n] each."""
@@ -304,48 +292,32 @@ def _seen(values: FloatArray, side: int) -> FloatArray:
 
 
 def _log(values: FloatArray) -> FloatArray:
-    logarithm: FloatArray = np.log(np.maximum(values, NOTHING))
-    return logarithm
+    return np.log(np.maximum(values, NOTHING))
 
 
-class _Grid(NamedTuple):
-    """A uniform grid from `low`, of shape [candidates], and whether it holds logarithms."""
+def _grid(
+    means: FloatArray, scales: FloatArray, stop: IntArray, reach: float, *, between: bool, logs: bool
+) -> tuple[FloatArray, float, int, bool]:
+    """Return start, step and number of points of a grid, and whether it must hold logarithms.
 
-    low: FloatArray
-    step: float
-    points: int
-    logs: bool
-
-    @classmethod
-    def over(
-        cls, means: FloatArray, scales: FloatArray, stop: IntArray, reach: float, *, between: bool, logs: bool
-    ) -> _Grid:
-        """Return a grid fine enough for moments accurate to about 1e-5.
-
-        The posterior of a place among n narrows like √n. The functions are steeper with more entrants behind,
-        and with larger upsets.
-
-        Args:
-            means: shape [n, candidates], worst first.
-            scales: shape [n, candidates], worst first.
-            stop: shape [n]; the first position of the next better group.
-            between: True if a middle group has several members. Its double integral has a lower order of
-                accuracy, and uses memory proportional to the square of the number of points.
-            logs: True to force logarithms.
-        """
-        n, smallest = len(means), float(scales.min())
-        low = (means - reach * scales).min(0)
-        span = float(((means + reach * scales).max(0) - low).max())
-        best = np.full((n + 1, means.shape[1]), np.inf)
-        np.minimum.accumulate(means[::-1], axis=0, out=best[-2::-1])
-        upset = float(np.maximum(means - best[stop], 0.0).sum(0).max()) / smallest
-        slope = 0.4 * n + upset / 2
-        coarse = min(0.2, 0.6 / math.sqrt(n)) * smallest / (2 if between else 1)
-        step = min(coarse, 1.2 * smallest / slope)
-        if not logs and slope < 30 and span < 512 * step:
-            return cls(low, step, 16 * math.ceil((span / step + 1) / 16), False)
-        step = max(coarse / 2, span / (768 if between else 2048))
-        return cls(low, step, math.ceil(span / step) + 1, True)
+    It is fine enough for moments accurate to about 1e-5. The posterior of a place among n narrows like √n.
+    The functions are steeper with more entrants behind, and with larger upsets. If a group `between` the ends
+    has several members, its double integral has a lower order of accuracy, and takes memory that grows with
+    the square of the number of points.
+    """
+    n, smallest = len(means), float(scales.min())
+    low = (means - reach * scales).min(0)
+    span = float(((means + reach * scales).max(0) - low).max())
+    best = np.full((n + 1, means.shape[1]), np.inf)
+    np.minimum.accumulate(means[::-1], axis=0, out=best[-2::-1])
+    upset = float(np.maximum(means - best[stop], 0.0).sum(0).max()) / smallest
+    slope = 0.4 * n + upset / 2
+    coarse = min(0.2, 0.6 / math.sqrt(n)) * smallest / (2 if between else 1)
+    step = min(coarse, 1.2 * smallest / slope)
+    if not logs and slope < 30 and span < 512 * step:
+        return low, step, 16 * math.ceil((span / step + 1) / 16), False
+    step = max(coarse / 2, span / (768 if between else 2048))
+    return low, step, math.ceil(span / step) + 1, True
 
 
 def _integral(values: FloatArray) -> FloatArray:
@@ -389,8 +361,7 @@ def _log_integral(log_values: FloatArray, step: float) -> FloatArray:
     integral = np.empty_like(log_values)
     integral[..., 0] = log_values[..., 0] - np.log(np.maximum(rise[..., 0], 0.1))
     integral[..., 1:] = cell - curvature / 2 * hollow
-    accumulated: FloatArray = np.logaddexp.accumulate(integral, axis=-1) + np.log(step)
-    return accumulated
+    return np.logaddexp.accumulate(integral, axis=-1) + np.log(step)
 
 
 def _slope(values: FloatArray, step: float) -> FloatArray:

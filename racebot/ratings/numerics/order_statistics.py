@@ -76,8 +76,8 @@ def posterior_moments(
         if sound:
             return first, second, True
     groups = Groups(np.array(places), np.zeros(len(places), dtype=np.bool_))
-    found = gaussian_moments(np.array(means), groups, scales=np.array(scales))
-    return found.mean.tolist(), found.variance.clip(0.0, 1.0).tolist(), True
+    mean, variance = gaussian_moments(np.array(means), groups, scales=np.array(scales))
+    return mean.tolist(), variance.clip(0.0, 1.0).tolist(), True
 
 
 def complete_order_moments(means: list[float], scales: list[float]) -> tuple[list[float], list[float], bool]:
@@ -130,11 +130,7 @@ def pair_moments(means: list[float], scales: list[float]) -> tuple[list[float], 
 def integrate(starts: list[float], steps: list[float], points: int) -> tuple[Rows, Rows]:
     """Integrate from below and from above, up to constant factors.
 
-    Args:
-        starts: start of the grid for each of n entrants, worst first, in the entrant's standard deviations
-            from the entrant's mean.
-        steps: step of the grid for each entrant, in the same units.
-        points: number of grid points.
+    The grid's start and step are in standard deviations of each of n entrants, worst first, from their mean.
 
     Returns:
         Three rows of n: sums over grid points k of P(observed order, entrant at point k), times 1, k and k².

@@ -26,29 +26,27 @@ def gain(model: RatingModel, lead: float) -> float:
     return float(after[0, 0] - lead)
 
 
-@pytest.mark.parametrize("lead", LEADS)
-def test_exponential_update_follows_its_formula(lead: float) -> None:
-    assert gain(ExponentialElo(rates=(1.0,)), lead) == pytest.approx(1 / (1 + math.exp(lead)))
+def exponential(lead: float) -> float:
+    return 1 / (1 + math.exp(lead))
 
 
-@pytest.mark.parametrize("lead", LEADS)
-def test_gaussian_likelihood_update_follows_its_formula(lead: float) -> None:
+def gaussian(lead: float) -> float:
     z = lead / math.sqrt(2)
-    chance = math.erfc(-z / math.sqrt(2)) / 2
-    expected = math.exp(-z * z / 2) / math.sqrt(4 * math.pi) / chance
-    assert gain(GaussianElo(rates=(1.0,)), lead) == pytest.approx(expected, rel=1e-9)
+    return math.exp(-z * z / 2) / math.sqrt(4 * math.pi) / (math.erfc(-z / math.sqrt(2)) / 2)
+
+
+@pytest.mark.parametrize("lead", LEADS)
+def test_updates_follow_their_formulas(lead: float) -> None:
+    assert gain(ExponentialElo(rates=(1.0,)), lead) == pytest.approx(exponential(lead))
+    assert gain(GaussianElo(rates=(1.0,)), lead) == pytest.approx(gaussian(lead), rel=1e-9)
+    bounded = gain(GaussianElo(rule="bounded", rates=(1.0,)), lead)
+    assert bounded == pytest.approx(NORMAL.cdf(-lead / math.sqrt(2)), abs=1e-12)
 
 
 def test_gaussian_update_is_the_slope_of_the_log_probability() -> None:
     step = 1e-5
     log = [math.log(NORMAL.cdf((0.4 + shift) / math.sqrt(2))) for shift in (step, -step)]
     assert gain(GaussianElo(rates=(1.0,)), 0.4) == pytest.approx((log[0] - log[1]) / (2 * step), abs=1e-9)
-
-
-@pytest.mark.parametrize("lead", LEADS)
-def test_bounded_gaussian_update_follows_its_formula(lead: float) -> None:
-    expected = NORMAL.cdf(-lead / math.sqrt(2))
-    assert gain(GaussianElo(rule="bounded", rates=(1.0,)), lead) == pytest.approx(expected, abs=1e-12)
 
 
 def test_an_upset_moves_the_likelihood_rule_by_half_the_gap() -> None:
@@ -86,15 +84,6 @@ RATINGS = [0.5, -1.0, 0.2, 1.4]
 OUTCOME = Outcome.of([2, 1], unfinished=2)
 BEATEN = [(1, 0), (1, 2), (1, 3), (0, 2), (0, 3)]
 """Pairs of the outcome, the winner first; the two unfinished were not compared."""
-
-
-def exponential(lead: float) -> float:
-    return 1 / (1 + math.exp(lead))
-
-
-def gaussian(lead: float) -> float:
-    z = lead / math.sqrt(2)
-    return math.exp(-z * z / 2) / math.sqrt(4 * math.pi) / NormalDist().cdf(z)
 
 
 @pytest.mark.parametrize(("version", "gain"), [("exponential", exponential), ("gaussian", gaussian)])

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.integrate import dblquad, quad
-from scipy.special import log_expit, log_ndtr, ndtr
+from scipy.integrate import quad
+from scipy.special import log_expit, log_ndtr
 
+from racebot.races.outcome import Outcome
 from racebot.ratings.kernel import KernelRace
-from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import Hurdle, after_hurdle, after_order
 from racebot.ratings.models.plackett_luce_hurdle import hurdle_gradient
 
@@ -21,8 +20,8 @@ def after_places(
     means: list[float], variances: list[float], group: list[int], unfinished: list[bool]
 ) -> tuple[list[float], list[float]]:
     """Return means and variances after the order."""
-    finishers = sorted((i for i, out in enumerate(unfinished) if not out), key=lambda i: -group[i])
-    race = KernelRace(group, unfinished, [False] * len(group), finishers, 0.0)
+    outcome = Outcome(np.array(group), np.array(unfinished), max(group), any(unfinished))
+    race = KernelRace.of(outcome)
     new_means, new_variances = [0.0] * len(group), [0.0] * len(group)
     assert after_order(means, variances, race, new_means, new_variances)
     return new_means, new_variances
@@ -112,52 +111,6 @@ def test_the_logistic_hurdle_is_the_gradient_of_its_log_probability(rating: floa
         ahead, behind = (log_expit(sign * (rating + shift - level) / width) for shift in (step, -step))
         expected = (ahead - behind) / (2 * step)
         assert hurdle_gradient(rating, unfinished, level, width) == pytest.approx(expected, abs=1e-6)
-
-
-def of_three(means: FloatArray, scales: FloatArray) -> float:
-    """P(X0 > X1 > X2), the middle performance as the variable."""
-
-    def joint(x: float) -> float:
-        z = (x - means[1]) / scales[1]
-        own = math.exp(-z * z / 2) / (math.sqrt(2 * math.pi) * scales[1])
-        return own * float(ndtr((means[0] - x) / scales[0]) * ndtr((x - means[2]) / scales[2]))
-
-    return math.log(quad(joint, -25, 25, epsabs=0, epsrel=1e-12, limit=400, points=[means[1]])[0])
-
-
-def of_four(means: FloatArray, scales: FloatArray) -> float:
-    """P(X0 > X1 > X2 > X3), the two in the middle as the variables."""
-
-    def joint(low: float, high: float) -> float:
-        own = [(x - m) / s for x, m, s in ((high, means[1], scales[1]), (low, means[2], scales[2]))]
-        density = math.exp(-(own[0] ** 2 + own[1] ** 2) / 2) / (2 * math.pi * scales[1] * scales[2])
-        return density * float(ndtr((means[0] - high) / scales[0]) * ndtr((low - means[3]) / scales[3]))
-
-    return math.log(dblquad(joint, -11, 11, -11, lambda high: high, epsabs=1e-10, epsrel=1e-9)[0])
-
-
-@pytest.mark.parametrize(
-    ("log_probability", "means", "variances"),
-    [
-        (of_three, [0.0, 0.4, -0.6], [3.24, 0.1, 0.005]),
-        (of_three, [-1.5, 0.4, 2.0], [0.02, 1.0, 3.0]),
-        pytest.param(of_four, [0.3, 1.0, -0.5, 0.8], [0.5, 3.24, 0.1, 0.9], marks=pytest.mark.long),
-    ],
-)
-def test_skills_are_those_of_the_exact_posterior(
-    log_probability: Callable[[FloatArray, FloatArray], float], means: list[float], variances: list[float]
-) -> None:
-    """Of a Gaussian prior and any likelihood L of the mean: m + v L', v + v² L'' (L in logarithms)."""
-    center, variance = np.array(means), np.array(variances)
-    scales = np.sqrt(1 + variance)
-    step = 0.01
-    slope, bend = np.empty_like(center), np.empty_like(center)
-    for i, axis in enumerate(np.eye(len(means))):
-        low, at, high = (log_probability(center + shift * step * axis, scales) for shift in (-1, 0, 1))
-        slope[i], bend[i] = (high - low) / (2 * step), (high - 2 * at + low) / step**2
-    found = after_places(means, variances, list(range(len(means))), [False] * len(means))
-    np.testing.assert_allclose(found[0], center + variance * slope, rtol=0, atol=1e-4)
-    np.testing.assert_allclose(found[1], variance + variance**2 * bend, rtol=0, atol=3e-4)
 
 
 def test_skills_agree_with_simulation() -> None:

@@ -1,23 +1,21 @@
-"""The guarantees of all hurdle models over any states, and the formulas of each."""
+"""The formulas of each hurdle model; their guarantees are in test_contract."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
 from scipy.integrate import quad
 from scipy.special import expit, ndtr
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.model import Carries, FloatArray, PredictsFinish, RatingModel
-from racebot.ratings.models.hurdle import HurdleModel
+from racebot.ratings.model import FloatArray, PredictsFinish
 from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
@@ -49,221 +47,6 @@ FILTER_WITHOUT_FLOOR: dict[str, Any] = {
     "spare_finishers": False,
 }
 """Parameters of `thurstone-filter` tuned without the floor."""
-HURDLES: dict[str, dict[str, Any]] = {
-    "thurstone-hurdle": {},
-    "thurstone-hurdle, without a floor": WITHOUT_FLOOR,
-    "thurstone-hurdle, with drift": {"yearly_drift": 0.8},
-    "thurstone-hurdle, with lapses": {"lapse": 0.3, "level": -1.0},
-    "thurstone-filter": {},
-    "thurstone-filter, without a floor": FILTER_WITHOUT_FLOOR,
-    "plackett-luce-hurdle": {},
-    "plackett-luce-hurdle, without a floor": {"spare_finishers": False},
-    "plackett-luce-hurdle, unbounded": {"floor": None, "rates": (0.4,)},
-}
-
-
-def made(name: str) -> RatingModel:
-    return create(name.partition(",")[0], HURDLES[name])
-
-
-@dataclass(frozen=True)
-class Race:
-    """A race to be rated. `data` draws any other input of a guarantee."""
-
-    model: RatingModel
-    states: FloatArray
-    outcome: Outcome
-    data: st.DataObject
-
-    def after(self) -> FloatArray:
-        return self.model.rate(self.states, self.outcome)
-
-    def pair(self) -> tuple[int, int]:
-        a, b = self.data.draw(st.permutations(range(self.outcome.size)))[:2]
-        return a, b
-
-
-def rows(model: RatingModel, size: int, random: np.random.Generator) -> FloatArray:
-    """Draw states of newcomers and veterans, near and far apart."""
-    spread = random.choice([0.0, 0.5, 1.5, 4.0])
-    rating = spread * random.standard_normal(size)
-    if isinstance(model, ThurstoneHurdle):
-        races = random.choice([0, 0, 1, 5, 50, 900], size).astype(float)
-        day = np.where(races > 0, random.choice([19_000.0, 19_990.0, 20_500.0], size), 0.0)
-        return np.stack([rating, races, day][: len(model.columns)], -1)
-    if isinstance(model, ThurstoneFilter):
-        day = random.choice([0.0, 19_000.0, 19_990.0, 20_500.0], size)
-        return np.stack([4 * rating, random.choice([0.03, 0.5, 4.0, 16.08], size), day], -1)
-    return (
-        np.abs(rating)[:, np.newaxis] if getattr(model, "floor", None) is not None else rating[:, np.newaxis]
-    )
-
-
-@st.composite
-def races(draw: st.DrawFn, name: str) -> Race:
-    """Draw races of two to twelve entrants, with unrated entrants and forfeits.
-
-    Only up to seven finishers share places, since such races take long to rate.
-    """
-    size = draw(st.integers(2, 12))
-    finishers = draw(st.integers(0, size))
-    shared = finishers <= 7 and draw(st.booleans())
-    places = draw(st.permutations(range(finishers)))
-    group = np.array([place // 2 if shared else place for place in places] + [size] * (size - finishers))
-    skipped = draw(st.sampled_from([0, 0, 0, 1]))
-    outcome = Outcome(
-        group=group + draw(st.sampled_from([0, 0, 1])),
-        unfinished=group == size,
-        last_group=int(group.max()) + 1 + skipped if skipped else int(group.max()),
-        last_unfinished=finishers < size,
-        day=20_000.0,
-    )
-    outcome = replace(outcome, last_group=max(outcome.last_group, int(outcome.group.max())))
-    model = made(name)
-    states = rows(model, size, np.random.default_rng(draw(st.integers(0, 99_999))))
-    return Race(model, states, outcome, draw(st.data()))
-
-
-def assert_not_above(model: RatingModel, low: FloatArray, high: FloatArray) -> None:
-    """Compare ratings, up to rounding, and points."""
-    assert (model.rating(low) <= model.rating(high) + 1e-12 * (1 + np.abs(model.rating(high)))).all()
-    assert (model.points(low) <= model.points(high)).all()
-
-
-def unfinished_never_gain(race: Race) -> None:
-    out = race.outcome.unfinished
-    assert_not_above(race.model, race.after()[out], race.states[out])
-
-
-def the_best_never_loses(race: Race) -> None:
-    assume(race.outcome.rateable)
-    best = race.outcome.group == race.outcome.group.min()
-    assert_not_above(race.model, race.states[best], race.after()[best])
-
-
-def the_last_never_gains(race: Race) -> None:
-    last = race.outcome.group == race.outcome.last_group
-    assert_not_above(race.model, race.after()[last], race.states[last])
-
-
-def listing_is_irrelevant(race: Race) -> None:
-    order = np.array(race.data.draw(st.permutations(range(race.outcome.size))))
-    listed = replace(race.outcome, group=race.outcome.group[order], unfinished=race.outcome.unfinished[order])
-    after = race.model.rate(race.states[order], listed)
-    np.testing.assert_allclose(after, race.after()[order], rtol=0, atol=1e-8)
-
-
-def labels_are_irrelevant(race: Race) -> None:
-    other = replace(
-        race.outcome, group=3 * race.outcome.group + 2, last_group=3 * race.outcome.last_group + 2
-    )
-    np.testing.assert_array_equal(race.model.rate(race.states, other), race.after())
-
-
-def equal_cases_are_equal(race: Race) -> None:
-    a, b = race.pair()
-    group, unfinished = race.outcome.group.copy(), race.outcome.unfinished.copy()
-    group[a], unfinished[a] = group[b], unfinished[b]
-    states = race.states.copy()
-    states[a] = states[b]
-    after = race.model.rate(states, replace(race.outcome, group=group, unfinished=unfinished))
-    np.testing.assert_allclose(after[a], after[b], rtol=0, atol=1e-8)
-
-
-def a_better_place_is_never_worth_less(race: Race) -> None:
-    """Among finishers; and with `spare_finishers` finishing is never worth less than giving up."""
-    a, b = race.pair()
-    assume(race.outcome.group[a] < race.outcome.group[b])
-    assume(not race.outcome.unfinished[b] or getattr(race.model, "spare_finishers", False))
-    states = race.states.copy()
-    states[a] = states[b]
-    after = race.model.rate(states, race.outcome)
-    assert race.model.rating(after)[a] >= race.model.rating(after)[b] - 1e-6
-    assert race.model.points(after)[a] >= race.model.points(after)[b]
-
-
-def giving_up_never_pays(race: Race) -> None:
-    """No finisher who was spared would have been better off by giving up, all else being equal."""
-    if not getattr(race.model, "spare_finishers", False):
-        return
-    finishers = np.flatnonzero(~race.outcome.unfinished).tolist()
-    assume(len(finishers) > 1 and race.outcome.rateable)
-    i = race.data.draw(st.sampled_from(finishers))
-    group, unfinished = race.outcome.group.copy(), race.outcome.unfinished.copy()
-    last = max(race.outcome.last_group, int(group.max())) + 1
-    group[unfinished], group[i], unfinished[i] = last, last, True
-    given_up = replace(
-        race.outcome, group=group, unfinished=unfinished, last_group=last, last_unfinished=True
-    )
-    assert_not_above(race.model, race.model.rate(race.states, given_up)[[i]], race.after()[[i]])
-
-
-def changing_places_pays_for_one_alone(race: Race) -> None:
-    """Two finishers swap places: the one who moves up gains no less than before, the other no more."""
-    group = race.outcome.group.copy()
-    finishers = np.flatnonzero(~race.outcome.unfinished).tolist()
-    assume(len(finishers) > 1)
-    down, up = sorted(race.data.draw(st.permutations(finishers))[:2], key=group.__getitem__)
-    assume(group[up] > group[down])
-    group[[up, down]] = group[[down, up]]
-    before, after = race.after(), race.model.rate(race.states, replace(race.outcome, group=group))
-    change = race.model.rating(after) - race.model.rating(before)
-    points = race.model.points(after) - race.model.points(before)
-    assert change[up] >= -1e-6
-    assert points[up] >= 0
-    assert change[down] <= 1e-6
-    assert points[down] <= 0
-
-
-def steps_lead_to_the_result(race: Race) -> None:
-    """Finishing never costs anything, and not finishing never earns anything."""
-    assert isinstance(race.model, HurdleModel)
-    (first, finish), (second, place), (third, limit) = race.model.steps(race.states, race.outcome)
-    assert (first, second, third) == ("finish", "place", "limit")
-    np.testing.assert_array_equal(limit, race.after())
-    if isinstance(race.model, ThurstoneHurdle | PlackettLuceHurdle):
-        change = race.model.rating(finish) - race.model.rating(race.states)
-        out = race.outcome.unfinished
-        assert (change[~out] >= -1e-12).all()
-        assert (change[out] <= 1e-12).all()
-        np.testing.assert_array_equal(race.model.rating(place)[out], race.model.rating(finish)[out])
-
-
-def numbers_stay_numbers(race: Race) -> None:
-    after = race.after()
-    assert np.isfinite(after).all()
-    if isinstance(race.model, ThurstoneFilter):
-        assert (after[:, 1] > 0).all()
-
-
-THEOREMS: dict[str, Callable[[Race], None]] = {
-    theorem.__name__: theorem
-    for theorem in (
-        unfinished_never_gain,
-        the_best_never_loses,
-        the_last_never_gains,
-        listing_is_irrelevant,
-        labels_are_irrelevant,
-        equal_cases_are_equal,
-        a_better_place_is_never_worth_less,
-        giving_up_never_pays,
-        changing_places_pays_for_one_alone,
-        steps_lead_to_the_result,
-        numbers_stay_numbers,
-    )
-}
-
-
-@pytest.mark.parametrize("examples", [12, pytest.param(1000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", HURDLES)
-@pytest.mark.parametrize("theorem", THEOREMS)
-def test_the_guarantee_holds_for_any_states(theorem: str, name: str, examples: int) -> None:
-    @settings(max_examples=examples)
-    @given(race=races(name))
-    def holds(race: Race) -> None:
-        THEOREMS[theorem](race)
-
-    holds()
 
 
 def posterior(log_factor: Callable[[float], float], mean: float, variance: float) -> tuple[float, float]:
@@ -529,21 +312,3 @@ def test_finishing_last_can_cost_more_than_giving_up_unless_finishers_are_spared
     spared = ThurstoneHurdle().rate(states, outcome)[:, 0]
     assert spared[0] == ratings[4]
     np.testing.assert_array_equal(spared[1:], ratings[1:])
-
-
-@pytest.mark.parametrize("name", HURDLES)
-def test_a_carried_rating_lies_between_the_old_one_and_a_newcomers(name: str) -> None:
-    model = made(name)
-    assert isinstance(model, Carries)
-    states = rows(model, 30, np.random.default_rng(4))
-    np.testing.assert_allclose(model.carried(states, 1.0), states)
-    fresh = model.carried(states, 0.0, most_races=0.0)
-    np.testing.assert_allclose(model.rating(fresh), model.rating(np.stack([model.initial()] * 30)))
-    half = model.carried(states, 0.5, most_races=7.0)
-    np.testing.assert_allclose(half[:, 0], (states[:, 0] + fresh[:, 0]) / 2)
-    newcomer = model.initial()[np.newaxis]
-    np.testing.assert_allclose(model.carried(newcomer, 0.3), newcomer)
-    if isinstance(model, ThurstoneHurdle):
-        assert half[:, 1].max() == 7.0
-    if isinstance(model, ThurstoneFilter):
-        assert (half[:, 1] > np.minimum(states[:, 1], 3.6)).all()

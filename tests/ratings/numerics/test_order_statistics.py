@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.integrate import cumulative_simpson, quad
+from scipy.integrate import quad
 from scipy.special import log_ndtr
 
 from racebot.ratings.model import FloatArray
@@ -27,47 +27,6 @@ def moments_of_one(means: list[float], scales: list[float]) -> tuple[list[float]
 def complete(n: int) -> Groups:
     """Return the groups of a complete order, worst first."""
     return Groups(np.arange(n)[::-1].copy(), np.zeros(n, dtype=bool))
-
-
-def by_simpson(means: FloatArray, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the moments on a grid of thousands of points, accurate unless the mass is in far tails."""
-    step = 0.004
-    x = np.arange((means - 9 * scales).min(), (means + 9 * scales).max(), step)
-    z = (x - means[:, np.newaxis]) / scales[:, np.newaxis]
-    density = np.exp(-(z**2) / 2)
-    below, above = [np.ones_like(x)], [np.ones_like(x)]
-    for own in density[:-1]:
-        below.append(cumulative_simpson(own * below[-1], dx=step, initial=0))
-        below[-1] /= below[-1][-1]
-    for own in density[:0:-1]:
-        above.append(cumulative_simpson((own * above[-1])[::-1], dx=step, initial=0)[::-1])
-        above[-1] /= above[-1][0]
-    weight = density * np.array(below) * np.array(above[::-1])
-    weight /= weight.sum(-1, keepdims=True)
-    mean = (weight * z).sum(-1)
-    return mean, (weight * (z - mean[:, np.newaxis]) ** 2).sum(-1)
-
-
-FIELDS = {
-    "three": [0.0, 0.5, 1.0],
-    "an upset": [2.0, 0.0, 0.5],
-    "eight as expected": list(np.linspace(-2.0, 2.0, 8)),
-    "eight the other way round": list(np.linspace(2.0, -2.0, 8)),
-    "twelve equals": [0.0] * 12,
-    "twenty": list(np.linspace(-1.5, 1.5, 20)),
-    "forty as expected": list(np.linspace(-8.0, 8.0, 40)),
-}
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("means", FIELDS.values(), ids=FIELDS)
-def test_moments_agree_with_fine_quadrature(means: list[float], seed: int) -> None:
-    random = np.random.default_rng(seed)
-    scales = np.sqrt(1.0 + random.choice([0.005, 0.1, 1.0, 2.5], len(means)))
-    expected = by_simpson(np.array(means), scales)
-    moments = moments_of_one(means, scales.tolist())
-    assert moments is not None
-    np.testing.assert_allclose(moments, expected, rtol=0, atol=CLOSE)
 
 
 def random_field(random: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -126,8 +85,7 @@ def test_moments_are_accurate_for_all_fields(seed: int) -> None:
             fast += 1
             np.testing.assert_allclose(moments, expected, rtol=0, atol=2e-5)
         general = gaussian_moments(means, complete(means.size), scales=scales)
-        np.testing.assert_allclose(general.mean, expected[0], rtol=0, atol=2e-5)
-        np.testing.assert_allclose(general.variance, expected[1], rtol=0, atol=2e-5)
+        np.testing.assert_allclose(general, expected, rtol=0, atol=2e-5)
     assert 5 < fast < 35
 
 
@@ -144,10 +102,10 @@ def test_a_great_upset_falls_back_to_logarithms() -> None:
 
     mean = moment(1) / moment(0)
     variance = moment(2) / moment(0) - mean**2
-    found = gaussian_moments(means, complete(3))
+    found_mean, found_variance = gaussian_moments(means, complete(3))
     assert moments_of_one(means.tolist(), [1.0] * 3) is None
-    assert found.mean[1] == pytest.approx(mean, abs=1e-5)
-    assert found.variance[1] == pytest.approx(variance, abs=1e-5)
+    assert found_mean[1] == pytest.approx(mean, abs=1e-5)
+    assert found_variance[1] == pytest.approx(variance, abs=1e-5)
 
 
 @pytest.mark.parametrize("lead", [-40.0, -3.0, 0.0, 5.0])
