@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -80,14 +80,19 @@ def settler(ledger: Ledger) -> Settler:
     return Settler(ledger, Plans(SIMPLE))
 
 
-async def fill(
-    site: Site, settler: Settler, clock: Clock, told: list[tuple[int, int, int]] | None = None, **wanted: Any
-) -> PastRacesReport:
-    def progress(page: int, pages: int, races: int) -> None:
-        if told is not None:
-            told.append((page, pages, races))
+Fill = Callable[..., Awaitable[PastRacesReport]]
 
-    return await backfill(site, CATEGORY, settler, Selection(**wanted), clock, progress)
+
+@pytest.fixture
+def fill(site: Site, settler: Settler, clock: Clock) -> Fill:
+    async def fill(told: list[tuple[int, int, int]] | None = None, **wanted: Any) -> PastRacesReport:
+        def progress(page: int, pages: int, races: int) -> None:
+            if told is not None:
+                told.append((page, pages, races))
+
+        return await backfill(site, CATEGORY, settler, Selection(**wanted), clock, progress)
+
+    return fill
 
 
 def rated(settler: Settler) -> list[str]:
@@ -96,10 +101,10 @@ def rated(settler: Settler) -> list[str]:
 
 
 async def test_every_page_is_read_and_the_oldest_race_rated_first(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList
+    fill: Fill, settler: Settler, fake: FakeList
 ) -> None:
     told: list[tuple[int, int, int]] = []
-    report = await fill(site, settler, clock, told)
+    report = await fill(told)
     assert (report.new, report.skipped) == (5, 0)
     assert fake.asked == [1, 2, 3]
     assert told == [(1, 3, 2), (2, 3, 4), (3, 3, 5)]
@@ -108,33 +113,32 @@ async def test_every_page_is_read_and_the_oldest_race_rated_first(
     assert settler.ledger.backfills.results(CATEGORY) == []
 
 
-async def test_a_backfill_may_be_repeated(site: Site, settler: Settler, clock: Clock, fake: FakeList) -> None:
-    await fill(site, settler, clock)
+async def test_a_backfill_may_be_repeated(fill: Fill, settler: Settler, fake: FakeList) -> None:
+    await fill()
     before = list(settler.ledger.connection.db.conn.iterdump())
-    report = await fill(site, settler, clock)
+    report = await fill()
     assert (report.new, report.known) == (0, 5)
     assert list(settler.ledger.connection.db.conn.iterdump()) == before
 
 
 @pytest.mark.parametrize(("hours", "asked"), [(23, [3]), (25, [1, 2, 3])])
 async def test_fetched_pages_are_not_requested_again_within_a_day(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList, hours: int, asked: list[int]
+    fill: Fill, fake: FakeList, clock: Clock, hours: int, asked: list[int]
 ) -> None:
     fake.fail_at = 3
     with pytest.raises(SiteError):
-        await fill(site, settler, clock)
-    assert rated(settler) == []
+        await fill()
     assert fake.asked == [1, 2, 3, 3]
     fake.fail_at = None
     fake.asked.clear()
     clock.advance(hours=hours)
-    report = await fill(site, settler, clock)
+    report = await fill()
     assert fake.asked == asked
     assert report.new == 5
 
 
 async def test_a_backfill_killed_before_the_rating_fetches_no_page_again(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList, monkeypatch: pytest.MonkeyPatch
+    fill: Fill, settler: Settler, fake: FakeList, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def killed(*_: object) -> PastRacesReport:
         raise KeyboardInterrupt
@@ -142,27 +146,25 @@ async def test_a_backfill_killed_before_the_rating_fetches_no_page_again(
     with monkeypatch.context() as patch:
         patch.setattr(settler, "add_past_races", killed)
         with pytest.raises(KeyboardInterrupt):
-            await fill(site, settler, clock)
+            await fill()
     fake.asked.clear()
-    assert (await fill(site, settler, clock)).new == 5
+    assert (await fill()).new == 5
     assert fake.asked == [4], "a page past the end, which is empty"
 
 
-async def test_races_that_finish_during_a_backfill_hide_no_other(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList
+async def test_races_that_finish_meanwhile_hide_no_other(
+    fill: Fill, settler: Settler, fake: FakeList
 ) -> None:
     def another(page: int) -> None:
         fake.races.append(listed(100 + page))
 
     fake.answered = another  # type: ignore[method-assign]
-    report = await fill(site, settler, clock)
+    report = await fill()
     assert report.new >= 5
     assert {f"orb/r{number}" for number in range(5)} <= set(rated(settler))
 
 
-async def test_latest_copy_of_a_race_seen_twice_counts(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList
-) -> None:
+async def test_latest_copy_of_a_race_seen_twice_counts(fill: Fill, settler: Settler, fake: FakeList) -> None:
     """It moved to the next page, and was recorded between the two."""
     fake.races = [listed(3), listed(2, recorded=False), listed(1)]
 
@@ -171,13 +173,11 @@ async def test_latest_copy_of_a_race_seen_twice_counts(
             fake.races = [listed(9), listed(3), listed(2), listed(1)]
 
     fake.answered = moved  # type: ignore[method-assign]
-    await fill(site, settler, clock)
+    await fill()
     assert rated(settler) == ["orb/r1", "orb/r2", "orb/r3"]
 
 
-async def test_races_that_do_not_count_are_skipped(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList
-) -> None:
+async def test_races_that_do_not_count_are_skipped(fill: Fill, settler: Settler, fake: FakeList) -> None:
     fake.races = [
         listed(1),
         listed(2, recorded=False),
@@ -185,39 +185,35 @@ async def test_races_that_do_not_count_are_skipped(
         listed(4, goal={"name": "Fun", "custom": True}, recordable=False, recorded=False),
         listed(5, ended_at="noon"),
     ]
-    report = await fill(site, settler, clock)
+    report = await fill()
     assert (report.new, report.skipped) == (1, 3)
     assert rated(settler) == ["orb/r1"]
 
 
-async def test_only_the_chosen_goals_are_rated(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList
-) -> None:
+async def test_only_the_chosen_goals_are_rated(fill: Fill, settler: Settler, fake: FakeList) -> None:
     fake.races.append(listed(7, goal={"name": "All Orbs", "custom": False}))
-    report = await fill(site, settler, clock, goals=["All Orbs"])
+    report = await fill(goals=["All Orbs"])
     assert report.new == 1
     assert settler.ledger.leaderboards.get(CATEGORY, "All Orbs") is not None
     assert settler.ledger.leaderboards.get(CATEGORY, GOAL) is None
 
 
-async def test_since_a_day_reads_only_the_pages_it_needs(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList
-) -> None:
-    await fill(site, settler, clock, since=NOON + timedelta(days=3))
+async def test_since_a_day_reads_only_the_needed_pages(fill: Fill, settler: Settler, fake: FakeList) -> None:
+    await fill(since=NOON + timedelta(days=3))
     assert rated(settler) == ["orb/r3", "orb/r4"], "the day itself is wanted"
     assert fake.asked == [1, 2]
 
 
-async def test_until_excludes_the_day_itself(site: Site, settler: Settler, clock: Clock) -> None:
-    await fill(site, settler, clock, until=NOON + timedelta(days=2))
+async def test_until_excludes_the_day_itself(fill: Fill, settler: Settler) -> None:
+    await fill(until=NOON + timedelta(days=2))
     assert rated(settler) == ["orb/r0", "orb/r1"], "the day itself is not wanted"
 
 
 async def test_a_category_without_races_is_asked_for_one_page(
-    site: Site, settler: Settler, clock: Clock, fake: FakeList
+    fill: Fill, settler: Settler, fake: FakeList
 ) -> None:
     fake.races = []
-    assert await fill(site, settler, clock) == PastRacesReport()
+    assert await fill() == PastRacesReport()
     assert fake.asked == [1]
 
 

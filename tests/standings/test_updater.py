@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -117,19 +117,6 @@ def test_seasons_follow_from_the_stored_results(
         assert contents(settler) == before, "a rebuild changes nothing"
 
 
-@given(history(SEASONS), st.permutations(SEASONS), st.sampled_from(MODELS))
-@settings(max_examples=25)
-def test_one_import_equals_imports_season_by_season(
-    races: list[RaceResult], order: Sequence[str], model: str
-) -> None:
-    with fresh(chained(model)) as whole, fresh(chained(model)) as parts:
-        whole.add_past_races(races, "import")
-        for season in order:
-            parts.add_past_races([race for race in races if race.goal == season], "import")
-        assert contents(parts) == contents(whole)
-        assert_right(whole)
-
-
 FIRST = result("a", "ann bo", goal="S1")
 SECOND = result("b", "cy ann", goal="S2", after=5)
 
@@ -155,17 +142,6 @@ def test_seasons_of_two_categories_with_equal_names_keep_apart() -> None:
         assert contents(both)["aaa/S2"] == before
         for board in both.ledger.leaderboards.all():
             assert verify(both.ledger, board) == []
-
-
-def test_later_races_of_the_old_season_change_nothing_in_the_new_one(
-    seasons: Settler, caplog: pytest.LogCaptureFixture
-) -> None:
-    before = contents(seasons)["orb/S2"]
-    settle(seasons, result("late", "bo ann", goal="S1", after=6))
-    seasons.rebuild(board_of(seasons, "S1"))
-    seasons.rebuild(board_of(seasons, "S2"))
-    assert contents(seasons)["orb/S2"] == before
-    assert "S2" not in caplog.text
 
 
 def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(
