@@ -147,6 +147,7 @@ def test_each_command_has_help(command: str) -> None:
     done = CliRunner().invoke(app, [command, "-h"], terminal_width=80)
     assert done.exit_code == 0
     assert f"Usage: root {command}" in done.stdout
+    assert f"Example: racebot {command}" in done.stdout
     assert not [line for line in done.stdout.splitlines() if re.match(r"\s*--.*list\[", line)]
 
 

@@ -20,9 +20,7 @@ LOAD = "from racebot.cli.commands import load_command; "
 
 
 def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def test_commands_load_without_any_extra() -> None:

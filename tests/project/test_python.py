@@ -1,25 +1,29 @@
-"""The examples of docs/python.md run in order and print what the page shows."""
+"""The examples of docs/python.md and the model of CONTRIBUTING.md run."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
-_BLOCK = re.compile(r"^(?:<!-- file: (\S+) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+from racebot.races.outcome import Outcome
+
+ROOT = Path(__file__).parents[2]
+_BLOCK = re.compile(
+    r"^(?:<!-- (?:file: )?(\S+|a model) -->\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def test_examples_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     printed = None
-    blocks = _BLOCK.findall(PAGE)
-    assert sum(kind == "python" for _, kind, _ in blocks) >= 5
-    for file, kind, text in blocks:
+    for file, kind, text in _BLOCK.findall((ROOT / "docs" / "python.md").read_text(encoding="utf-8")):
         if file:
             (tmp_path / file).write_text(text, encoding="utf-8")
         elif kind == "python":
@@ -29,3 +33,17 @@ def test_examples_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
             printed = output.getvalue()
         else:
             assert printed == text
+    assert names
+
+
+def test_example_of_a_model_rates_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First beats three of three, second two and loses one, and the two DNFs lose to both: 1, 1/3, -2/3."""
+    blocks = _BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    (source,) = [text for name, _, text in blocks if name == "a model"]
+    (tmp_path / "borda.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    borda = importlib.import_module("borda").Borda()
+    after = borda.rate(np.zeros((4, 1)), Outcome.of([1, 2], unfinished=2))
+    np.testing.assert_allclose(after[:, 0], np.array([3, 1, -2, -2]) / 3 * 0.1)
+    assert borda.win_probability(np.array([0.5]), np.array([0.5])) == pytest.approx(0.5)
+    assert borda.win_probability(np.array([0.5]), np.array([0.0])) > 0.5
