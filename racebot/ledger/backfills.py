@@ -15,24 +15,19 @@ class Backfills(Table):
 
     def next_page(self, category: str, *, not_before: datetime) -> int:
         """Return the page after the last one stored by a backfill begun since `not_before`, or 1."""
-        page = self._connection.value(
-            "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?",
-            category,
-            exact_time(not_before),
-        )
+        sql = "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?"
+        page = self._connection.value(sql, category, exact_time(not_before))
         return 1 if page is None else page
 
     def save_page(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
         """Store a page's races, replacing earlier copies. Page 1 starts a new backfill."""
         if page == 1:
             self.clear(category)
-        self._connection.write(
+        sql = (
             "INSERT INTO backfills (category, next_page, started_at) VALUES (?, ?, ?)"
-            " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page",
-            category,
-            page + 1,
-            exact_time(now),
+            " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page"
         )
+        self._connection.write(sql, category, page + 1, exact_time(now))
         fetched = [{"race": r.name, "category": category, "result": r.to_json()} for r in results]
         self._connection.save("fetched", "race", fetched)
 

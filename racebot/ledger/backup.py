@@ -21,16 +21,9 @@ def folder_of(database: Path) -> Path:
 
 
 def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: datetime) -> Path:
-    """Copy a database to a file named after the current time.
+    """Copy a database to a file named after `stem` and the current time, and return its path.
 
     The copy gets its final name only once it is complete and passes SQLite's integrity check.
-
-    Args:
-        folder: the folder for the copy; created if missing.
-        stem: the first part of the copy's name.
-
-    Returns:
-        The path of the copy.
 
     Raises:
         LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.

@@ -108,12 +108,8 @@ class Jobs(Table):
             )
             if tries is not None:
                 pause = min(FIRST_PAUSE * 2 ** min(tries, 10), LONGEST_PAUSE)
-                self._connection.write(
-                    "UPDATE jobs SET error = ?, tries = tries + 1, not_before = ? WHERE leaderboard = ?",
-                    error,
-                    exact_time(now + pause),
-                    number,
-                )
+                sql = "UPDATE jobs SET error = ?, tries = tries + 1, not_before = ? WHERE leaderboard = ?"
+                self._connection.write(sql, error, exact_time(now + pause), number)
 
     def remove(self, board: Leaderboard) -> None:
         """Delete a leaderboard's job."""

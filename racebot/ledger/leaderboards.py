@@ -109,14 +109,11 @@ class Shadows(Table):
         """Copy into a shadow the rated races from one sequence number to below another."""
         with self._connection.transaction(lasting=False):
             for table, columns in _COPIED.items():
-                self._connection.write(
+                sql = (
                     f"INSERT INTO {table} SELECT ?, {columns} FROM {table}"  # noqa: S608 - ours
-                    " WHERE leaderboard = ? AND sequence >= ? AND sequence < ?",
-                    shadow.key,
-                    board.key,
-                    first,
-                    until,
+                    " WHERE leaderboard = ? AND sequence >= ? AND sequence < ?"
                 )
+                self._connection.write(sql, shadow.key, board.key, first, until)
 
     def put_in_place(self, board: Leaderboard, shadow: Leaderboard) -> Leaderboard:
         """Put a shadow in a live leaderboard's place, and return it. The old rows stay hidden."""
@@ -128,12 +125,8 @@ class Shadows(Table):
             self._connection.write(
                 "UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?", uuid4().hex, board.key
             )
-            self._connection.write(
-                "UPDATE leaderboards SET name = ?, number = ?, shadow_of = NULL WHERE id = ?",
-                board.name,
-                number,
-                shadow.key,
-            )
+            sql = "UPDATE leaderboards SET name = ?, number = ?, shadow_of = NULL WHERE id = ?"
+            self._connection.write(sql, board.name, number, shadow.key)
         return replace(shadow, name=board.name)
 
     def remove_hidden(self) -> None:

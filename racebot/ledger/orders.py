@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.connection import Connection
+from racebot.ledger.connection import Table
 from racebot.ledger.players import Players, Profiles
 from racebot.ledger.rows import Player, moment_of, result_of
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
@@ -35,15 +35,9 @@ class OrderKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order.
+    """One order about a player's id or a race's name. `target` is the account that a merge keeps.
 
-    Attributes:
-        given_at: when it was given.
-        kind: what it does.
-        subject: a player's id or a race's name.
-        target: the account that a merge keeps.
-        reason: the reason given for it.
-        by_player: whether players gave it about themselves, in chat.
+    `by_player` says whether players gave it about themselves, in chat.
     """
 
     given_at: datetime
@@ -54,12 +48,8 @@ class Order:
     by_player: bool = False
 
 
-class Orders:
+class Orders(Table):
     """The orders of a ledger. Write them in the transaction that also carries them out."""
-
-    def __init__(self, connection: Connection, players: Players) -> None:
-        self._connection = connection
-        self._players = players
 
     def all(self) -> list[Order]:
         """Return all orders ever given, oldest first."""
@@ -119,7 +109,7 @@ class Orders:
             NoSuchEntryError: as `Players.find_exactly` does.
         """
         try:
-            return self._players.find_exactly(text)
+            return Players(self._connection).find_exactly(text)
         except NoSuchEntryError:
             sql = "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'unhide', 'forget')"
             if self.account(text) != text or not self._connection.value(sql, text):
@@ -156,7 +146,7 @@ class Orders:
             if account in merged and (kept := self.account(account)) not in present:
                 present.add(kept)
                 entrant = replace(entrant, user_id=kept, profile=None)  # noqa: PLW2901
-                if player := self._players.get(kept):
+                if player := Players(self._connection).get(kept):
                     named = player.discriminator or None
                     entrant = replace(entrant, name=player.name, discriminator=named)  # noqa: PLW2901
             if entrant.user_id in forgotten:
@@ -192,12 +182,8 @@ class Orders:
                 name,
             )
         if self.is_forgotten(player):
-            self._connection.write(
-                "UPDATE players SET name = ?, folded = ?, letters = '', discriminator = '' WHERE id = ?",
-                NO_NAME,
-                NO_NAME.casefold(),
-                player,
-            )
+            sql = "UPDATE players SET name = ?, folded = ?, letters = '', discriminator = '' WHERE id = ?"
+            self._connection.write(sql, NO_NAME, NO_NAME.casefold(), player)
             Profiles(self._connection).remove(player)
 
     def races_with(self, player: str) -> list[str]:
@@ -210,10 +196,8 @@ class Orders:
 
     def _results_with(self, player: str) -> list[tuple[str, RaceResult, str]]:
         """Return the name, result and stored fingerprint of all races with this player, by name."""
-        rows = self._connection.rows(
-            "SELECT name, result, fingerprint FROM races WHERE instr(result, ?) ORDER BY name",
-            json.dumps(player, ensure_ascii=False),
-        )
+        sql = "SELECT name, result, fingerprint FROM races WHERE instr(result, ?) ORDER BY name"
+        rows = self._connection.rows(sql, json.dumps(player, ensure_ascii=False))
         found = [(row[0], result_of(row[0], row[1]), row[2]) for row in rows]
         return [each for each in found if player in {e.user_id for e in each[1].entrants}]
 

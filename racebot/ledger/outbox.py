@@ -146,6 +146,7 @@ class Outbox(Table):
 
     def put(self, message: Message, now: datetime) -> None:
         """Queue a message, unless one with its guid is already stored."""
+        body = {name: value for name, value in asdict(message.body).items() if value}
         self._connection.write(
             "INSERT OR IGNORE INTO outbox (race, category, kind, guid, body, state, created_at, updated_at)"
             " VALUES (?, ?, ?, ?, ?, 'waiting', ?, ?)",
@@ -153,7 +154,7 @@ class Outbox(Table):
             message.category,
             message.kind,
             message.guid,
-            _to_json(message.body),
+            json.dumps(body, ensure_ascii=False),
             exact_time(now),
             exact_time(now),
         )
@@ -178,13 +179,8 @@ class Outbox(Table):
 
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
         """Store a message's new state."""
-        self._connection.write(
-            "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?",
-            state.value,
-            detail,
-            exact_time(now),
-            row.id,
-        )
+        sql = "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?"
+        self._connection.write(sql, state.value, detail, exact_time(now), row.id)
 
     def mark_sent(self, row: OutboxRow, now: datetime) -> bool:
         """Mark a message as sent, just before sending it. Return False if it was dropped in the meantime."""
@@ -193,14 +189,11 @@ class Outbox(Table):
 
     def drop_waiting(self, race: str, kind: Kind, now: datetime, detail: str) -> None:
         """Drop a room's messages of one kind that were never sent."""
-        self._connection.write(
+        sql = (
             "UPDATE outbox SET state = 'dropped', detail = ?, updated_at = ?"
-            " WHERE race = ? AND kind = ? AND state = 'waiting'",
-            detail,
-            exact_time(now),
-            race,
-            kind,
+            " WHERE race = ? AND kind = ? AND state = 'waiting'"
         )
+        self._connection.write(sql, detail, exact_time(now), race, kind)
 
     def of(self, race: str) -> list[OutboxRow]:
         """Return all messages ever queued for a room, in order."""
@@ -230,13 +223,8 @@ class Outbox(Table):
         ]
 
 
-def _to_json(body: Body) -> str:
-    """Return a body as JSON, without fields that are empty."""
-    return json.dumps({name: value for name, value in asdict(body).items() if value}, ensure_ascii=False)
-
-
 def _from_json(kind: Kind, text: str) -> Body:
-    """Return the body that `_to_json` wrote.
+    """Return a body from JSON, in which empty fields are missing.
 
     Raises:
         LedgerError: it is damaged.

@@ -44,9 +44,7 @@ class Players(Table):
         """Return the players named `text`, ignoring case, with or without a discriminator.
 
         A player whose discriminator is still unknown matches any, unless another player matches exactly.
-
-        Args:
-            roughly: ignore accents, too.
+        With `roughly`, accents are ignored, too.
         """
         full, find = split_full_name(text), self._spelled if roughly else self._named
         found = find(text)
@@ -59,20 +57,16 @@ class Players(Table):
     def containing(self, text: str, limit: int = -1) -> list[str]:
         """Return the ids of players whose names contain `text`, ignoring case and accents.
 
-        Leaves out forgotten players. The shortest names come first.
-
-        Args:
-            text: part of a name, or of a full name if it has a `#`.
-            limit: most players to return; -1 for all.
+        A text with a `#` may be part of a full name. Leaves out forgotten players. The shortest names come
+        first. At most `limit` players; -1 means no limit.
         """
         wanted = fold_name(text)
-        rows = self._connection.rows(
+        sql = (
             "SELECT id FROM players WHERE ?1 <> '' AND letters <> ''"
             " AND instr(CASE WHEN instr(?1, '#') THEN letters || '#' || discriminator ELSE letters END, ?1)"
-            " ORDER BY length(letters), letters, id LIMIT ?2",
-            wanted,
-            limit,
+            " ORDER BY length(letters), letters, id LIMIT ?2"
         )
+        rows = self._connection.rows(sql, wanted, limit)
         return [as_text(key) for (key,) in rows]
 
     def like(self, text: str, limit: int) -> list[Player]:
@@ -164,13 +158,11 @@ class Players(Table):
 
         # `fuzz.ratio` is at most 200 times the shorter length over the sum of both.
         ratio = (200 - LEAST_LIKENESS) / LEAST_LIKENESS
-        rows = self._connection.rows(
+        sql = (
             "SELECT id, letters FROM players"
-            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?) ORDER BY id",
-            len(letters) / ratio,
-            len(letters) * ratio,
-            letters,
+            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?) ORDER BY id"
         )
+        rows = self._connection.rows(sql, len(letters) / ratio, len(letters) * ratio, letters)
         names = {as_text(row["id"]): row["letters"] for row in rows}
         near = process.extract(letters, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
         return [player for _, _, player in near]

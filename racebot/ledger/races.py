@@ -9,6 +9,7 @@ from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
 from racebot.ledger.players import Players
 from racebot.ledger.rows import (
+    END,
     START,
     Leaderboard,
     Position,
@@ -40,18 +41,17 @@ class Races(Table):
         Raises:
             NoSuchEntryError: no race, or more than one, has that name.
         """
-        stored = self.get(name)
-        if stored is not None:
+        if (stored := self.get(name)) is not None:
             return stored
         rows = self._connection.rows("SELECT * FROM races WHERE substr(name, instr(name, '/') + 1) = ?", name)
-        if len(rows) != 1:
+        if len(rows) == 1:
+            return race_of(rows[0])
+        if rows:
             names = ", ".join(as_text(row["name"]) for row in rows)
-            if rows:
-                raise NoSuchEntryError(f"{name!r} could be any of: {names}")
-            if self._connection.value("SELECT 1 FROM cases WHERE race = ?", name):
-                raise NoSuchEntryError(f"{name} is not recorded on the site, so it changes no ratings yet")
-            raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
-        return race_of(rows[0])
+            raise NoSuchEntryError(f"{name!r} could be any of: {names}")
+        if self._connection.value("SELECT 1 FROM cases WHERE race = ?", name):
+            raise NoSuchEntryError(f"{name} is not recorded on the site, so it changes no ratings yet")
+        raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
 
     def move(self, name: str, counted_at: datetime) -> None:
         """Let a stored race count at another time. The caller must rate its leaderboards again."""
@@ -85,7 +85,7 @@ class Races(Table):
         )
         return [as_text(row["fingerprint"]) for row in rows]
 
-    def count_between(self, board: Leaderboard, after: Position, until: Position | None = None) -> int:
+    def count_between(self, board: Leaderboard, after: Position, until: Position = END) -> int:
         """Count the races of a leaderboard's goals after one position and up to another."""
         rows, values = _between(board, after, until)
         return as_int(self._connection.value(f"SELECT count(*) {rows}", *values))
@@ -105,9 +105,8 @@ class Races(Table):
 
     def current_goal(self, category: str, name: str) -> str:
         """Return the current name of a goal, given its current or an earlier name."""
-        goal = self._connection.value(
-            "SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?", category, name
-        )
+        sql = "SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?"
+        goal = self._connection.value(sql, category, name)
         return name if goal is None else as_text(goal)
 
     def renamed_goals(self) -> dict[str, dict[str, str]]:
@@ -141,13 +140,9 @@ class Races(Table):
     def save(
         self, result: RaceResult, *, counted_at: datetime, source: str, now: datetime | None = None
     ) -> None:
-        """Store a recorded race. If it is already stored, replace its result and keep its position.
+        """Store a recorded race. If it is stored already, replace its result, but not its position or source.
 
-        Args:
-            result: the race.
-            counted_at: the position of a new race.
-            source: where a new race comes from.
-            now: when a stored race was corrected; None if the time is unknown.
+        `now` is when a stored race was corrected; None if the time is unknown.
         """
         with self._connection.transaction():
             self._connection.races_written.add(result.name)
@@ -175,13 +170,12 @@ class Races(Table):
 
 
 def _between(
-    board: Leaderboard, after: Position = START, until: Position | None = None
+    board: Leaderboard, after: Position = START, until: Position = END
 ) -> tuple[str, tuple[str, ...]]:
     """Return the end of a query for a leaderboard's races between two positions, and its values."""
     marks = ", ".join("?" for _ in board.goals)
-    last = ("9999", "") if until is None else until.columns
     sql = (
         f"FROM races WHERE category = ? AND goal IN ({marks})"
         " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)"
     )
-    return sql, (board.category, *board.goals, after.columns[0], *after.columns, *last)
+    return sql, (board.category, *board.goals, after.columns[0], *after.columns, *until.columns)

@@ -11,6 +11,7 @@ from itertools import product
 
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import (
+    END,
     RATED_LATER,
     START,
     Leaderboard,
@@ -36,16 +37,14 @@ class Ratings(Table):
     def sequence_at(self, board: Leaderboard, position: Position) -> tuple[int, Position]:
         """Return the number in a leaderboard's sequence for a race at a position.
 
-        Returns:
-            One more than the number of the last rated race before the position, and that race's own
-            position, `START` if there is none.
+        It is one more than the number of the last rated race before, whose position is returned, too:
+        `START` if there is none.
         """
-        row = self._connection.row(
+        sql = (
             "SELECT sequence, race, counted_at FROM rated JOIN races ON races.name = race"
-            " WHERE leaderboard = ? AND (counted_at, race) < (?, ?) ORDER BY sequence DESC LIMIT 1",
-            board.key,
-            *position.columns,
+            " WHERE leaderboard = ? AND (counted_at, race) < (?, ?) ORDER BY sequence DESC LIMIT 1"
         )
+        row = self._connection.row(sql, board.key, *position.columns)
         if row is None:
             return 1, START
         return as_int(row["sequence"]) + 1, position_of(row["counted_at"], row["race"])
@@ -56,31 +55,22 @@ class Ratings(Table):
 
     def last_counted(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard's sequence counted, None if there is none."""
-        moment = self._connection.value(
-            "SELECT counted_at FROM rated JOIN races ON races.name = race"
-            " WHERE leaderboard = ? ORDER BY sequence DESC LIMIT 1",
-            board.key,
-        )
-        return None if moment is None else moment_of(moment)
+        last = self.sequence_at(board, END)[1]
+        return None if last == START else last.counted_at
 
     def count(self, board: Leaderboard) -> int:
         """Return the number of races that count on a leaderboard."""
         return as_int(self._connection.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
 
-    def races_after(self, board: Leaderboard, sequence: int) -> list[str]:
-        """Return the names of a leaderboard's rated races after a sequence number, in order."""
-        rows = self._connection.rows(
-            "SELECT race FROM rated WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
-            board.key,
-            sequence,
-        )
-        return [as_text(row["race"]) for row in rows]
+    def races(self, board: Leaderboard) -> list[str]:
+        """Return the names of a leaderboard's rated races, in order."""
+        sql = "SELECT race FROM rated WHERE leaderboard = ? ORDER BY sequence"
+        return [as_text(row["race"]) for row in self._connection.rows(sql, board.key)]
 
     def get(self, board: Leaderboard, race: str) -> RatedRow | None:
         """Return a race with its changes on a leaderboard, or None if it does not count there."""
-        sequence = self._connection.value(
-            "SELECT sequence FROM rated WHERE leaderboard = ? AND race = ?", board.key, race
-        )
+        sql = "SELECT sequence FROM rated WHERE leaderboard = ? AND race = ?"
+        sequence = self._connection.value(sql, board.key, race)
         return None if sequence is None else self.rows(board, sequence, sequence)[0]
 
     def has(self, board: Leaderboard, race: str) -> bool:
@@ -118,10 +108,8 @@ class Ratings(Table):
     def mark_updated(self, board: Leaderboard) -> None:
         """Store that a leaderboard's rated races are written now."""
         self._connection.ratings_written += 1
-        self._connection.write(
-            "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now') WHERE id = ?",
-            board.key,
-        )
+        sql = "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now') WHERE id = ?"
+        self._connection.write(sql, board.key)
 
     def updated_at(self, board: Leaderboard) -> datetime | None:
         """Return when a leaderboard's rated races were last written; None if that is unknown."""
@@ -158,9 +146,8 @@ class Ratings(Table):
 
         An empty string stands for races rated before racebot stored the platform.
         """
-        rows = self._connection.rows(
-            "SELECT * FROM rated_on WHERE leaderboard = ? ORDER BY sequence", board.key
-        )
+        sql = "SELECT * FROM rated_on WHERE leaderboard = ? ORDER BY sequence"
+        rows = self._connection.rows(sql, board.key)
         unknown = [] if rows and rows[0]["sequence"] == 1 else [""]
         return [*unknown, *(as_text(row["platform"]) for row in rows)]
 
@@ -171,10 +158,8 @@ class Ratings(Table):
             if rated and self.platforms(board)[-1:] != [platform]:
                 row = {"leaderboard": board.key, "sequence": rated[0].sequence, "platform": platform}
                 self._connection.save("rated_on", "leaderboard, sequence", [row])
-            self._connection.write_many(
-                "INSERT INTO rated (leaderboard, sequence, race, note) VALUES (?, ?, ?, ?)",
-                [(board.key, row.sequence, row.race, row.note) for row in rated],
-            )
+            sql = "INSERT INTO rated (leaderboard, sequence, race, note) VALUES (?, ?, ?, ?)"
+            self._connection.write_many(sql, [(board.key, row.sequence, row.race, row.note) for row in rated])
             self._connection.write_many(
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
@@ -199,15 +184,13 @@ class Ratings(Table):
         """Return each player's state after all races of a leaderboard that count before a given time."""
         last = self.last_counted(board)
         if last is None or last < moment:
-            rows = self._connection.rows(
-                "SELECT player, state FROM standings WHERE leaderboard = ?", board.key
-            )
+            sql = "SELECT player, state FROM standings WHERE leaderboard = ?"
+            rows = self._connection.rows(sql, board.key)
         else:
-            rows = self._connection.rows(
+            sql = (
                 "SELECT player, state_after AS state, max(sequence) FROM changes"
-                " WHERE leaderboard = ? AND sequence < ? GROUP BY player",
-                board.key,
-                self.sequence_at(board, Position(moment))[0],
+                " WHERE leaderboard = ? AND sequence < ? GROUP BY player"
             )
+            rows = self._connection.rows(sql, board.key, self.sequence_at(board, Position(moment))[0])
         states = states_of([row["state"] for row in rows])
         return {as_text(row["player"]): state for row, state in zip(rows, states, strict=True)}

@@ -74,7 +74,8 @@ class Position:
 
 
 START = Position(datetime.min.replace(tzinfo=UTC))
-"""The position before all races."""
+END = Position(datetime.max.replace(tzinfo=UTC))
+"""The positions before and after all races."""
 TEAM_RACE = "team race"
 """Note of a rated race in which no rating changed, because teams raced."""
 RATED_LATER = "its result changed, and it will be rated again"
@@ -231,7 +232,9 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
     goals, parameters, carry = (json.loads(as_text(row[name])) for name in ("goals", "parameters", "carry"))
     if not isinstance(parameters, dict) or not isinstance(goals, list):
         raise TypeError(f"goals {goals!r}, parameters {parameters!r}")
-    most = carry and carry.get("most_races")
+    if carry is not None:
+        most = carry.get("most_races")
+        carry = Carry(as_text(carry["from"]), float(carry["factor"]), None if most is None else float(most))
     return Leaderboard(
         category=as_text(row["category"]),
         name=as_text(row["name"]),
@@ -239,9 +242,7 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
         model=as_text(row["model"]),
         parameters=parameters,
         teams=as_text(row["teams"]),
-        carry=None
-        if carry is None
-        else Carry(as_text(carry["from"]), float(carry["factor"]), most and float(most)),
+        carry=carry,
         id=as_int(row["id"]),
         number=as_int(row["id"] if row["number"] is None else row["number"]),
     )

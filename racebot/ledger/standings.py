@@ -40,16 +40,15 @@ class Standings(Table):
         `rating` is not computed, and `last_race_at` comes from the current standing. Players whose first race
         on the leaderboard comes later have zero races.
         """
-        rows = self._connection.rows(
+        sql = (
             "SELECT player, state_before AS state, points_before AS points, races_before AS races,"
             " min(sequence), standings.finishes - sum(place IS NOT NULL) AS finishes,"
             " standings.wins - sum(place IS 1) AS wins,"
             " last_race_at, 0.0 AS rating, '' AS name, 0 AS hidden"
             " FROM changes LEFT JOIN standings USING (leaderboard, player)"
-            " WHERE leaderboard = ? AND sequence >= ? GROUP BY player",
-            board.key,
-            sequence,
+            " WHERE leaderboard = ? AND sequence >= ? GROUP BY player"
         )
+        rows = self._connection.rows(sql, board.key, sequence)
         return standings_of(rows)
 
     def after_changes(self, board: Leaderboard) -> list[Standing]:
@@ -67,24 +66,20 @@ class Standings(Table):
 
     def last_race_before(self, board: Leaderboard, player: str, sequence: int) -> datetime:
         """Return when a player's last race before a sequence number ended; long ago if there is none."""
-        ended_at = self._connection.value(
+        sql = (
             "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? AND player = ? AND sequence < ?",
-            board.key,
-            player,
-            sequence,
+            " WHERE leaderboard = ? AND player = ? AND sequence < ?"
         )
+        ended_at = self._connection.value(sql, board.key, player, sequence)
         return START.counted_at if ended_at is None else moment_of(ended_at)
 
     def replace(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
         """Replace players' standings. A player without races loses the standing."""
         self._connection.ratings_written += 1
         with self._connection.transaction():
-            self._connection.write_many(
-                "DELETE FROM standings WHERE leaderboard = ? AND player = ?",
-                [(board.key, s.player) for s in standings if not s.races],
-            )
+            sql = "DELETE FROM standings WHERE leaderboard = ? AND player = ?"
+            self._connection.write_many(sql, [(board.key, s.player) for s in standings if not s.races])
             rows = [
                 {
                     "leaderboard": board.key,

@@ -54,7 +54,7 @@ class Ledger:
         self.shadows = Shadows(connection)
         self.players = Players(connection)
         self.profiles = Profiles(connection)
-        self.orders = Orders(connection, self.players)
+        self.orders = Orders(connection)
         self.messages = Outbox(connection)
         self.cases = Cases(connection)
         self.jobs = Jobs(connection)
@@ -93,11 +93,7 @@ class Ledger:
 
     @classmethod
     def open_to_publish(cls, path: Path) -> Ledger:
-        """Open the ledger at `path` read-only, without the names and profiles of hidden players.
-
-        Raises:
-            LedgerError: as for `open_to_read`.
-        """
+        """Open the ledger as `open_to_read` does, without the names and profiles of hidden players."""
         ledger = cls.open_to_read(path)
         # SQLite looks a name up among temporary views before the tables of the file, which are not changed.
         # Source: https://www.sqlite.org/lang_naming.html
@@ -107,12 +103,7 @@ class Ledger:
         return ledger
 
     def back_up(self, folder: Path, *, keep: int, now: datetime) -> Path:
-        """Copy the ledger while it is in use, delete all but its newest copies, and return the copy's path.
-
-        Args:
-            folder: the folder for the copy; created if missing.
-            keep: number of copies to keep, at least 1.
-            now: the current time, part of the copy's name.
+        """Copy the ledger while it is in use, delete all but the `keep` newest copies, and return the path.
 
         Raises:
             LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
@@ -124,9 +115,6 @@ class Ledger:
 
         Results, changes and standings stay, because ratings are replayed from them. The file does not shrink,
         but SQLite reuses the space before it grows.
-
-        Raises:
-            LedgerError: the database cannot be written.
         """
         before = now - keep
         with self.transaction():

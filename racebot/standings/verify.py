@@ -110,7 +110,7 @@ def _problems(
             progress(number)
     if damaged:
         return
-    for name in filterfalse(replayed.__contains__, ledger.ratings.races_after(board, 0)):
+    for name in filterfalse(replayed.__contains__, ledger.ratings.races(board)):
         yield Problem(f"race {name}: rated, but its result is not stored", REBUILD)
     standings = {standing.player: standing for standing in rater.standings()}
     for shown in ledger.standings.all(board):
