@@ -4,9 +4,10 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from builders import SECOND, entrant, result
@@ -20,7 +21,7 @@ from racebot.web.api.csv_files import cell
 from racebot.web.api.openapi import description
 from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
-from racebot.web.site.addresses import BadQueryError
+from racebot.web.site.addresses import BadQueryError, segment
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge, document_at
@@ -32,6 +33,11 @@ def ask(view: LedgerView, path: str, *, served: bool = True, **query: str) -> An
     return json.loads(document_at(view, path, query, served=served).body)
 
 
+def rows(records: Iterable[Mapping[str, Any]], names: str) -> list[tuple[Any, ...]]:
+    """Return the values of records under these names."""
+    return [tuple(record[name] for name in names.split()) for record in records]
+
+
 def sheet(view: LedgerView, path: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(document_at(view, path).body.decode())))
 
@@ -40,163 +46,115 @@ def test_leaderboards_lead_to_their_players(view: LedgerView) -> None:
     (board,) = ask(view, "api/leaderboards")["leaderboards"]
     assert (board["id"], board["listed"], board["races"]) == ("orb/any-orb", 5, 3)
     found = ask(view, f"api/leaderboards/{board['id']}")
-    assert [(p["place"], p["id"], p["points"]) for p in found["players"][:2]] == [
-        (1, "id-cy", 1200),
-        (2, "id-ann", 1190),
-    ]
+    assert rows(found["players"][:2], "place id points") == [(1, "id-cy", 1200), (2, "id-ann", 1190)]
 
 
 def test_lists_come_in_parts_and_whole_in_exports(view: LedgerView) -> None:
     second = ask(view, BOARD, page="2", per_page="2")
-    assert [p["name"] for p in second["players"]] == ["Di", "Bo"]
-    assert {key: second[key] for key in ("page", "pages", "per_page", "total")} == {
-        "page": 2,
-        "pages": 3,
-        "per_page": 2,
-        "total": 5,
-    }
+    assert rows(second["players"], "name") == [("Di",), ("Bo",)]
+    assert rows([second], "page pages per_page total") == [(2, 3, 2, 5)]
     assert ask(view, BOARD, page="9")["players"] == []
     assert len(ask(view, f"{BOARD}.json", served=False, per_page="2")["players"]) == 5
 
 
 @pytest.mark.parametrize(
-    ("path", "query"),
+    ("path", "queries"),
     [
-        (BOARD, {"page": "0"}),
-        (BOARD, {"page": "-1"}),
-        (BOARD, {"page": "²"}),
-        (BOARD, {"per_page": "1001"}),
-        (BOARD, {"page": "9" * 30}),
-        (f"{BOARD}/changes", {"after": "x"}),
-        (f"{BOARD}/players/id-ann", {"limit": "0"}),
-        (f"{BOARD}/players/id-ann", {"before": "x"}),
-        (f"{BOARD}/odds", {}),
-        (f"{BOARD}/odds", {"players": "id-ann"}),
-        (f"{BOARD}/odds", {"players": "id-ann,id-ann"}),
-        (f"{BOARD}/odds", {"players": "id-ann,,id-bo"}),
-        (f"{BOARD}/odds", {"players": ",".join(f"p{number}" for number in range(201))}),
-        (f"{BOARD}/head-to-head", {"a": "id-ann"}),
-        (f"{BOARD}/head-to-head", {"a": "id-ann", "b": "id-ann"}),
-        ("api/players", {}),
-        ("api/players", {"name": " "}),
+        (BOARD, ["page=0", "page=-1", "page=²", f"page={'9' * 30}", "per_page=1001"]),
+        (f"{BOARD}/changes", ["after=x"]),
+        (f"{BOARD}/players/id-ann", ["limit=0", "before=x"]),
+        (f"{BOARD}/odds", ["", "players=id-ann", "players=id-ann,id-ann", "players=id-ann,,id-bo"]),
+        (f"{BOARD}/odds", [f"players={','.join(f'p{number}' for number in range(201))}"]),
+        (f"{BOARD}/head-to-head", ["a=id-ann", "a=id-ann&b=id-ann"]),
+        ("api/players", ["", "name= "]),
     ],
 )
-def test_invalid_queries_are_refused(view: LedgerView, path: str, query: Mapping[str, str]) -> None:
-    with pytest.raises(BadQueryError):
-        document_at(view, path, query)
+def test_invalid_queries_are_refused(view: LedgerView, path: str, queries: Sequence[str]) -> None:
+    for query in queries:
+        with pytest.raises(BadQueryError):
+            document_at(view, path, dict(parse_qsl(query)))
 
 
 @pytest.mark.parametrize(
-    "path",
+    "paths",
     [
-        "api/nothing",
-        "api/leaderboards/orb",
-        "api/leaderboards/orb/other",
-        f"{BOARD}/nothing",
-        f"{BOARD}/players/id-nobody",
-        f"{BOARD}/players/~!",
-        f"{BOARD}/nothing.csv",
-        "api/players/id-nobody",
-        "api/players.csv",
-        "api/races/orb/zzz",
-        "api/races/a",
+        ["api/nothing", "api/players.csv", "api/players/id-nobody", "api/races/orb/zzz", "api/races/a"],
+        ["api/leaderboards/orb", "api/leaderboards/orb/other", f"{BOARD}/nothing", f"{BOARD}/nothing.csv"],
+        [f"{BOARD}/players/id-nobody", f"{BOARD}/players/~!"],
     ],
 )
-def test_unknown_paths_have_no_content(pages: Pages, path: str) -> None:
-    assert pages.document(path, {}) is None
+def test_unknown_paths_have_no_content(pages: Pages, paths: Sequence[str]) -> None:
+    assert [path for path in paths if pages.document(path, {}) is not None] == []
 
 
 def test_races_of_a_player_can_be_limited(merge: Merge) -> None:
     races = [result(f"r{number}", "ann bo" if number < 4 else "ann cy", after=number) for number in range(5)]
-    path = f"{BOARD}/players/id-ann"
     view = merge(races)
-    found = ask(view, path, limit="2")
-    assert [race["sequence"] for race in found["history"]] == [4, 5]
-    assert [race["sequence"] for race in ask(view, path, limit="2", before="4")["history"]] == [2, 3]
-    assert [race["sequence"] for race in ask(view, path, before="2")["history"]] == [1]
-    assert [each["name"] for each in ask(view, path, limit="1")["opponents"]] == ["Bo"]
-    whole = ask(view, path)
-    assert (len(whole["history"]), len(whole["opponents"])) == (5, 2)
-    assert found["races"] == whole["races"] == 5
+
+    def found(**query: Any) -> tuple[int, list[int], list[str]]:
+        player = ask(view, f"{BOARD}/players/id-ann", **query)
+        sequences = [race["sequence"] for race in player["history"]]
+        return player["races"], sequences, [each["name"] for each in player["opponents"]]
+
+    assert found() == (5, [1, 2, 3, 4, 5], ["Bo", "Cy"])
+    assert found(before="2") == (5, [1], ["Bo", "Cy"])
+    assert found(limit="2", before="4") == (5, [2, 3], ["Bo", "Cy"])
+    assert found(limit="1") == (5, [5], ["Bo"])
 
 
 def test_changes_can_be_followed(view: LedgerView) -> None:
     first = ask(view, f"{BOARD}/changes", limit="2")
-    assert [(c["race"], c["name"], c["change"]) for c in first["changes"]] == [
-        ("orb/a", "Ann", 100),
-        ("orb/a", "Bo", -100),
-        ("orb/b", "Cy", 200),
-        ("orb/b", "Di", 0),
-        ("orb/b", "Ed", -200),
+    assert rows(first["changes"], "race name change") == [
+        *[("orb/a", "Ann", 100), ("orb/a", "Bo", -100)],
+        *[("orb/b", "Cy", 200), ("orb/b", "Di", 0), ("orb/b", "Ed", -200)],
     ]
     rest = ask(view, f"{BOARD}/changes", after=str(first["next"]))
-    assert [(c["race"], c["after"]) for c in rest["changes"]] == [("orb/c", 1190), ("orb/c", 810)]
-    assert ask(view, f"{BOARD}/changes", after=str(rest["next"])) == {
-        "board": "orb/any-orb",
-        "after": rest["next"],
-        "next": rest["next"],
-        "changes": [],
-    }
+    assert rows(rest["changes"], "race after") == [("orb/c", 1190), ("orb/c", 810)]
+    end = ask(view, f"{BOARD}/changes", after=str(rest["next"]))
+    assert rows([end], "after next changes") == [(rest["next"], rest["next"], [])]
 
 
 def test_player_has_all_races_and_opponents(view: LedgerView) -> None:
     found = ask(view, f"{BOARD}/players/id-ann")
-    assert [(race["race"], race["before"], race["after"]) for race in found["history"]] == [
-        ("orb/a", 1000, 1100),
-        ("orb/c", 1100, 1190),
-    ]
+    assert rows(found["history"], "race before after") == [("orb/a", 1000, 1100), ("orb/c", 1100, 1190)]
     (opponent,) = found["opponents"]
     assert 0.5 < opponent.pop("chance") < 1
     assert 0.5 < opponent.pop("gained") < 1
     assert opponent == {"id": "id-bo", "name": "Bo", "met": 2, "ahead": 2, "behind": 0, "points": 810}
-    assert [s["place"] for s in ask(view, "api/players/id-ann")["leaderboards"]] == [2]
+    assert rows(ask(view, "api/players/id-ann")["leaderboards"], "place") == [(2,)]
 
 
-def test_players_are_found_by_part_of_their_name(view: LedgerView) -> None:
-    assert ask(view, "api/players", name="A")["players"] == [
-        {
-            "id": "id-ann",
-            "name": "Ann",
-            "page": "players/id-ann.html",
-            "leaderboards": [{"board": "orb/any-orb", "points": 1190, "place": 2}],
-        }
-    ]
-
-
-def test_players_are_found_without_the_accents_of_their_name(merge: Merge) -> None:
+def test_players_are_found_by_part_of_their_name_even_without_accents(merge: Merge) -> None:
     view = merge([result("a", entrants=(entrant("Ólöf", place=1), entrant("bo", place=2)))])
     for text in ("olof", "ÓLÖ"):
-        assert [each["name"] for each in ask(view, "api/players", name=text)["players"]] == ["Ólöf"]
+        (player,) = ask(view, "api/players", name=text)["players"]
+        assert (player["name"], player["page"]) == ("Ólöf", f"players/{segment('id-Ólöf')}.html")
+        assert player["leaderboards"] == [{"board": "orb/any-orb", "points": 1100, "place": 1}]
 
 
 def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
-    view = merge(url="https://ratings.example.org/orb", site="https://site.example")
     pages = "https://ratings.example.org/orb"
+    view = merge(url=pages, site="https://site.example")
     race = ask(view, "api/races/orb/a")
-    assert (race["room"], race["page"]) == ("https://site.example/orb/a", f"{pages}/races/orb/a.html")
-    listed = ask(view, "api/leaderboards/orb/any-orb/races")["races"][-1]
+    listed = ask(view, f"{BOARD}/races")["races"][-1]
     played = ask(view, f"{BOARD}/players/id-ann")["history"][0]
     shared = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["meetings"][-1]
+    where = ("orb/a", "https://site.example/orb/a", f"{pages}/races/orb/a.html")
+    assert rows([race, listed, played, shared], "race room page") == [where] * 4
     assert listed["goal"] == played["goal"] == "Any Orb"
-    for row in (listed, played, shared):
-        assert (row["race"], row["room"], row["page"]) == ("orb/a", race["room"], race["page"])
     player = ask(view, "api/players/id-ann")
-    assert player["profile"] == "https://site.example/user/id-ann"
-    assert player["page"] == f"{pages}/players/id-ann.html"
+    own = ("https://site.example/user/id-ann", f"{pages}/players/id-ann.html")
+    assert rows([player], "profile page") == [own]
     assert player["leaderboards"][0]["page"] == f"{pages}/players/id-ann/orb/any-orb.html"
-    assert (
-        ask(view, "api/leaderboards")["leaderboards"][0]["page"] == f"{pages}/leaderboards/orb/any-orb.html"
-    )
+    (board,) = ask(view, "api/leaderboards")["leaderboards"]
+    assert board["page"] == f"{pages}/leaderboards/orb/any-orb.html"
 
 
 def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
     view = merge(RACES, LeaderboardPlan("thurstone-hurdle"))
     found = ask(view, f"{BOARD}/odds", players="id-nobody, id-ann,id-ed")["entrants"]
-    assert [(each["id"], each["name"], each["new"]) for each in found] == [
-        ("id-nobody", None, True),
-        ("id-ann", "Ann", False),
-        ("id-ed", "Ed", False),
-    ]
+    named = [("id-nobody", None, True), ("id-ann", "Ann", False), ("id-ed", "Ed", False)]
+    assert rows(found, "id name new") == named
     assert 0.5 < sum(each["win_chance"] for each in found) <= 1
     assert sum(each["expected_place"] for each in found) == pytest.approx(6)
     nobody, ann, ed = found
@@ -208,31 +166,22 @@ def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
 def test_head_to_head_has_the_record_the_races_and_the_chance(view: LedgerView) -> None:
     found = ask(view, f"{BOARD}/head-to-head", a="id-bo", b="id-ann")
     assert (found["ahead"], found["behind"]) == (0, 2)
-    assert [(each["race"], each["change"], each["other_change"]) for each in found["meetings"]] == [
-        ("orb/c", -90, 90),
-        ("orb/a", -100, 100),
+    meetings = found["meetings"]
+    assert rows(meetings, "race change other_change") == [("orb/c", -90, 90), ("orb/a", -100, 100)]
+    assert meetings[0]["other_finish_time"] < meetings[0]["finish_time"]
+    assert rows([found["a"], found["b"]], "id name points place page") == [
+        ("id-bo", "Bo", 810, 4, "players/id-bo/orb/any-orb.html"),
+        ("id-ann", "Ann", 1190, 2, "players/id-ann/orb/any-orb.html"),
     ]
-    assert found["meetings"][0]["other_finish_time"] < found["meetings"][0]["finish_time"]
-    assert found["a"] == {
-        "id": "id-bo",
-        "name": "Bo",
-        "points": 810,
-        "place": 4,
-        "page": "players/id-bo/orb/any-orb.html",
-    }
-    assert (found["b"]["name"], found["b"]["points"]) == ("Ann", 1190)
     other = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")
     assert found["chance"] + other["chance"] == pytest.approx(1)
-    nobody = {"a": "id-cy", "b": "id-nobody"}
-    assert Pages(view, served=True).document(f"{BOARD}/head-to-head", nobody) is None
 
 
 def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
     view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan("thurstone-hurdle"))
     race = ask(view, "api/races/orb/a")
     (part,) = race["leaderboards"]
-    rated = [(each["id"], each["place"], each["finish_time"]) for each in part["entrants"]]
-    assert rated == [(each["id"], each["place"], each["finish_time"]) for each in race["result"]]
+    assert rows(part["entrants"], "id place finish_time") == rows(race["result"], "id place finish_time")
     for entry in part["entrants"]:
         assert len(entry["why"]) == len(entry["reasons"])
         points = [each["points"] for each in entry["why"] if each["points"] is not None]
@@ -243,36 +192,22 @@ def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
     assert part["entrants"][-1]["why"][0]["kind"] == "unfinished"
 
 
-def test_race_has_its_result_and_changes(merge: Merge) -> None:
-    deleted = entrant("gone", time=5, user_id=None)
-    race = result("a", "ann bo", dnf="cy")
-    view = merge([replace(race, entrants=(*race.entrants, deleted))])
-    found = ask(view, "api/races/orb/a")
-    assert [(e["id"], e["standing"]) for e in found["result"]] == [
-        (None, "1"),
-        ("id-ann", "2"),
-        ("id-bo", "3"),
-        ("id-cy", "DNF"),
-    ]
-    (part,) = found["leaderboards"]
-    assert [entry["name"] for entry in part["entrants"]] == ["Ann", "Bo", "Cy"]
-
-
 @pytest.mark.parametrize(
-    ("model", "actual", "sum_of_expected"),
+    ("model", "sum_of_expected"),
     [
         # Finishers are compared with each other only: their places sum to 1 + 2 + 3.
-        ("thurstone-hurdle", {"Ann": 1, "Bo": 2, "Cy": 3, "Di": 4.5, "Ed": 4.5}, 6),
+        ("thurstone-hurdle", 6),
         # Everybody against everybody: 1 + 2 + 3 + 4 + 5, of which the last two entrants expect 3 each.
-        ("plackett-luce", {"Ann": 1, "Bo": 2, "Cy": 3, "Di": 4.5, "Ed": 4.5}, 9),
+        ("plackett-luce", 9),
     ],
 )
 def test_expected_places_are_among_the_racers_the_model_compares(
-    merge: Merge, model: str, actual: Mapping[str, float], sum_of_expected: float
+    merge: Merge, model: str, sum_of_expected: float
 ) -> None:
     view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan(model))
     (part,) = ask(view, "api/races/orb/a")["leaderboards"]
-    assert {entry["name"]: entry["actual"] for entry in part["entrants"]} == actual
+    actual = [("Ann", 1), ("Bo", 2), ("Cy", 3), ("Di", 4.5), ("Ed", 4.5)]
+    assert rows(part["entrants"], "name actual") == actual
     finishers = [entry["expected"] for entry in part["entrants"] if entry["standing"] != "DNF"]
     assert sum(finishers) == pytest.approx(sum_of_expected)
 
@@ -284,19 +219,10 @@ def test_sheets_hold_players_and_changes_as_csv(view: LedgerView) -> None:
     assert {row[heading.index("provisional")] for row in players} == {"true"}
     heading, *changes = sheet(view, f"{BOARD}/changes.csv")
     assert len(changes) == 7
-    assert dict(zip(heading, changes[4], strict=True)) == {
-        "sequence": "2",
-        "race": "orb/b",
-        "ended_at": RACES[1].ended_at.isoformat(),
-        "player": "id-ed",
-        "name": "Ed",
-        "place": "",
-        "before": "1000",
-        "after": "800",
-        "races_before": "0",
-        "change": "-200",
-        "finish_time": "",
-    }
+    names = "sequence race ended_at player name place before after races_before change finish_time"
+    assert heading == names.split()
+    ended_at = RACES[1].ended_at.isoformat()
+    assert changes[4] == ["2", "orb/b", ended_at, "id-ed", "Ed", "", "1000", "800", "0", "-200", ""]
     assert float(changes[2][-1]) == (RACES[1].entrants[0].finish_time or 0) / SECOND
 
 
@@ -352,17 +278,14 @@ def test_answers_match_the_description(merge: Merge, served: bool) -> None:
     view = merge([*RACES, replace(unrated, entrants=unrated.entrants[:1])])
     described = description(served=served)
     assert len(described["paths"]) >= 8
+    queries = {
+        "/players": {"name": "ann"},
+        "/leaderboards/{category}/{board}/odds": {"players": "id-ann,id-bo"},
+        "/leaderboards/{category}/{board}/head-to-head": {"a": "id-ann", "b": "id-bo"},
+    }
     for path, operations in described["paths"].items():
-        asked = f"api{path.format(**EXAMPLES)}"
-        queries = {
-            "/players": {"name": "ann"},
-            "/leaderboards/{category}/{board}/odds": {"players": "id-ann,id-bo"},
-            "/leaderboards/{category}/{board}/head-to-head": {"a": "id-ann", "b": "id-bo"},
-        }
-        query = queries.get(path, {})
-        found = document_at(view, asked, query, served=served)
-        (media_type, content), *others = operations["get"]["responses"]["200"]["content"].items()
-        assert not others
+        found = document_at(view, f"api{path.format(**EXAMPLES)}", queries.get(path), served=served)
+        ((media_type, content),) = operations["get"]["responses"]["200"]["content"].items()
         assert found.media_type.partition(";")[0] == media_type
         if media_type == "application/json":
             schema = {**content["schema"], "components": described["components"]}

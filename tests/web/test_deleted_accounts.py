@@ -12,7 +12,6 @@ import re
 from dataclasses import replace
 from html import unescape
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 from builders import HOUR, SECOND, entrant, result
@@ -53,65 +52,54 @@ def view(merge: Merge) -> LedgerView:
     )
 
 
-def text(html: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html)).split())
+def data(view: LedgerView, path: str) -> Any:
+    return json.loads(page_at(view, f"api/{path}.json"))
 
 
-def meta(html: str, name: str) -> str:
-    found = re.search(rf'property="og:{name}" content="([^"]*)">', html)
-    assert found is not None
-    return unescape(found[1])
+def text(view: LedgerView, path: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page_at(view, path))).split())
 
 
-def titles(view: LedgerView, path: str) -> list[str]:
-    feed = ET.fromstring(page_at(view, path))  # noqa: S314 - our own
-    return [each.text or "" for each in feed.findall("{*}entry/{*}title")]
-
-
-def test_lists_count_deleted_accounts(view: LedgerView) -> None:
-    listed = json.loads(page_at(view, f"api/{BOARD}/races.json"))["races"]
+def test_lists_count_and_name_deleted_accounts(view: LedgerView) -> None:
+    listed = data(view, f"{BOARD}/races")["races"]
     assert [(each["entrants"], each["finishers"]) for each in listed] == [(4, 3), (4, 3)]
-    shown = text(page_at(view, f"{BOARD}/races.html"))
+    assert listed[0]["winners"] == [{"id": "id-ann", "name": "Ann"}]
+    assert listed[1]["winners"] == [{"id": None, "name": NO_NAME}]
+    shown = text(view, f"{BOARD}/races.html")
     assert "third A Ann 4 racers 3 " in shown
     assert f"won DA {NO_NAME} 4 racers 3 " in shown
-    history = json.loads(page_at(view, f"api/{BOARD}/players/id-ann.json"))["history"]
+    history = data(view, f"{BOARD}/players/id-ann")["history"]
     assert [(each["place"], each["entrants"]) for each in history] == [(2, 4), (1, 4)]
-    assert "1 of 4 third" in text(page_at(view, "players/id-ann/orb/any-orb/races.html"))
+    shown = text(view, "players/id-ann/orb/any-orb/races.html")
+    assert "1 of 4 third" in shown
+    assert re.search(rf"2 of 4 won .* {NO_NAME} 1 Mar 2026", shown)
     wins = upsets(view.ledger, view.boards[0].stored, settled=0, limit=9)
     assert [(win.race, win.entrants) for win in wins] == [("orb/third", 4)]
 
 
 def test_feeds_count_and_name_deleted_accounts(view: LedgerView) -> None:
-    assert titles(view, f"{BOARD}/feed.xml") == [
+    feed = page_at(view, f"{BOARD}/feed.xml")
+    assert re.findall("<title>(.*)</title>", feed)[1:] == [
         "Ann won third, 3 of 4 finished",
         f"{NO_NAME} won won, 3 of 4 finished",
     ]
-    of_bo = titles(view, "players/id-bo/orb/any-orb/feed.xml")
-    assert [each.rpartition(", ")[2] for each in of_bo] == ["2 of 4 in third", "3 of 4 in won"]
-
-
-def test_deleted_winner_is_named_wherever_winners_are(view: LedgerView) -> None:
-    listed = json.loads(page_at(view, f"api/{BOARD}/races.json"))["races"]
-    assert [each["winners"] for each in listed] == [
-        [{"id": "id-ann", "name": "Ann"}],
-        [{"id": None, "name": NO_NAME}],
-    ]
-    of_ann = text(page_at(view, "players/id-ann/orb/any-orb/races.html"))
-    assert re.search(rf"2 of 4 won .* {NO_NAME} 1 Mar 2026", of_ann)
-    shown = page_at(view, "races/orb/won.html")
-    assert meta(shown, "title") == f"{NO_NAME} won won"
-    assert meta(shown, "description").startswith(f"Any Orb, 1 Mar 2026, 4 entrants · 1 {NO_NAME} · 2 Ann +")
+    of_bo = page_at(view, "players/id-bo/orb/any-orb/feed.xml")
+    assert re.findall("<title>.*, (.*)</title>", of_bo) == ["2 of 4 in third", "3 of 4 in won"]
 
 
 def test_race_page_has_a_row_for_each_deleted_account(view: LedgerView) -> None:
-    shown = text(page_at(view, "races/orb/third.html"))
+    shown = text(view, "races/orb/third.html")
     order = re.findall(rf"(\S+) [A-Z]+ (Ann|Bo|Cy|{NO_NAME}) ", shown)
     assert order == [("1", "Ann"), ("2", "Bo"), ("3", NO_NAME), ("DNF", "Cy")]
     assert f"{NO_NAME} 2:00:00 +1:00:00 not rated" in shown
-    assert text(page_at(view, "races/orb/won.html")).count("not rated") == 2
-    assert text(page_at(view, "overlay/part/room/orb/won.html")).startswith(
-        f"Ratings 1 {NO_NAME} 2 Ann 1100 +"
+    assert text(view, "races/orb/won.html").count("not rated") == 2
+    assert text(view, "overlay/part/room/orb/won.html").startswith(f"Ratings 1 {NO_NAME} 2 Ann 1100 +")
+    shared = re.findall(
+        'property="og:(title|description)" content="([^"]*)">', page_at(view, "races/orb/won.html")
     )
+    assert unescape(dict(shared)["title"]) == f"{NO_NAME} won won"
+    about = f"Any Orb, 1 Mar 2026, 4 entrants · 1 {NO_NAME} · 2 Ann +"
+    assert unescape(dict(shared)["description"]).startswith(about)
 
 
 def test_race_that_a_deleted_account_won_is_not_compared_with_its_odds(view: LedgerView) -> None:
@@ -121,21 +109,16 @@ def test_race_that_a_deleted_account_won_is_not_compared_with_its_odds(view: Led
 
 
 def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: LedgerView) -> None:
-    (part,) = json.loads(page_at(view, "api/races/orb/won.json"))["leaderboards"]
+    (part,) = data(view, "races/orb/won")["leaderboards"]
     assert [each["name"] for each in part["entrants"]] == ["Ann", "Bo"]
-    assert [(each["id"], each["place"], each["standing"]) for each in part["unrated"]] == [
-        (None, 1, "1"),
-        (None, None, "DNF"),
-    ]
+    unrated = [(each["id"], each["place"], each["standing"]) for each in part["unrated"]]
+    assert unrated == [(None, 1, "1"), (None, None, "DNF")]
 
 
-def test_race_card_draws_deleted_accounts(view: LedgerView, drawn: list[str]) -> None:
+def test_race_card_and_race_command_list_deleted_accounts(view: LedgerView, drawn: list[str]) -> None:
     assert Pages(view, served=True).document("cards/races/orb/won.png", {}) is not None
     assert any("4 entrants" in each for each in drawn)
     assert [each for each in drawn if each in {NO_NAME, "Ann", "Bo"}] == [NO_NAME, "Ann", "Bo", NO_NAME]
-
-
-def test_race_command_lists_deleted_accounts(view: LedgerView) -> None:
     console = Console(width=150, file=io.StringIO(), record=True)
     print_race(console, race_report(view.ledger, "won"))
     assert re.search(rf"1 +{NO_NAME} +not rated\s+2 +Ann", console.export_text())

@@ -16,9 +16,10 @@ from racebot.standings.settle import Settler
 from racebot.web.http.server import application
 from racebot.web.pictures.cards import badge_svg
 from racebot.web.routes import Pages
+from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import LedgerView, Publication
 
-from .conftest import RACES, SIMPLE, Merge, document_at
+from .conftest import RACES, SIMPLE, Merge, page_at
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,13 +29,8 @@ BADGE = "badges/id-ann/orb/any-orb.svg"
 EMBED = "embed/orb/any-orb"
 
 
-def body(view: LedgerView, path: str, **query: str) -> bytes:
-    content = document_at(view, path, query)
-    return content.body
-
-
 def feed(view: LedgerView, path: str) -> ET.Element:
-    return ET.fromstring(body(view, path))  # noqa: S314 - our own
+    return ET.fromstring(page_at(view, path))  # noqa: S314 - our own
 
 
 def texts(element: ET.Element, tag: str) -> list[str]:
@@ -43,14 +39,9 @@ def texts(element: ET.Element, tag: str) -> list[str]:
 
 def test_feed_of_a_leaderboard_has_its_last_races(view: LedgerView) -> None:
     found = feed(view, BOARD_FEED)
-    assert texts(found, "title") == [
-        "Any Orb",
-        "Ann won c, 2 of 2 finished",
-        "Cy won b, 2 of 3 finished",
-        "Ann won a, 2 of 2 finished",
-    ]
-    ended_at = RACES[2].ended_at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert texts(found, "updated")[0] == texts(found, "updated")[1] == ended_at
+    races = ["Ann won c, 2 of 2 finished", "Cy won b, 2 of 3 finished", "Ann won a, 2 of 2 finished"]
+    assert texts(found, "title") == ["Any Orb", *races]
+    assert texts(found, "updated")[:2] == [RACES[2].ended_at.strftime("%Y-%m-%dT%H:%M:%SZ")] * 2
 
 
 def test_feed_of_a_player_has_the_changes(view: LedgerView) -> None:
@@ -59,6 +50,8 @@ def test_feed_of_a_player_has_the_changes(view: LedgerView) -> None:
         "Ann: 1100 → 1190 (+90), 1 of 2 in c",
         "Ann: 1000 → 1100 (+100), 1 of 2 in a",
     ]
+    (unfinished,) = texts(feed(view, "players/id-ed/orb/any-orb/feed.xml"), "title")[1:]
+    assert unfinished.endswith(", DNF in b")
     assert Pages(view, served=True).document("players/id-nobody/orb/any-orb/feed.xml", {}) is None
 
 
@@ -69,10 +62,7 @@ def test_entries_of_a_feed_sum_up_the_race(view: LedgerView) -> None:
         "Any Orb, 1 Mar 2026 · 1 Ann 1100 (+100), 2 Bo 900 (−100)",
     ]
     of_bo = texts(feed(view, "players/id-bo/orb/any-orb/feed.xml"), "summary")
-    assert of_bo == [
-        "Any Orb, 11 Mar 2026 · 1:01:00, won by Ann",
-        "Any Orb, 1 Mar 2026 · 1:01:00, won by Ann",
-    ]
+    assert of_bo == [f"Any Orb, {day} Mar 2026 · 1:01:00, won by Ann" for day in (11, 1)]
     assert texts(feed(view, PLAYER_FEED), "summary")[0].endswith(" · 1:00:00")
 
 
@@ -82,31 +72,25 @@ def test_summary_of_a_large_race_names_the_first_racers(merge: Merge) -> None:
     assert "10 P9 " in summary and "P10" not in summary and summary.endswith("; and 3 more")
 
 
-def test_feed_of_a_player_says_what_became_of_an_unfinished_race(view: LedgerView) -> None:
-    (title,) = texts(feed(view, "players/id-ed/orb/any-orb/feed.xml"), "title")[1:]
-    assert title.endswith(", DNF in b")
-
-
-def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger: Ledger) -> None:
+@pytest.mark.parametrize("path", [BOARD_FEED, PLAYER_FEED])
+def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger: Ledger, path: str) -> None:
     settler = Settler(ledger, Plans(SIMPLE))
     for race in (result("late", "ann bo", after=5), result("early", "ann bo", after=3)):
         settler.settle(race, lambda _: (), NOON)
-    for path in (BOARD_FEED, PLAYER_FEED):
-        found = feed(LedgerView(ledger, Publication()), path)
-        updated, published = texts(found, "updated"), texts(found, "published")
-        assert updated[0] == updated[1] >= updated[2]
-        assert published[0] < published[1]
+    found = feed(LedgerView(ledger, Publication()), path)
+    updated, published = texts(found, "updated"), texts(found, "published")
+    assert updated[0] == updated[1] >= updated[2]
+    assert published[0] < published[1]
 
 
-def test_corrected_race_is_updated_when_it_was_corrected(ledger: Ledger) -> None:
+@pytest.mark.parametrize("path", [BOARD_FEED, PLAYER_FEED])
+def test_corrected_race_is_updated_when_it_was_corrected(ledger: Ledger, path: str) -> None:
     settler = Settler(ledger, Plans(SIMPLE))
     for race in (result("a", "ann bo"), result("b", "ann bo", after=1)):
         settler.settle(race, lambda _: (), NOON + timedelta(hours=1))
     settler.settle(result("a", "bo ann"), lambda _: (), NOON + timedelta(hours=5))
-    for path in (BOARD_FEED, PLAYER_FEED):
-        of_feed, of_b, of_a = texts(feed(LedgerView(ledger, Publication()), path), "updated")
-        assert of_feed == of_a == (NOON + timedelta(hours=5)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        assert of_b == (NOON + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    first, last = ((NOON + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ") for hours in (1, 5))
+    assert texts(feed(LedgerView(ledger, Publication()), path), "updated") == [last, first, last]
 
 
 def test_feeds_have_all_that_the_standard_requires(merge: Merge) -> None:
@@ -129,15 +113,12 @@ def test_links_of_a_feed_are_relative_to_it_without_an_address_of_the_pages(view
 
 
 def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
-    assert texts(feed(merge(), BOARD_FEED), "id") == texts(
-        feed(merge(url="https://x.example"), BOARD_FEED), "id"
-    )
+    here, there = (feed(merge(url=url), BOARD_FEED) for url in ("", "https://x.example"))
+    assert texts(here, "id") == texts(there, "id")
 
 
 @given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
 def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
-    from racebot.web.site.formats import shown_name  # noqa: PLC0415
-
     svg = ET.fromstring(badge_svg(shown_name(name), "2049"))  # noqa: S314
     label, value = svg.iter(f"{SVG}text")
     assert {each.attrib["lengthAdjust"] for each in (label, value)} == {"spacingAndGlyphs"}
@@ -152,21 +133,23 @@ def test_badge_has_room_for_what_only_its_viewer_can_draw() -> None:
 
 
 def test_badge_shows_name_and_points(merge: Merge) -> None:
-    svg = ET.fromstring(body(merge(provisional_races=0), BADGE))  # noqa: S314
+    svg = ET.fromstring(page_at(merge(provisional_races=0), BADGE))  # noqa: S314
     assert svg.attrib["aria-label"] == "Ann: 1190"
     assert [each.text for each in svg.iter(f"{SVG}text")] == ["Ann", "1190"]
-    assert body(merge(provisional_races=0), "badges/id-ann.svg") == body(merge(provisional_races=0), BADGE)
-    assert b"1190?" in body(merge(provisional_races=5), BADGE)
+    assert page_at(merge(provisional_races=0), "badges/id-ann.svg") == page_at(
+        merge(provisional_races=0), BADGE
+    )
+    assert "1190?" in page_at(merge(provisional_races=5), BADGE)
 
 
-def test_unknown_players_have_no_badge(pages: Pages) -> None:
-    for path in ("badges/id-nobody.svg", "badges/id-nobody/orb/any-orb.svg", "badges/id-ann/orb/other.svg"):
-        assert pages.document(path, {}) is None
+@pytest.mark.parametrize("badge", ["id-nobody", "id-nobody/orb/any-orb", "id-ann/orb/other"])
+def test_unknown_players_have_no_badge(pages: Pages, badge: str) -> None:
+    assert pages.document(f"badges/{badge}.svg", {}) is None
 
 
 def test_embedded_leaderboard_has_as_many_rows_as_asked(view: LedgerView) -> None:
-    assert body(view, EMBED).count(b'scope="row"') == 5
-    assert body(view, EMBED, rows="2").count(b'scope="row"') == 2
+    assert page_at(view, EMBED).count('scope="row"') == 5
+    assert page_at(view, EMBED, rows="2").count('scope="row"') == 2
 
 
 @pytest.mark.parametrize("sites", ["*", "'none'", "https://a.example https://b.example"])

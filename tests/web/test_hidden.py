@@ -21,7 +21,7 @@ from racebot.web.api.openapi import description
 from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Document, Streamed
+from racebot.web.site.request import Streamed
 
 from .conftest import SIMPLE
 
@@ -39,11 +39,11 @@ def view(ledger: Ledger) -> Iterator[LedgerView]:
         yield LedgerView(shown, Publication())
 
 
-def body(view: LedgerView, path: str, *, served: bool, **query: str) -> bytes | None:
+def body(view: LedgerView, path: str, *, served: bool = True, **query: str) -> bytes | None:
     content = Pages(view, served=served).document(path, query)
     if isinstance(content, Streamed):
         return b"".join(content.pieces())
-    return content.body if isinstance(content, Document) else None
+    return None if content is None else content.body
 
 
 @pytest.mark.parametrize("served", [False, True])
@@ -76,25 +76,23 @@ def test_no_document_has_the_name_or_id_of_a_hidden_player(view: LedgerView, ser
 ])  # fmt: skip
 def test_hidden_players_have_no_pages(view: LedgerView, path: str) -> None:
     hidden, shown = path.format("id-zaphira"), path.format("id-bo")
-    assert body(view, shown, served=True) is not None
-    assert body(view, hidden, served=True) is None
+    assert body(view, shown) is not None
+    assert body(view, hidden) is None
     assert hidden not in export_tokens(view)
 
 
 def test_programs_cannot_ask_about_hidden_players(view: LedgerView) -> None:
-    both = {"a": "id-ann", "b": "id-zaphira"}
-    assert body(view, f"{BOARD}/head-to-head", served=True, **both) is None
+    assert body(view, f"{BOARD}/head-to-head", a="id-ann", b="id-zaphira") is None
     player = "players/id-ann/orb/any-orb.html"
-    assert body(view, player, served=True, vs="id-zaphira") == body(view, player, served=True)
+    assert body(view, player, vs="id-zaphira") == body(view, player)
     opponent = "players/id-ann/orb/any-orb/races.html"
-    assert body(view, opponent, served=True, opponent="id-zaphira") is None
+    assert body(view, opponent, opponent="id-zaphira") is None
 
 
 def test_odds_do_not_tell_a_hidden_player_from_an_unknown_one(view: LedgerView) -> None:
     def entrant(player: str) -> dict[str, Any]:
-        asked = f"{BOARD}/odds"
-        content = json.loads(body(view, asked, served=True, players=f"id-ann,{player}") or b"")
-        return dict(content["entrants"][1])
+        found = json.loads(body(view, f"{BOARD}/odds", players=f"id-ann,{player}") or b"")
+        return dict(found["entrants"][1])
 
     assert entrant("id-zaphira") == entrant("id-nobody") | {"id": "id-zaphira"}
 
@@ -109,14 +107,11 @@ def test_answers_with_hidden_players_match_the_description(view: LedgerView) -> 
     }
     for path, asked in paths.items():
         content = described["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]
-        found = json.loads(body(view, asked, served=True) or b"")
+        found = json.loads(body(view, asked) or b"")
         OAS31Validator({**content["schema"], "components": described["components"]}).validate(found)
-    changes = json.loads(body(view, f"{BOARD}/changes", served=True) or b"")["changes"]
-    assert {(each["player"], each["name"]) for each in changes} == {
-        ("id-ann", "Ann"),
-        ("id-bo", "Bo"),
-        (None, HIDDEN_NAME),
-    }
+    changes = json.loads(body(view, f"{BOARD}/changes") or b"")["changes"]
+    named = {(each["player"], each["name"]) for each in changes}
+    assert named == {("id-ann", "Ann"), ("id-bo", "Bo"), (None, HIDDEN_NAME)}
 
 
 def test_chat_links_no_comparison_with_a_hidden_player(view: LedgerView) -> None:

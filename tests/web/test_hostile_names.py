@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -25,7 +26,7 @@ from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError, Route
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
-from racebot.web.site.request import Content, Document
+from racebot.web.site.request import Document
 
 from .conftest import SIMPLE, document_at
 from .test_live import racer
@@ -84,35 +85,18 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
 def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple[str, Document]]:
     """Yield the documents of a route for every player, with their addresses."""
     (board,) = view.boards
-    pages = Pages(view, served=served)
     few = not served or route.pattern.endswith(".png")  # to save time: tests of cards try all names
+    fields = {"board": board.address.stem, "file": "style.css", "other": PLAYERS[3], "race": "orb/a"}
+    fields |= {"picture": "0" * 24, "page": "1"}
     for player, name in list(zip(PLAYERS, NAMES, strict=True))[: 2 if few else None]:
-        fields = {
-            "board": board.address.stem,
-            "file": "style.css",
-            "player": player,
-            "other": PLAYERS[3],
-            "race": "orb/a",
-            "picture": "0" * 24,
-            "number": None,
-            "page": 1,
-        }
-        path = route.path(**fields)
+        path = route.path(**fields, player=player)
         asked = {"q": name, "name": name, "a": player, "b": PLAYERS[3], "players": ",".join(PLAYERS)}
         for query in ({}, asked) if route.query & asked.keys() else ({},):
-            try:
-                content = pages.document(path, query)
-            except BadQueryError:
-                continue
-            if content is not None:
-                yield f"{path}?{query}", content if isinstance(content, Document) else joined(content)
+            with suppress(BadQueryError):
+                if Pages(view, served=served).document(path, query) is not None:
+                    yield f"{path}?{query}", document_at(view, path, query, served=served)
         if "player" not in route.pattern and not route.query & asked.keys():
             return
-
-
-def joined(content: Content) -> Document:
-    assert content is not None and not isinstance(content, Document)
-    return Document(b"".join(content.pieces()), content.media_type)
 
 
 class Seen(HTMLParser):

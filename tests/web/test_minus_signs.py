@@ -11,10 +11,9 @@ import pytest
 from builders import result
 
 from racebot.standings.counting import LeaderboardPlan
-from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
 
-from .conftest import Merge, page_at
+from .conftest import Merge, document_at, page_at
 
 BOARD = "orb/any-orb"
 FROM_ZERO = LeaderboardPlan("pairwise-elo", {"initial_rating": 0.0, "dummy": None, "rates": [0.2]})
@@ -58,17 +57,10 @@ def test_people_read_a_minus_sign(view: LedgerView, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [
-        f"cards/players/id-di/{BOARD}.png",
-        "cards/compare/id-cy/id-di.png",
-        "cards/races/orb/c.png",
-        f"cards/leaderboards/{BOARD}.png",
-    ],
+    "path", [f"players/id-di/{BOARD}", "compare/id-cy/id-di", "races/orb/c", f"leaderboards/{BOARD}"]
 )
 def test_cards_draw_a_minus_sign(view: LedgerView, path: str, drawn: list[str]) -> None:
-    content = Pages(view, served=True).document(path, {})
-    assert content is not None
+    assert document_at(view, f"cards/{path}.png").body
     assert [each for each in drawn if HYPHEN.search(each)] == []
     assert any(re.search(r"−\d{3}", each) for each in drawn)
 
