@@ -38,24 +38,16 @@ def main() -> int:
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
     FINDS.mkdir(parents=True, exist_ok=True)
     if len(given.targets) == 1:
-        try_here(given.targets[0], given.seconds, given.seed)
+        sys.path.insert(0, str(HERE.parent))
+        logging.disable()
+        fuzz = at_random if importlib.util.find_spec("atheris") is None else guided
+        fuzz(given.targets[0], given.seconds, given.seed)
         return 0
     # One process each, because Atheris ends its process.
     options = ["--seconds", str(given.seconds), "--seed", str(given.seed)]
-    runs = [
-        subprocess.run([sys.executable, __file__, name, *options], check=False)
-        for name in given.targets or names
-    ]
-    return 1 if any(run.returncode for run in runs) else 0
-
-
-def try_here(name: str, seconds: int, seed: int) -> None:
-    sys.path.insert(0, str(HERE.parent))
-    logging.disable()
-    if importlib.util.find_spec("atheris") is None:
-        at_random(name, seconds, seed)
-    else:
-        guided(name, seconds, seed)
+    chosen = given.targets or names
+    runs = [subprocess.run([sys.executable, __file__, name, *options], check=False) for name in chosen]
+    return int(any(run.returncode for run in runs))
 
 
 def guided(name: str, seconds: int, seed: int) -> None:
