@@ -30,6 +30,7 @@ def test_chances_and_places_have_the_right_sums(key: str) -> None:
     assert (np.diff(wins) < 0).all()
     assert (np.diff(places) > 0).all()
     assert ((finishes > 0) & (finishes <= 1)).all()
+    assert (np.diff(finishes) < 0).all() == isinstance(model, PredictsFinish)
 
 
 @pytest.mark.parametrize("key", ALL)

@@ -40,9 +40,3 @@ def test_an_unknown_key_lists_the_known_ones() -> None:
         create("placket-luce")
     assert "did you mean 'plackett-luce'?" in str(refusal.value)
     assert all(key in str(refusal.value) for key in MODELS)
-
-
-def test_models_with_equal_parameters_are_equal() -> None:
-    one, same, other = (create("thurstone-hurdle", {"level": level}) for level in (1.5, 1.5, 2.5))
-    assert one == same
-    assert other != one

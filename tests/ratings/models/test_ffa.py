@@ -26,12 +26,6 @@ def test_elo_of_three_players_by_hand() -> None:
     assert after[:, 0] == pytest.approx([1503.33333, 1599.38455, 1397.28212], abs=1e-5)
 
 
-def test_elo_of_two_players_follows_the_printed_formula() -> None:
-    after = EloFfa(rates=(40.0,)).rate(np.array([[1500.0], [1700.0]]), Outcome.of([1, 2]))
-    gain = 40 * (1 - 1 / (1 + math.exp(0.5)))
-    assert after[:, 0] == pytest.approx([1500 + gain, 1700 - gain])
-
-
 def test_elo_leaves_the_unfinished_uncompared_or_lets_them_draw() -> None:
     states = np.array([[1500.0], [1700.0], [1500.0]])
     outcome = Outcome.of([1], unfinished=2)
@@ -175,10 +169,6 @@ def test_the_unfinished_do_not_move_each_other() -> None:
     factor = 2 * 32 / 3
     expected = [1200 + factor * sum(lost), 1000 - factor * lost[0], 1100 - factor * lost[1]]
     np.testing.assert_allclose(after, expected, rtol=0, atol=1e-9)
-
-
-def test_points_are_the_rating_itself() -> None:
-    assert MultiElo().points(np.array([[1207.7], [992.3]])).tolist() == [1208, 992]
 
 
 def test_win_probability_follows_its_formula() -> None:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.integrate import quad
 from scipy.special import log_expit, log_ndtr
 
 from racebot.races.outcome import Outcome
@@ -29,35 +28,16 @@ def after_places(
 
 def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
     """Return mean and variance of N(mean, variance) times the hurdle, by quadrature in log space."""
-    spread = math.sqrt(variance)
-
-    def log_joint(s: float) -> float:
-        t = (s - hurdle.level) / math.sqrt(hurdle.noise)
-        if not unfinished:
-            return float(log_ndtr(t)) - (s - mean) ** 2 / (2 * variance)
-        told = math.log(1 - hurdle.lapse) + float(log_ndtr(-t))
-        if hurdle.lapse:
-            told = float(np.logaddexp(math.log(hurdle.lapse), told))
-        return told - (s - mean) ** 2 / (2 * variance)
-
-    grid = np.linspace(mean - 45 * spread, mean + 45 * spread, 4001)
-    logs = np.array([log_joint(float(s)) for s in grid])
-    peak = float(grid[logs.argmax()])
-    low, high = peak - 12 * spread, peak + 12 * spread
-
-    def moment(power: int) -> float:
-        return quad(
-            lambda s: (s - peak) ** power * math.exp(log_joint(s) - logs.max()),
-            low,
-            high,
-            epsabs=1e-10,
-            epsrel=1e-9,
-            limit=400,
-            points=[peak],
-        )[0]
-
-    total, first, second = moment(0), moment(1), moment(2)
-    return peak + first / total, second / total - (first / total) ** 2
+    s = mean + math.sqrt(variance) * np.linspace(-45, 45, 400_001)
+    t = (s - hurdle.level) / math.sqrt(hurdle.noise)
+    logs = log_ndtr(t)
+    if unfinished:
+        lapse = math.log(hurdle.lapse) if hurdle.lapse else -math.inf
+        logs = np.logaddexp(lapse, math.log(1 - hurdle.lapse) + log_ndtr(-t))
+    logs -= (s - mean) ** 2 / (2 * variance)
+    weights = np.exp(logs - logs.max())
+    found = np.average(s, weights=weights)
+    return found, np.average((s - found) ** 2, weights=weights)
 
 
 @pytest.mark.parametrize("unfinished", [False, True])

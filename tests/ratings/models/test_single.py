@@ -91,26 +91,6 @@ def test_dummy_takes_the_place_of_the_last_entrant_even_if_that_one_is_not_rated
     assert after[:, 0].tolist() == [2.0, 0.0]
 
 
-def test_the_dummy_does_not_make_a_race_rateable() -> None:
-    for outcome in (Outcome.of([1]), Outcome.of([], unfinished=2), Outcome.of([1, 1])):
-        states = column(*range(outcome.size))
-        assert Ladder(dummy=9.0).rate(states, outcome).tolist() == states.tolist()
-
-
-def test_each_candidate_has_its_own_dummy() -> None:
-    seen = []
-
-    @dataclass(frozen=True, kw_only=True)
-    class Spy(Ladder):
-        def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-            seen.append(ratings.copy())
-            return super().direction(ratings, groups)
-
-    model = Spy(dummy=np.array([7.0, 8.0]))
-    model.rate(np.zeros((2, 2, 1)), Outcome.of([1, 2]))
-    assert seen[0].tolist() == [[0.0, 0.0, 7.0], [0.0, 0.0, 8.0]]
-
-
 def test_initial_state_has_a_row_per_candidate() -> None:
     assert Ladder(initial_rating=0.25).initial().tolist() == [0.25]
     assert Ladder(initial_rating=0.25, floor=np.zeros(3)).initial().tolist() == [[0.25]] * 3

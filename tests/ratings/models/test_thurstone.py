@@ -61,14 +61,6 @@ def test_the_weight_applies_to_dnfs_but_not_to_the_dummy() -> None:
     np.testing.assert_allclose(finished, exact, rtol=0, atol=1e-6)
 
 
-def test_each_candidate_has_its_own_weight() -> None:
-    states = np.array([[0.4], [0.1], [0.3]])
-    outcome = Outcome.of([1], unfinished=2)
-    together = Thurstone(weight=np.array([0.5, 1.0])).rate(np.stack([states] * 2), outcome)
-    for after, weight in zip(together, (0.5, 1.0), strict=True):
-        np.testing.assert_allclose(after, Thurstone(weight=weight).rate(states, outcome), rtol=0, atol=1e-6)
-
-
 def test_win_probability_follows_its_formula() -> None:
     def chance(lead: float, density: str) -> float:
         states = np.array([lead]), np.array([0.0])

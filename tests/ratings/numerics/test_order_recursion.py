@@ -157,16 +157,6 @@ def test_large_fields_and_large_gaps_give_finite_ratings(
     assert moves.sum() == pytest.approx(0.0, abs=0.01 * (1 + np.abs(moves).max()))
 
 
-def test_two_halves_that_swap_places_move_symmetrically() -> None:
-    """Twenty at 12 behind twenty at 0: by symmetry the moves of the halves mirror each other."""
-    labels = list(range(40))
-    means = np.array([0.0] * 20 + [12.0] * 20)
-    moves = score_means(means, groups_of(labels))
-    np.testing.assert_allclose(moves, -moves[::-1], rtol=0, atol=1e-3)
-    assert (moves[:20] > 4).all()
-    assert (moves[:20] < 9).all()
-
-
 def test_candidates_give_the_results_of_single_models() -> None:
     random = np.random.default_rng(3)
     means = random.normal(0, 1.5, (2, 3, 6))
@@ -176,11 +166,3 @@ def test_candidates_give_the_results_of_single_models() -> None:
     for index in np.ndindex(2, 3):
         single = gaussian_moments(means[index], groups, scales=scales[index])
         np.testing.assert_allclose(together[:, *index], single, rtol=0, atol=5e-5)
-
-
-def test_a_shift_of_all_means_changes_nothing() -> None:
-    means = np.array([0.5, -1.0, 0.2, 1.4])
-    groups = groups_of([1, 0, 2, 2])
-    np.testing.assert_allclose(
-        score_means(means + 100, groups), score_means(means, groups), rtol=0, atol=1e-9
-    )

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments
-from racebot.ratings.numerics.order_statistics import complete_order_moments, posterior_moments
+from racebot.ratings.numerics.order_statistics import complete_order_moments
 from racebot.ratings.ranking import Groups
 
 CLOSE = 5e-6
@@ -125,15 +125,6 @@ def test_two_players_agree_with_the_closed_form(lead: float) -> None:
     assert moments is not None
     np.testing.assert_allclose(moments[0], slope * scales * [-1, 1], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(moments[1], 1 + bend * scales**2, rtol=0, atol=2e-5)
-
-
-def test_a_shared_place_is_marginalised() -> None:
-    """P(X0 below both X1 and X2) = 1/3 for equals: two orders of the complete case, weighted equally."""
-    means, scales = [0.0, 0.0, 0.0], [1.0, 1.0, 1.0]
-    first, _, sound = posterior_moments(means, scales, [1, 0, 0])
-    assert sound
-    one, _, _ = posterior_moments(means, scales, [2, 1, 0])
-    assert first == pytest.approx([one[0], (one[1] + one[2]) / 2, (one[1] + one[2]) / 2], abs=1e-5)
 
 
 @settings(max_examples=150)
