@@ -37,7 +37,7 @@ from racebot.racetime.payload import Category
 from racebot.ratings import registry
 from racebot.settings.model import DEFAULT_MODEL, PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
-from racebot.settings.write import replace_file, write_env, write_model
+from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection
 from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
@@ -257,7 +257,7 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         awkward = any(";" in each or each.strip() != each for each in value) or "".join(value).startswith("[")
         return json.dumps(value, ensure_ascii=False) if awkward else "; ".join(value)
-    return str(value or "")
+    return json.dumps(value) if isinstance(value, dict) else str(value or "")
 
 
 def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> None:
@@ -310,8 +310,7 @@ def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Set
     chosen = ask("Model", lambda answer: registry.create(answer).key, default=board.model)
     if chosen == board.model:
         return settings
-    write_model(Path(), settings.config, chosen, {})
-    settings = load()
+    settings = _save(settings, {"model": chosen, "parameters": {}})
     apply_plans(Settler(ledger, settings.plans()))
     for each in ledger.leaderboards.all():
         past_races.show_best(ledger, each, settings)

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
@@ -134,12 +133,10 @@ class LeaderboardSettings(BaseModel):
     _check_model = field_validator("model")(_model_key)
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings. Error messages quote the descriptions, so each one names a valid value."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="forbid", frozen=True, hide_input_in_errors=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     site: str = Field(
         "https://racetime.gg",
@@ -155,12 +152,12 @@ class Settings(BaseSettings):
     client_secret: SecretStr | None = Field(
         None, min_length=1, description="the bot's client secret, from the category's owner"
     )
-    goals: Annotated[list[str], NoDecode] = Field(
+    goals: list[str] = Field(
         [], description="the goals to rate, separated by semicolons; leave it out to rate them all"
     )
     database: Path = Field(Path("state/racebot.db"), description="the path of the SQLite database")
     model: str = Field(DEFAULT_MODEL, description="a rating model's key")
-    parameters: Annotated[dict[str, Any], NoDecode] = Field(
+    parameters: dict[str, Any] = Field(
         {}, description="parameters that differ from the model's defaults: `name=value; name=value`"
     )
     team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
@@ -172,7 +169,7 @@ class Settings(BaseSettings):
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"
     )
-    command_names: Annotated[dict[str, str], NoDecode] = Field(
+    command_names: dict[str, str] = Field(
         {},
         description=f"your own names for any of {', '.join(Command)}: `name=yours; name=yours`; "
         "an empty name switches a command off",
@@ -303,13 +300,13 @@ class Settings(BaseSettings):
                 "no category is set up: run `racebot setup`, or set "
                 + ", ".join(PREFIX + name.upper() for name in needed)
             )
-        if missing or not (self.category and self.client_id and self.client_secret):
+        if missing:
             abouts = {name: type(self).model_fields[name].description for name in missing}
             raise SettingsError(
                 *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())
             )
-        slug, client_id, secret = self.category, self.client_id, self.client_secret
-        return [CategorySettings(slug=slug, client_id=client_id, client_secret=secret, goals=self.goals)]
+        given = {name: getattr(self, name) for name in ("client_id", "client_secret", "goals")}
+        return [CategorySettings.model_validate({"slug": self.category, **given})]
 
     def plans(self) -> Plans:
         """Return which races count on which leaderboard, and how each is rated."""

@@ -5,31 +5,24 @@ from __future__ import annotations
 import math
 import os
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError as UnreadableSource,
-    TomlConfigSettingsSource,
-)
 
 from racebot.chat.wording import Texts
-from racebot.errors import ModelError, SettingsError, reason
+from racebot.errors import ModelError, PayloadError, SettingsError, reason
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
 from racebot.standings.carry_over import carry_problems
-from racebot.standings.counting import LeaderboardPlan
-from racebot.text.parse import did_you_mean
+from racebot.text.parse import did_you_mean, read_json
 
 KEPT_IN_FILES = ("client_id", "client_secret")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
@@ -50,41 +43,31 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
         SettingsError: one line for each problem.
     """
     directory = Path() if directory is None else directory
-    given = {name: value for name, value in overrides.items() if value is not None}
     in_file, in_environment = _written(directory / ".env")
-    written = in_file | in_environment
-    secrets, unreadable = _from_files(directory, in_environment, _credentials(), in_file)
-    given = secrets | given
-    problems = [*unreadable, *_unknown(written)]
+    written = in_file | {name: text for name, text in in_environment.items() if text}
+    secrets, problems = _from_files(directory, in_environment, _credentials(), in_file)
+    given = secrets | {name: value for name, value in overrides.items() if value is not None}
+    problems += _unknown(in_file | in_environment)
     chosen = written.get(f"{PREFIX}CONFIG")
     path = directory / (chosen or "racebot.toml")
-    try:
-        if chosen and not path.exists():
-            problems.append(f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it")
-        if path.is_dir():
-            problems.append(f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG")
-        elif path.exists():
-            check_bounds(path, MOST_DOTS)
-    except OSError as error:
-        where = f"{path}: {error.strerror}"
-        raise SettingsError(*problems, f"{where}: correct {PREFIX}CONFIG or unset it") from None
+    values, unreadable = _document(path, chosen)
+    problems += unreadable
+    for name in Settings.model_fields:
+        if text := written.get(PREFIX + name.upper()):
+            values[name] = text
+            if name in _TABLES and name not in given:
+                try:
+                    values[name] = read_json(text)
+                except PayloadError:
+                    variable = PREFIX + name.upper()
+                    raise SettingsError(
+                        *problems, f"{variable}: not JSON: write it as JSON, or use racebot.toml"
+                    ) from None
     origins = _Origins(given, written, path, frozenset(secrets))
     try:
-        settings = _sourced(directory / ".env", path)(**given)
+        settings = Settings.model_validate(values | given)
     except ValidationError as error:
         raise SettingsError(*problems, *(origins.problem(each) for each in error.errors())) from None
-    except UnreadableSource as error:
-        field = re.search(r'field "(\w+)"', str(error))
-        variable = f"{PREFIX}{field[1].upper()}" if field else str(error)
-        remedy = "write it as JSON, or use racebot.toml"
-        raise SettingsError(*problems, f"{variable}: not JSON: {remedy}") from None
-    except RecursionError:
-        where = f"{path}, {PREFIX}CATEGORIES or {PREFIX}LEADERBOARDS"
-        raise SettingsError(*problems, f"{where}: nested too deeply: correct it") from None
-    except UnicodeDecodeError:
-        raise SettingsError(*problems, f"{path}: not UTF-8 text: save it as UTF-8") from None
-    except (ValueError, OSError) as error:
-        raise SettingsError(*problems, f"{path}: {reason(error)}: correct the file") from None
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
     if not problems:
         problems += [
@@ -93,6 +76,25 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     if problems:
         raise SettingsError(*problems)
     return settings
+
+
+def _document(path: Path, chosen: str | None) -> tuple[dict[str, Any], list[str]]:
+    """Return the content of racebot.toml, and a problem if it cannot be read. `chosen` is RACEBOT_CONFIG."""
+    try:
+        if chosen and not path.exists():
+            return {}, [f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it"]
+        if path.is_dir():
+            return {}, [f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG"]
+        if not path.exists():
+            return {}, []
+        check_bounds(path, MOST_DOTS)
+        return tomllib.loads(path.read_text(encoding="utf-8")), []
+    except RecursionError:
+        return {}, [f"{path}: nested too deeply: correct it"]
+    except OSError as error:
+        return {}, [f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"]
+    except ValueError as error:
+        return {}, [f"{path}: {reason(error)}: correct the file"]
 
 
 def check_bounds(path: Path, most_dots: float = math.inf) -> None:
@@ -129,23 +131,23 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     Raises:
         SettingsError: `.env` or a variable is not UTF-8, or a line of `.env` is not an assignment.
     """
+    values: dict[str, str] = {}
     try:
         check_bounds(env_file)
         with env_file.open(encoding="utf-8") as file:
-            # pydantic-settings leaves out such lines without an error.
+            # `dotenv_values` leaves out such lines without an error.
             unread = [binding.original.line for binding in parse_stream(file) if binding.error]
-        in_file = DotEnvSettingsSource(Settings, env_file).env_vars
+        if unread:
+            line = f"{env_file}, line {{}}: not of the form NAME=value: correct it"
+            raise SettingsError(*map(line.format, unread))
+        read = dotenv_values(env_file, encoding="utf-8")
+        values = {name.upper(): text or "" for name, text in read.items()}
     except FileNotFoundError:
-        unread, in_file = [], {}
+        pass
     except UnicodeDecodeError:
         raise SettingsError(f"{env_file}: not UTF-8 text: save it as UTF-8") from None
     except OSError as error:
         raise SettingsError(f"{env_file}: cannot be read ({error.strerror})") from None
-    if unread:
-        raise SettingsError(
-            *(f"{env_file}, line {line}: not of the form NAME=value: correct it" for line in unread)
-        )
-    values = {name.upper(): text or "" for name, text in in_file.items()}
     environment = {name.upper(): text for name, text in os.environ.items()}
     # Python decodes bytes that are not UTF-8 as lone surrogates.
     ours = [(name, text) for name, text in (values | environment).items() if name.startswith(PREFIX)]
@@ -165,33 +167,23 @@ def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str,
         name = PREFIX + setting.upper()
         source = next((each for each in sources if each.get(name) or each.get(f"{name}_FILE")), {})
         path = source.get(f"{name}_FILE")
-        if not path:
-            continue
-        if source.get(name):
+        if path and source.get(name):
             problems.append(f"{name} and {name}_FILE are both set: keep one of them")
-            continue
-        try:
-            values[setting] = (directory / path).read_text(encoding="utf-8").strip()
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not a readable text file"
-            problems.append(f"{name}_FILE={path!r}: {reason}: correct the path or the file")
-            continue
-        if not values[setting]:
-            problems.append(f"{name}_FILE={path!r}: the file is empty: write the value into it")
+        elif path:
+            try:
+                values[setting] = (directory / path).read_text(encoding="utf-8").strip()
+                if not values[setting]:
+                    problems.append(f"{name}_FILE={path!r}: the file is empty: write the value into it")
+            except (OSError, ValueError) as error:
+                problems.append(f"{name}_FILE={path!r}: {reason(error)}: correct the path or the file")
     return values, problems
 
 
 def _credentials() -> dict[str, str]:
     """Return the files of systemd's credentials, by variable. https://systemd.io/CREDENTIALS/."""
     folder = os.environ.get("CREDENTIALS_DIRECTORY")
-    if not folder:
-        return {}
-    paths = {name: Path(folder) / name for name in KEPT_IN_FILES}
+    paths = {name: Path(folder) / name for name in KEPT_IN_FILES} if folder else {}
     return {f"{PREFIX}{name.upper()}_FILE": str(path) for name, path in paths.items() if path.is_file()}
-
-
-_INSTEAD = {"PAGES_ACCENT": ", since colors stand in theme.css beside the database"}
-"""Hints for names of earlier versions."""
 
 
 def _unknown(written: Iterable[str]) -> Iterator[str]:
@@ -201,40 +193,8 @@ def _unknown(written: Iterable[str]) -> Iterator[str]:
     for name in written:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
-            hint = _INSTEAD.get(word) or did_you_mean(word, known, prefix=PREFIX)
+            hint = did_you_mean(word, known, prefix=PREFIX)
             yield f"{name} is not a setting of racebot{hint}: correct the name or unset it"
-
-
-def _sourced(env_file: Path, toml_file: Path) -> type[Settings]:
-    """Return a `Settings` class that also reads these files."""
-
-    class Sourced(Settings):
-        model_config = SettingsConfigDict(env_ignore_empty=True)
-
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return (
-                init_settings,
-                env_settings,
-                _PrefixedDotEnv(settings_cls, env_file),
-                TomlConfigSettingsSource(settings_cls, toml_file),
-            )
-
-    return Sourced
-
-
-class _PrefixedDotEnv(DotEnvSettingsSource):
-    """Reads `.env`, ignoring the variables of other programs."""
-
-    def __call__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__call__().items() if name in Settings.model_fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,9 +226,8 @@ class _Origins:
             hint = did_you_mean(name.lower().removeprefix(PREFIX.lower()), Settings.model_fields)
             return f"{self.path}: {name!r} is not a setting of racebot{hint}: correct the name or remove it"
         where = self.place(name)
-        if inner[:1] and inner[0].isdecimal():
-            where += f", table {int(inner.pop(0)) + 1}:"
-            where += f" {'.'.join(inner)}" if inner else ""
+        if inner and inner[0].isdecimal():
+            where += f", table {int(inner[0]) + 1}: {'.'.join(inner[1:])}".rstrip()
         elif inner:
             where += f".{'.'.join(inner)}"
         if error["type"] == "extra_forbidden":
@@ -279,10 +238,7 @@ class _Origins:
         variable = PREFIX + name.upper()
         raw = "" if name in self.given else self.written.get(variable, "")
         secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
-        value = repr(raw or error["input"])
-        if len(value) > _LONGEST_VALUE:
-            value = f"{value[:_LONGEST_VALUE]}…"
-        shown = "" if secret else f"={value}"
+        shown = "" if secret else f"={raw or error['input']!r:.100}"
         if name in _TABLES:
             return f"{where}{shown}: {_IN_PLAIN_WORDS.get(error['type'], text)}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.
@@ -290,8 +246,6 @@ class _Origins:
         return f"{where}{shown}: {reason}set it to {Settings.model_fields[name].description}"
 
 
-_LONGEST_VALUE = 100
-"""Characters of a value in an error message."""
 _IN_PLAIN_WORDS = {
     "string_pattern_mismatch": "must be the end of the category's address, such as smr",
     "string_type": "must be text in quotes",
@@ -313,26 +267,22 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
     """Yield a problem for each unknown parameter, and for team races that the model cannot rate."""
-    default = settings.plans().default
-    teams = f"{origins.place('team_races')}={default.teams.value!r}"
-    yield from _plan_problems(default, origins.place("parameters"), teams)
-    for plan in settings.plans().named:
-        where = f"{origins.path}: leaderboard {plan.name!r}"
-        yield from _plan_problems(plan, where, f"{where}: team_races={plan.teams.value!r}")
-
-
-def _plan_problems(plan: LeaderboardPlan, parameters: str, teams: str) -> Iterator[str]:
-    try:
-        model = registry.create(plan.model, plan.parameters)
-    except ModelError as error:
-        yield f"{parameters}: {error}"
-        return
-    if plan.teams is TeamPolicy.TEAM and not model.rates_teams:
-        able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
-        yield (
-            f"{teams}: {plan.model} does not rate teams: "
-            f"choose a model that does ({able}), or set it to ignore or individual"
-        )
+    plans = settings.plans()
+    places = {plan.name: f"{origins.path}: leaderboard {plan.name!r}" for plan in plans.named}
+    for plan in (plans.default, *plans.named):
+        where = places.get(plan.name)
+        try:
+            model = registry.create(plan.model, plan.parameters)
+        except ModelError as error:
+            yield f"{where or origins.place('parameters')}: {error}"
+            continue
+        if plan.teams is TeamPolicy.TEAM and not model.rates_teams:
+            setting = f"{where}: team_races" if where else origins.place("team_races")
+            able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
+            yield (
+                f"{setting}={plan.teams.value!r}: {plan.model} does not rate teams: "
+                f"choose a model that does ({able}), or set it to ignore or individual"
+            )
 
 
 def _clashes(settings: Settings, path: Path) -> Iterator[str]:

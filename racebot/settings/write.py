@@ -20,35 +20,14 @@ from tomlkit.exceptions import TOMLKitError
 
 from racebot.errors import SettingsError, reason
 from racebot.ratings.parameters import Parameters, ParameterValue
-from racebot.settings.model import PREFIX
 from racebot.settings.sources import MOST_DOTS, check_bounds
 
-MODEL, PARAMETERS = f"{PREFIX}MODEL", f"{PREFIX}PARAMETERS"
 ENV_HEADING = """\
 # Settings of racebot. docs/settings.md lists all of them. `racebot doctor` checks them.
 # This file holds a secret: keep it private.
 """
 """The first lines of a new `.env`."""
 _UNQUOTED = re.compile(r"[A-Za-z0-9._:/@%+,-]*")
-
-
-def write_model(directory: Path, toml: Path, model: str, parameters: Parameters) -> Path:
-    """Write the model and parameters of all leaderboards to `.env` or racebot.toml.
-
-    They go into racebot.toml if it exists and `.env` sets neither; otherwise into `.env`. Return the file.
-
-    Raises:
-        SettingsError: a file cannot be read or written, or a variable of the environment would override it.
-    """
-    env = directory / ".env"
-    for name in (MODEL, PARAMETERS):
-        if os.environ.get(name):
-            raise SettingsError(f"{name} is set in the environment and overrides {env}: unset it first")
-    document = _read(toml)
-    if document is not None and _prefers_toml(env):
-        _put(document, model, parameters)
-        return _save(toml, document)
-    return write_env(env, {MODEL: model, PARAMETERS: parameters_as_text(parameters)})
 
 
 def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
@@ -128,23 +107,28 @@ def write_leaderboard(
     Raises:
         SettingsError: the file cannot be read or written.
     """
-    found = _read(toml)
-    document = tomlkit.document() if found is None else found
-    tables = document.get("leaderboards")
-    if tables is None:
-        tables = tomlkit.aot()
-        document["leaderboards"] = tables
-    table = next(
-        (t for t in tables if t.get("name") == name and t.get("category", "") in {"", category}), None
-    )
-    if table is None:
+    try:
+        check_bounds(toml, MOST_DOTS)
+        document = tomlkit.parse(toml.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        document = tomlkit.document()
+    except (OSError, UnicodeDecodeError, TOMLKitError) as error:
+        raise SettingsError(f"{toml}: {reason(error)}: correct the file") from None
+    tables: Any = document.setdefault("leaderboards", tomlkit.aot())
+    named = (t for t in tables if t.get("name") == name and t.get("category", "") in {"", category})
+    if (table := next(named, None)) is None:
         table = tomlkit.table()
         table.update({"name": name, "category": category, "goals": list(goals)})
-        _put(table, model, parameters)
         tables.append(table)
-    else:
-        _put(table, model, parameters)
-    return _save(toml, document)
+        table = tables[-1]
+    inline = tomlkit.inline_table()
+    inline.update({name: "none" if value is None else value for name, value in parameters.items()})
+    table.update({"model": model, "parameters": inline})
+    try:
+        replace_file(toml.resolve(), tomlkit.dumps(document), hidden=0o007)
+    except OSError as error:
+        raise SettingsError(f"{toml}: {error.strerror}: make it and its folder writable") from None
+    return toml
 
 
 def parameters_as_text(parameters: Parameters) -> str:
@@ -156,33 +140,3 @@ def _word(value: ParameterValue) -> str:
     if value is None:
         return "none"
     return " ".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)
-
-
-def _read(toml: Path) -> tomlkit.TOMLDocument | None:
-    try:
-        check_bounds(toml, MOST_DOTS)
-        return tomlkit.parse(toml.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, UnicodeDecodeError, TOMLKitError) as error:
-        raise SettingsError(f"{toml}: {reason(error)}: correct the file") from None
-
-
-def _put(table: Any, model: str, parameters: Parameters) -> None:
-    table["model"] = model
-    inline = tomlkit.inline_table()
-    inline.update({name: "none" if value is None else value for name, value in parameters.items()})
-    table["parameters"] = inline
-
-
-def _save(toml: Path, document: tomlkit.TOMLDocument) -> Path:
-    try:
-        replace_file(toml.resolve(), tomlkit.dumps(document), hidden=0o007)
-    except OSError as error:
-        raise SettingsError(f"{toml}: {error.strerror}: make it and its folder writable") from None
-    return toml
-
-
-def _prefers_toml(env: Path) -> bool:
-    """Return whether to write to racebot.toml: `.env` is missing, or sets neither model nor parameters."""
-    return not {name.upper() for name in dotenv_values(env, encoding="utf-8")} & {MODEL, PARAMETERS}

@@ -196,7 +196,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
 
         def set_up() -> str:
             terminal = sandbox.start()
-            shown = answer(terminal, *QUESTIONS, ("Model", ""))
+            shown = answer(terminal, *QUESTIONS, ("Model", "trueskill"))
             terminal.expect(r"\[y/N\]: $")  # the fit
             shown += str(terminal.before)
             terminal.sendline("n")
@@ -209,6 +209,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
         assert all(len(line) <= 80 for line in shown.splitlines() if "━" not in line)
         settings = load(sandbox.folder)
         assert (settings.category, settings.team_races) == ("smr", TeamPolicy.IGNORE)
+        assert settings.model == "trueskill"
         assert stat.S_IMODE((sandbox.folder / ".env").stat().st_mode) == 0o600
         with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
             (board,) = ledger.leaderboards.all()

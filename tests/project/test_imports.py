@@ -36,7 +36,7 @@ def test_commands_load_without_any_extra() -> None:
     [
         ("import racebot.races.csv_file, racebot.ratings.registry", (*NETWORK, *DATABASE, *OURS)),
         ("import racebot.study.evaluate", (*NETWORK, *DATABASE, *OURS)),
-        ("from racebot.cli import app", (*HEAVY, *DATABASE, "numpy", "pydantic_settings")),
+        ("from racebot.cli import app", (*HEAVY, *DATABASE, "numpy", "pydantic")),
         ("import racebot.__main__", ("typer", "racebot.cli")),  # processes that help to export do so
         (f"{LOAD}[load_command(name) for name in {READING}]", HEAVY),
         (f"{LOAD}load_command('run')", (*EXTRAS, *STUDIES)),

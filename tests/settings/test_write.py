@@ -6,42 +6,11 @@ from pathlib import Path
 import pytest
 
 from racebot.errors import SettingsError
+from racebot.ratings.parameters import ParameterValue
 from racebot.settings.sources import load
-from racebot.settings.write import write_env, write_leaderboard, write_model
+from racebot.settings.write import write_env, write_leaderboard
 
-PARAMETERS = {"newcomer_spread": 1.5, "spare_finishers": False}
-
-
-def test_env_keeps_its_comments_and_is_read_back(tmp_path: Path) -> None:
-    env = tmp_path / ".env"
-    env.write_text("# secret stuff\nRACEBOT_CLIENT_ID=abc # mine\nRACEBOT_MODEL=trueskill\n")
-    assert write_model(tmp_path, tmp_path / "racebot.toml", "thurstone-hurdle", PARAMETERS) == env
-    text = env.read_text()
-    assert "# secret stuff\nRACEBOT_CLIENT_ID=abc # mine\n" in text
-    settings = load(tmp_path)
-    assert settings.model == "thurstone-hurdle"
-    assert settings.parameters == {"newcomer_spread": "1.5", "spare_finishers": "False"}
-
-
-def test_lists_and_left_out_values_are_read_back(tmp_path: Path) -> None:
-    write_model(
-        tmp_path, tmp_path / "racebot.toml", "plackett-luce", {"rates": [0.5, 0.1, 0.02], "dummy": None}
-    )
-    plan = load(tmp_path).plans().default.leaderboard("orb", "Any Orb")
-    assert plan.parameters["rates"] == [0.5, 0.1, 0.02]
-    assert plan.parameters["dummy"] is None
-
-
-def test_toml_keeps_its_comments_and_is_read_back(tmp_path: Path) -> None:
-    toml = tmp_path / "racebot.toml"
-    toml.write_text('# our bot\nmodel = "trueskill"  # for now\n\n[texts]  # ours\n')
-    assert write_model(tmp_path, toml, "plackett-luce", {"rates": [0.5, 0.1, 0.02], "dummy": None}) == toml
-    text = toml.read_text()
-    assert "# our bot\n" in text
-    assert "[texts]  # ours\n" in text
-    plan = load(tmp_path).plans().default.leaderboard("orb", "Any Orb")
-    assert plan.model == "plackett-luce"
-    assert (plan.parameters["rates"], plan.parameters["dummy"]) == ([0.5, 0.1, 0.02], None)
+PARAMETERS: dict[str, ParameterValue] = {"newcomer_spread": 1.5, "spare_finishers": False}
 
 
 def test_a_leaderboard_with_its_own_table_gets_its_own_parameters(tmp_path: Path) -> None:
@@ -67,25 +36,11 @@ def test_a_leaderboard_without_a_table_gets_one(tmp_path: Path, before: str | No
     assert (added.model, added.parameters) == ("thurstone-hurdle", PARAMETERS)
 
 
-def test_model_is_written_to_env_if_both_files_set_it(tmp_path: Path) -> None:
-    (tmp_path / "racebot.toml").write_text('model = "trueskill"\n')
-    (tmp_path / ".env").write_text("RACEBOT_MODEL=plackett-luce\n")
-    assert write_model(tmp_path, tmp_path / "racebot.toml", "thurstone-hurdle", {}) == tmp_path / ".env"
-    assert load(tmp_path).model == "thurstone-hurdle"
-
-
-def test_a_variable_that_would_beat_the_file_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RACEBOT_PARAMETERS", "beta=3")
-    with pytest.raises(SettingsError, match="RACEBOT_PARAMETERS is set in the environment"):
-        write_model(tmp_path, tmp_path / "racebot.toml", "trueskill", {})
-
-
 def test_broken_toml_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "racebot.toml").write_text("model = \n")
+    toml = tmp_path / "racebot.toml"
+    toml.write_text("model = \n")
     with pytest.raises(SettingsError, match=r"racebot\.toml"):
-        write_model(tmp_path, tmp_path / "racebot.toml", "trueskill", {})
+        write_leaderboard(toml, "Two", "orb", ["B"], "trueskill", {})
 
 
 AWKWARD = "p'ä \"s\\ #x; =1"
