@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from racebot.errors import PayloadError
@@ -43,20 +42,29 @@ def read_archive(document: Sequence[Any], *, category: str, goal: str) -> list[R
     results = []
     for index, race in enumerate(document):
         try:
-            slug = _field(race, "slug", str)
-            results.append(
-                RaceResult(
-                    name=f"{category}/{slug}" if category else slug,
-                    category=category,
-                    goal=goal,
-                    ended_at=_ended_at(race),
-                    entrants=_entrants(race),
-                    recorded=_field(race, "recorded", bool),
-                )
-            )
+            results.append(_race(race, category, goal))
         except ValueError as error:
             raise PayloadError(f"race {index + 1} of the archive: {error}") from None
     return results
+
+
+def _race(race: object, category: str, goal: str) -> RaceResult:
+    slug, ended_at = _field(race, "slug", str), _field(race, "ended_at", str)
+    entrants = _field(race, "entrants", list)
+    if len(entrants) > MOST_ENTRANTS:
+        raise ValueError(f"{len(entrants)} entrants: at most {MOST_ENTRANTS} can be rated")
+    try:
+        moment = parse_time(ended_at)
+    except ValueError as error:
+        raise ValueError(f"ended_at {error}") from None
+    return RaceResult(
+        name=f"{category}/{slug}" if category else slug,
+        category=category,
+        goal=goal,
+        ended_at=moment,
+        entrants=tuple(map(_entrant, entrants)),
+        recorded=_field(race, "recorded", bool),
+    )
 
 
 def _field(document: object, name: str, *kinds: type) -> Any:
@@ -69,21 +77,6 @@ def _field(document: object, name: str, *kinds: type) -> Any:
     if type(value) not in kinds or value == "":
         raise ValueError(f"{name} has the unexpected value {reprlib.repr(value)}")
     return value
-
-
-def _ended_at(race: object) -> datetime:
-    text = _field(race, "ended_at", str)
-    try:
-        return parse_time(text)
-    except ValueError as error:
-        raise ValueError(f"ended_at {error}") from None
-
-
-def _entrants(race: object) -> tuple[Entrant, ...]:
-    entrants = _field(race, "entrants", list)
-    if len(entrants) > MOST_ENTRANTS:
-        raise ValueError(f"{len(entrants)} entrants: at most {MOST_ENTRANTS} can be rated")
-    return tuple(_entrant(entrant) for entrant in entrants)
 
 
 def _entrant(entrant: object) -> Entrant:

@@ -93,13 +93,10 @@ class TeamPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedRace:
-    """A race with its rated entrants placed, as a model sees it.
+    """A race with its n rated entrants as a model sees it.
 
-    Attributes:
-        entrants: the n rated entrants, in the order of `outcome`'s rows.
-        players: their user ids.
-        places: their places; None for an entrant who did not finish.
-        outcome: the partial ordering of these entrants.
+    `entrants`, `players` (their user ids) and `places` (None for an entrant who did not finish) are in the
+    order of the rows of `outcome`.
     """
 
     entrants: tuple[Entrant, ...]
@@ -119,27 +116,22 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Pla
     """
     entrants, marks, places, by_team = _placed(result, teams)
     finishes = sorted({mark for mark in marks if mark is not None})
-    position = {mark: index for index, mark in enumerate(finishes)}
-    groups = [len(finishes) if mark is None else position[mark] for mark in marks]
+    groups = [len(finishes) if mark is None else bisect_left(finishes, mark) for mark in marks]
     rated = sorted(
-        (
-            (group, entrant.team or "", entrant.user_id, entrant, place)
-            for group, entrant, place in zip(groups, entrants, places, strict=True)
-            if entrant.user_id is not None
-        ),
-        key=lambda row: row[:3],
+        (group, entrant.team or "", entrant.user_id, row)
+        for row, (group, entrant) in enumerate(zip(groups, entrants, strict=True))
+        if entrant.user_id is not None
     )
-    ids = [row[2] for row in rated]
+    ids = tuple(player for _, _, player, _ in rated)
     if len(set(ids)) != len(ids):
-        twice = next(i for i in ids if ids.count(i) > 1)
+        twice = next(player for player in ids if ids.count(player) > 1)
         raise PayloadError(f"race {result.name}: entrant {twice} is listed twice")
     team = None
     if by_team:
-        # In a team race, an entrant without a team stands alone.
-        names = [row[1] or f"\0{row[2]}" for row in rated]
+        names = _teams([entrants[row] for *_, row in rated])
         numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
         team = np.array([numbers[name] for name in names], dtype=np.intp)
-    group = np.array([row[0] for row in rated], dtype=np.intp)
+    group = np.array([each[0] for each in rated], dtype=np.intp)
     outcome = Outcome(
         group=group,
         unfinished=group == len(finishes),
@@ -148,7 +140,8 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Pla
         team=team,
         day=result.ended_at.timestamp() / 86_400.0,
     )
-    return PlacedRace(tuple(row[3] for row in rated), tuple(ids), tuple(row[4] for row in rated), outcome)
+    rows = [row for *_, row in rated]
+    return PlacedRace(tuple(entrants[row] for row in rows), ids, tuple(places[row] for row in rows), outcome)
 
 
 def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[Entrant, int | None]:
@@ -193,9 +186,7 @@ def _team_marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
     for name, mark in zip(names, _marks(race, entrants), strict=True):
         members[name].append(mark)
     means = {
-        name: None
-        if any(mark is None for mark in marks)
-        else sum(m for m in marks if m is not None) / len(marks)
+        name: None if None in marks else sum(filter(None, marks)) / len(marks)
         for name, marks in members.items()
     }
     return [means[name] for name in names]

@@ -36,10 +36,7 @@ class EntrantStatus(StrEnum):
 class Profile:
     """A player's public profile on the site, apart from the name.
 
-    Attributes:
-        avatar: address of the picture, absolute or a path on the site; None without one.
-        pronouns: the pronouns to use, such as `they/them`; empty if not given.
-        twitch: login name on Twitch; empty if not given.
+    `avatar` is the picture's address, absolute or a path on the site. `twitch` is a login name.
     """
 
     avatar: str | None = None
@@ -116,15 +113,14 @@ class RaceResult:
         """
         present = {e.user_id for e in self.entrants}
         gone = [e for e in earlier.entrants if e.user_id is not None and e.user_id not in present]
-        entrants = []
-        for entrant in self.entrants:
+        entrants = list(self.entrants)
+        for index, entrant in enumerate(entrants):
             if entrant.user_id is None:
                 facts = entrant.facts()
                 match = next((e for e in gone if e.facts() == facts), None)
                 if match is not None:
                     gone.remove(match)
-                    entrant = match  # noqa: PLW2901 - the entrant with the account
-            entrants.append(entrant)
+                    entrants[index] = match
         return replace(self, entrants=tuple(entrants))
 
     def deleted_accounts(self, earlier: RaceResult) -> list[str]:
