@@ -91,25 +91,15 @@ def test_unwritable_backup_folder_is_named(settler: Settler, tmp_path: Path) -> 
             settler.ledger.back_up(tmp_path / "locked", keep=1, now=NOON)
 
 
-def test_backups_are_beside_the_database() -> None:
-    assert folder_of(Path("state/racebot.db")) == Path("state/backups")
-
-
 def test_partial_backup_is_deleted_after_a_day(settler: Settler, tmp_path: Path) -> None:
     folder = tmp_path / "copies"
     folder.mkdir()
     stem = settler.ledger.path.stem
-    left, begun, foreign = (
-        folder / name
-        for name in (f"{stem}-20260228T040000Z.part", f"{stem}-20260301T115900Z.part", "film.part")
-    )
-    for path, age in (
-        (left, timedelta(hours=25)),
-        (begun, timedelta(minutes=1)),
-        (foreign, timedelta(days=9)),
-    ):
+    left, begun = (folder / f"{stem}-{moment}.part" for moment in ("20260228T040000Z", "20260301T115900Z"))
+    foreign = folder / "film.part"
+    for path, hours in ((left, 25), (begun, 1), (foreign, 99)):
         path.touch()
-        os.utime(path, ((NOON - age).timestamp(),) * 2)
+        os.utime(path, ((NOON - timedelta(hours=hours)).timestamp(),) * 2)
     made = settler.ledger.back_up(folder, keep=3, now=NOON)
     assert sorted(folder.iterdir()) == sorted([begun, foreign, made])
 

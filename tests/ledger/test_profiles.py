@@ -26,21 +26,15 @@ def settler(ledger: Ledger) -> Settler:
     return Settler(ledger, Plans(LeaderboardPlan("pairwise-elo")))
 
 
-def test_newest_profile_from_the_site_is_kept(ledger: Ledger) -> None:
+def test_newest_profile_from_the_site_is_kept_and_changes_no_rating(ledger: Ledger) -> None:
     settler(ledger).add_past_races([race("a", OLD)], "backfill")
-    settler(ledger).add_past_races(
-        [race("b", NEW, after=-24)], "backfill"
-    )  # an old race shows today's profile
+    # An old race shows today's profile.
+    settler(ledger).add_past_races([race("b", None, after=-24)], "backfill")
+    report = settler(ledger).add_past_races([race("b", NEW, after=-24)], "backfill")
+    assert (report.known, report.changed) == (1, 0)
     assert ledger.profiles.get("id-ann") == NEW
     assert ledger.profiles.get("id-bo") == Profile()
     assert ledger.profiles.avatars() == {"id-ann": NEW.avatar}
-
-
-def test_known_race_updates_the_profile_and_changes_no_rating(ledger: Ledger) -> None:
-    settler(ledger).add_past_races([race("a", None)], "backfill")
-    report = settler(ledger).add_past_races([race("a", NEW)], "backfill")
-    assert (report.known, report.changed) == (1, 0)
-    assert ledger.profiles.get("id-ann") == NEW
 
 
 def test_files_only_fill_gaps_in_profiles(ledger: Ledger) -> None:

@@ -426,6 +426,7 @@ def test_replaced_tables_keep_all_rows_and_references(tmp_path: Path) -> None:
     before = content(path, but=FOLLOWED)
     with Ledger.open(path) as ledger:
         assert ledger.check() == []
+        assert ledger.connection.value("PRAGMA freelist_count") == 0, "freed space is given back"
         with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
             ledger.connection.write("INSERT INTO rated VALUES (99, 1, 'orb/r', NULL)")
         with pytest.raises(LedgerError, match="FOREIGN KEY constraint failed"):
@@ -460,12 +461,6 @@ def test_no_id_of_a_leaderboard_is_used_twice(tmp_path: Path) -> None:
             shadow = ledger.shadows.add(board)
             assert shadow.id == expected
             ledger.shadows.remove_hidden()
-
-
-def test_space_that_a_migration_frees_is_given_back(tmp_path: Path) -> None:
-    path = older(tmp_path / "ledger.db", "m017_spaces")
-    with Ledger.open(path) as ledger:
-        assert ledger.connection.value("PRAGMA freelist_count") == 0
 
 
 def test_only_the_worker_itself_migrates_a_database_with_a_worker(tmp_path: Path) -> None:
