@@ -11,12 +11,12 @@ player's own group are left out, because their order was not observed. A model t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from racebot.queries.reasons import Limit, Opponent, Reason, ReasonKind, Unchanged
+from racebot.queries.reasons import Opponent, Reason, ReasonKind, Rule
 from racebot.races.change import Change
 from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
@@ -31,24 +31,16 @@ LEAST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why one entrant's rating changed.
-
-    `finish_points`, `place_points` and `limit_points` add up to the change.
+    """Why one entrant's rating changed: `finish_points`, `place_points` and `limit_points` add up to it.
 
     Attributes:
-        change: in points.
         finish_points: for finishing or not; None if the model does not rate that separately.
-        place_points: for the place.
-        limit: the limit that reduced the change, if any.
-        limit_points: what the limit added or subtracted.
+        limit: the rule that reduced the change by `limit_points`, if any.
         unchanged: why the change is ±0; None for any other change, and if its parts cancel out.
-        status: done, DNF or DQ.
-        finish_chance: chance to finish, predicted before the race; None if the model does not predict it.
-        place: from 1, among the compared entrants; tied entrants share the best of their places.
+        finish_chance: predicted before the race; None if the model does not predict it.
+        place: among the `compared` entrants; tied entrants share the best of their places.
         expected: mean place that the ratings before the race predict.
         actual: the place; tied entrants share the mean of their places.
-        compared: number of compared entrants, including this one.
-        field: number of rated entrants.
         pushed: opponents that moved the rating in the direction of the place part, largest effect first.
             Empty if the result was about as expected.
         opposed: the opponent with the largest effect in the other direction; only if `pushed` is not empty.
@@ -57,33 +49,26 @@ class Explanation:
     change: int
     finish_points: int | None
     place_points: int
-    limit: Limit | None
+    limit: Rule | None
     limit_points: int
-    unchanged: Unchanged | None
+    unchanged: Rule | None
     status: EntrantStatus
     finish_chance: float | None
     place: int
     expected: float
     actual: float
     compared: int
-    field: int
     pushed: tuple[Opponent, ...]
     opposed: Opponent | None
 
     @property
     def finished(self) -> bool:
-        """Return whether the entrant finished."""
         return self.status is EntrantStatus.DONE
 
     @property
     def compares(self) -> bool:
         """Return whether the model compared the place with others. Hurdle models do not for a DNF."""
         return self.compared > 1 and (self.finished or self.finish_chance is None)
-
-    @property
-    def as_expected(self) -> bool:
-        """Return whether the place was compared and was about as expected."""
-        return self.compares and not self.pushed
 
     def reasons(self) -> list[Reason]:
         """Return the reasons for the change: its parts, then the opponents."""
@@ -98,36 +83,24 @@ class Explanation:
                 found.append(Reason(ReasonKind.PLACE, points=self.place_points))
         if self.limit is not None:
             found.append(Reason(ReasonKind.LIMIT, points=self.limit_points, rule=self.limit))
-        if self.as_expected:
+        if self.compares and not self.pushed:
             found.append(Reason(ReasonKind.AS_EXPECTED))
-        for opponents in (self.pushed, () if self.opposed is None else (self.opposed,)):
-            if opponents:
-                kind = ReasonKind.GAINED if opponents[0].beaten else ReasonKind.COST
-                found.append(Reason(kind, opponents=opponents))
+        opposed = (self.opposed,) if self.opposed else ()
+        for opponents in filter(None, (self.pushed, opposed)):
+            kind = ReasonKind.GAINED if opponents[0].beaten else ReasonKind.COST
+            found.append(Reason(kind, opponents=opponents))
         return found
 
 
 def explain_race(
     model: RatingModel, teams: TeamPolicy, result: RaceResult, changes: Iterable[Change]
 ) -> dict[str, tuple[Entrant, Explanation]]:
-    """Explain each rated entrant's change, by user id in the order of the result.
-
-    Takes about 10 ms for a race of 200: nothing is rated again.
-
-    Args:
-        changes: the changes of all rated entrants.
-    """
+    """Explain the changes of all rated entrants, by user id in the order of the result."""
     race = outcome_of(result, teams)
-    by_player = {change.player: change for change in changes}
-    entrants = list(zip(race.entrants, map(by_player.__getitem__, race.players), strict=True))
-    explained = explain(model, race.outcome, entrants)
-    return dict(zip(race.players, zip(race.entrants, explained, strict=True), strict=True))
-
-
-def explain(
-    model: RatingModel, outcome: Outcome, entrants: Sequence[tuple[Entrant, Change]]
-) -> list[Explanation]:
-    """Explain the changes of a race, in the order of the rows of `outcome`."""
+    outcome, by_player = race.outcome, {change.player: change for change in changes}
+    entrants = [
+        (entrant, by_player[player]) for entrant, player in zip(race.entrants, race.players, strict=True)
+    ]
     states = np.array([change.before for _, change in entrants])
     n = outcome.size
     chance = model.win_probability(np.repeat(states, n, axis=0), np.tile(states, (n, 1))).reshape(n, n)
@@ -140,57 +113,45 @@ def explain(
     places = 1.0 + np.where(among, 1.0 - chance, 0.0).sum(1)
     if not compared.all():
         places = np.where(compared, places, expected_places(model, states))
-    parts = [_points(change) for _, change in entrants]
+    parts = [dict(change.parts) or {"place": change.points_change} for _, change in entrants]
     terms = np.where(among & compared[:, np.newaxis] & (behind != 0), (behind > 0) - chance, 0.0)
-    pushed, opposed = _named(terms, np.array([place for _, place, _ in parts]))
+    pushed, opposed = _named(terms, np.array([each["place"] for each in parts]))
     # Single values are read much faster from lists than from arrays.
     beaten, chances, expected = (behind > 0).tolist(), chance.tolist(), places.tolist()
     ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
     finishes = [None] * n if finish is None else finish.tolist()
-    explained = []
+    explained = {}
     for i, (entrant, change) in enumerate(entrants):
-        finish_points, place_points, limit_points = parts[i]
-        at_floor = _at_floor(model, change)
+        at_floor, limit_points = _at_floor(model, change), parts[i].get("limit", 0)
         limit = _limit(outcome, i, limit_points, at_floor=at_floor)
+        team_is_out = entrant.finished and change.place is None
         opponents = [
             Opponent(entrants[j][1].player, beaten[i][j], chances[i][j]) for j in [*pushed[i], *opposed[i]]
         ]
-        explained.append(
-            Explanation(
-                change=change.points_change,
-                finish_points=finish_points,
-                place_points=place_points,
-                limit=limit,
-                limit_points=limit_points,
-                unchanged=_unchanged(change, limit, at_floor=at_floor),
-                status=_status(entrant, change),
-                finish_chance=finishes[i],
-                place=1 + ahead[i],
-                expected=expected[i],
-                actual=1.0 + ahead[i] + level[i] / 2,
-                compared=1 + others[i],
-                field=n,
-                pushed=tuple(opponents[: len(pushed[i])]),
-                opposed=opponents[-1] if opposed[i] else None,
-            )
+        explanation = Explanation(
+            change=change.points_change,
+            finish_points=parts[i].get("finish"),
+            place_points=parts[i]["place"],
+            limit=limit,
+            limit_points=limit_points,
+            unchanged=_unchanged(change, limit, at_floor=at_floor),
+            status=EntrantStatus.DNF if team_is_out else entrant.status,
+            finish_chance=finishes[i],
+            place=1 + ahead[i],
+            expected=expected[i],
+            actual=1.0 + ahead[i] + level[i] / 2,
+            compared=1 + others[i],
+            pushed=tuple(opponents[: len(pushed[i])]),
+            opposed=opponents[-1] if opposed[i] else None,
         )
+        explained[change.player] = (entrant, explanation)
     return explained
-
-
-def _points(change: Change) -> tuple[int | None, int, int]:
-    """Return the points for finishing, for the place, and from a limit."""
-    if not change.parts:
-        return None, change.points_change, 0
-    parts = dict(change.parts)
-    return parts["finish"], parts["place"], parts.get("limit", 0)
 
 
 def _named(terms: FloatArray, place_points: IntArray) -> tuple[list[list[int]], list[list[int]]]:
     """Choose the opponents to name in each row: those that explain the place part, and one that opposed it.
 
-    Args:
-        terms: shape [n, n], the places that each row's player gained or lost against each opponent.
-        place_points: shape [n], the place parts.
+    `terms` are the places that each row's player gained or lost against each opponent.
     """
     sign = np.sign(place_points)
     signed = sign[:, np.newaxis] * terms
@@ -209,25 +170,25 @@ def _named(terms: FloatArray, place_points: IntArray) -> tuple[list[list[int]], 
     return pushed, opposed
 
 
-def _limit(outcome: Outcome, row: int, points: int, *, at_floor: bool) -> Limit | None:
+def _limit(outcome: Outcome, row: int, points: int, *, at_floor: bool) -> Rule | None:
     if not points:
         return None
     unfinished = bool(outcome.unfinished[row])
     if points < 0:
-        return Limit.UNFINISHED if unfinished else Limit.LAST
+        return Rule.UNFINISHED if unfinished else Rule.LAST
     if unfinished or at_floor:
-        return Limit.FLOOR
-    return Limit.WINNER if outcome.group[row] == 0 else Limit.FORFEIT
+        return Rule.FLOOR
+    return Rule.WINNER if outcome.group[row] == 0 else Rule.FORFEIT
 
 
-def _unchanged(change: Change, limit: Limit | None, *, at_floor: bool) -> Unchanged | None:
+def _unchanged(change: Change, limit: Rule | None, *, at_floor: bool) -> Rule | None:
     if change.points_change:
         return None
-    if limit is Limit.LAST:
-        return Unchanged.LAST
+    if limit is Rule.LAST:
+        return Rule.LAST
     if at_floor:
-        return Unchanged.FLOOR
-    return None if any(points for _, points in change.parts) else Unchanged.SMALL
+        return Rule.FLOOR
+    return None if any(points for _, points in change.parts) else Rule.SMALL
 
 
 def _at_floor(model: RatingModel, change: Change) -> bool:
@@ -236,10 +197,3 @@ def _at_floor(model: RatingModel, change: Change) -> bool:
     if floor is None or isinstance(floor, bool):
         return False
     return bool(model.rating(np.array(change.after)) <= floor)
-
-
-def _status(entrant: Entrant, change: Change) -> EntrantStatus:
-    """Return the entrant's status. A finisher whose team has no result counts as a DNF."""
-    if entrant.finished and change.place is None:
-        return EntrantStatus.DNF
-    return entrant.status

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -31,8 +31,11 @@ from racebot.ratings.parameters import Parameters
 
 MOVEMENT_WINDOW = timedelta(days=7)
 """Movement is measured over this time before the leaderboard's last race."""
-_LAST = 2**63 - 1
-"""No sequence number is larger."""
+_LISTED = (
+    "WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
+    " AND player NOT IN (SELECT player FROM hidden_players)"
+)
+"""Chooses the standings of listed players, with the values of `_bounds`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class RatedPlayer:
-    """A player with a rating on a leaderboard. `place` is None if the player is not listed.
+    """A player with a rating on a leaderboard; `place` is None if not listed, and equal ratings share one.
 
     `rating` is the number that ranks; `points` is what people see.
     """
@@ -65,10 +68,7 @@ class RatedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class ListedPlayer(RatedPlayer):
-    """A player on a leaderboard. Equal ratings share a place.
-
-    `moved` is None if the player had not raced before the time that it covers.
-    """
+    """A player on a leaderboard. `moved` is None if the player had not raced before the time it covers."""
 
     place: int
     moved: Movement | None
@@ -87,29 +87,19 @@ class StandingRow(NamedTuple):
     rating: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class ListedPlayers(Sequence[ListedPlayer]):
     """Listed players in order. Names and states are read when asked for, so the ledger must stay open.
 
-    Args:
-        rows: the standings of the players, in order.
-        places: the place of each rating on the leaderboard.
-        before: everybody's earlier standing, and the place that each rating had then.
-        provisional_races: ratings after fewer races are provisional.
+    `places` has the place of each rating, and `before` everybody's earlier standing with the place then, None
+    for players who were not listed.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        rows: Sequence[StandingRow],
-        places: Mapping[float, int],
-        before: tuple[Mapping[str, StandingRow], Mapping[str, int]],
-        provisional_races: int,
-    ) -> None:
-        self._ledger = ledger
-        self.rows = rows
-        self._places = places
-        self._before, self._places_before = before
-        self._provisional_races = provisional_races
+    ledger: Ledger
+    rows: Sequence[StandingRow]
+    places: Mapping[float, int]
+    before: Mapping[str, tuple[StandingRow, int | None]]
+    provisional_races: int
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -126,22 +116,22 @@ class ListedPlayers(Sequence[ListedPlayer]):
 
     def chosen(self, rows: Sequence[StandingRow]) -> ListedPlayers:
         """Return some of these players, in the order of the rows."""
-        before = self._before, self._places_before
-        return ListedPlayers(self._ledger, rows, self._places, before, self._provisional_races)
+        return replace(self, rows=rows)
 
     def names(self) -> dict[str, str]:
         """Return the name of each player to show, by id."""
-        return self._ledger.players.names([row.player for row in self.rows])
+        return self.ledger.players.names([row.player for row in self.rows])
 
     def points_won(self, row: StandingRow) -> int:
         """Return how far a player's points moved; 0 for a player who had not raced before."""
-        return row.points - self._before.get(row.player, row).points
+        earlier, _ = self.before.get(row.player, (row, None))
+        return row.points - earlier.points
 
     def _read(self, rows: Sequence[StandingRow]) -> list[ListedPlayer]:
-        names = self._ledger.players.names([row.player for row in rows])
+        names = self.ledger.players.names([row.player for row in rows])
         return [
             ListedPlayer(
-                place=self._places[row.rating],
+                place=self.places[row.rating],
                 id=row.player,
                 name=names[row.player],
                 points=row.points,
@@ -151,25 +141,24 @@ class ListedPlayers(Sequence[ListedPlayer]):
                 finishes=row.finishes,
                 wins=row.wins,
                 last_race_at=moment_of(row.last_race_at),
-                provisional=row.races < self._provisional_races,
+                provisional=row.races < self.provisional_races,
                 moved=self._movement(row),
             )
             for row, state in zip(rows, states_of([row.state for row in rows]), strict=True)
         ]
 
     def _movement(self, row: StandingRow) -> Movement | None:
-        if row.player not in self._before:
+        if row.player not in self.before:
             return None
-        place = self._places_before.get(row.player)
-        return Movement(self.points_won(row), None if place is None else place - self._places[row.rating])
+        _, place = self.before[row.player]
+        return Movement(self.points_won(row), None if place is None else place - self.places[row.rating])
 
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardReport:
-    """A leaderboard and its listed players by place.
+    """A leaderboard and its listed players by place. `everybody` counts all players with a rating.
 
-    `everybody` counts the players with a rating, listed or not. `since` is the start of the time that
-    `moved` covers.
+    `since` is the start of the time that `moved` covers.
     """
 
     leaderboard: str
@@ -195,19 +184,8 @@ class OpenLeaderboard(LeaderboardReport):
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
-    """A player's place among the `listed` players; None if the player is not listed."""
-
-    place: int | None
-    listed: int
-
-
-@dataclass(frozen=True, slots=True)
 class BoardTotals:
-    """The numbers of a leaderboard's listed players and rated races, and when its last race ended.
-
-    `updated_at` is when races were last rated, None if that is unknown.
-    """
+    """The numbers of listed players and rated races, and when races were last rated, None if unknown."""
 
     listed: int
     races: int
@@ -223,35 +201,33 @@ def open_leaderboard(
     provisional_races: int = 0,
     at: datetime | None = None,
 ) -> OpenLeaderboard:
-    """Return a leaderboard that reads its players when they are asked for, while the ledger is open.
+    """Return a leaderboard as it is now, or as it was at a time; it reads players when they are asked for.
 
-    Args:
-        provisional_races: ratings after fewer races are provisional.
-        at: show the leaderboard as it was at this time; as it is now if None.
+    Ratings after fewer than `provisional_races` races are provisional.
     """
-    sequence = None if at is None else ledger.ratings.sequence_until(board, at)
-    if sequence is None:
-        everybody = standings_now(ledger, board)
-    else:
-        everybody = _standings_after(ledger, board, sequence)
+    everybody, races = standings_now(ledger, board), ledger.ratings.count(board)
+    if at is not None:
+        last, races = races, ledger.ratings.sequence_until(board, at)
+        everybody = _standings_before(ledger, board, everybody, races + 1, last)
     latest = _latest(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.orders.hidden()
     listed = _in_order(ledger, _listed(everybody, listing, hidden))
-    earlier = [] if since is None else _undone(ledger, board, everybody, since, sequence)
+    earlier = []
+    if since is not None:
+        first = ledger.ratings.sequence_until(board, since) + 1
+        earlier = _standings_before(ledger, board, everybody, first, races)
     listed_earlier = _listed(earlier, listing, hidden)
-    places_earlier = _places(listed_earlier)
-    before = (
-        {row.player: row for row in earlier},
-        {row.player: places_earlier[row.rating] for row in listed_earlier},
-    )
+    of_rating = _places(listed_earlier)
+    places_earlier = {row.player: of_rating[row.rating] for row in listed_earlier}
+    before = {row.player: (row, places_earlier.get(row.player)) for row in earlier}
     return OpenLeaderboard(
         leaderboard=board.name,
         category=board.category,
         goals=board.goals,
         model=board.model,
         parameters=board.parameters,
-        races=ledger.ratings.count(board) if sequence is None else sequence,
+        races=races,
         minimum_finishes=listing.minimum_finishes,
         inactive_days=listing.inactive_days,
         provisional_races=provisional_races,
@@ -291,13 +267,11 @@ def new_places(
     changes: Sequence[Change],
     within: int,
 ) -> dict[str, int]:
-    """Return the new places of the players whom a race that is not settled yet will move on a leaderboard.
+    """Return the new places that a race which is not settled yet will give to players of a leaderboard.
 
-    Players whom the race brings onto the leaderboard count for the places of others. They have no move.
+    Players whom the race brings onto the leaderboard count for the places of others, but have no move.
 
     Args:
-        listing: which players it lists.
-        changes: the changes of the race.
         within: the last new place to return.
 
     Returns:
@@ -336,12 +310,13 @@ def new_places(
     return moves
 
 
-def placing_of(ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing) -> Placing:
-    """Return a player's place on a leaderboard."""
+def place_among(
+    ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing
+) -> tuple[int | None, int]:
+    """Return a player's place, None if they are not listed, and the number of listed players."""
     above, listed = _counts(ledger, board, listing, standing.rating)
-    return Placing(
-        above + 1 if listing.includes(standing, ledger.standings.latest_race(board)) else None, listed
-    )
+    included = listing.includes(standing, ledger.standings.latest_race(board))
+    return above + 1 if included else None, listed
 
 
 def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
@@ -362,58 +337,32 @@ def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardT
 def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[int]:
     """Return the points of all listed players, in no order."""
     rows = ledger.connection.rows(
-        "SELECT points FROM standings WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-        " AND player NOT IN (SELECT player FROM hidden_players)",
-        board.key,
-        listing.minimum_finishes,
-        listing.earliest(ledger.standings.latest_race(board)),
+        f"SELECT points FROM standings {_LISTED}",  # noqa: S608 - constants
+        *_bounds(board, listing, ledger.standings.latest_race(board)),
     )
     return [as_int(row["points"]) for row in rows]
 
 
+@readable("standing", REBUILD)
 def standings_now(ledger: Ledger, board: Leaderboard) -> list[StandingRow]:
-    """Return everybody's current standing, in no order."""
-    return _standing_rows(
-        ledger.connection.rows(
-            "SELECT player, state, points, races, finishes, wins, last_race_at, rating"
-            " FROM standings WHERE leaderboard = ?",
-            board.key,
-        )
-    )
-
-
-def _standings_after(ledger: Ledger, board: Leaderboard, sequence: int) -> list[StandingRow]:
-    """Return the standings after a race of the sequence, of all players who had raced."""
-    now = {row.player: row for row in standings_now(ledger, board)}
+    """Return everybody's current standing, in no order. Check that values have the types of their columns."""
     rows = ledger.connection.rows(
-        "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("
-        "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
-        "  FROM changes INDEXED BY changes_by_player"
-        "  WHERE leaderboard = ?1 AND sequence <= ?2 GROUP BY player"
-        " ) CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
+        "SELECT player, state, points, races, finishes, wins, last_race_at, rating"
+        " FROM standings WHERE leaderboard = ?",
         board.key,
-        sequence,
     )
-    # Most players have not raced since a recent date: their last race is known.
-    known = {row[0]: now[row[0]].last_race_at for row in rows if now[row[0]].races == row[3]}
-    ends = known | _ends(ledger, board, {row[0]: row[6] for row in rows if row[0] not in known})
-    ratings = _ratings(board, [row[1] for row in rows])
-    return _standing_rows(
-        [(*row[:6], ends[row[0]], rating) for row, rating in zip(rows, ratings, strict=True)]
-    )
+    kinds = (str, str, int, int, int, int, str, float)
+    for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
+        for found in set(map(type, column)) - {kind}:
+            raise TypeError(f"{found.__name__} in place of {kind.__name__}")
+    return list(map(StandingRow._make, rows))
 
 
-def _undone(
-    ledger: Ledger, board: Leaderboard, rows: Sequence[StandingRow], since: datetime, last: int | None
+def _standings_before(
+    ledger: Ledger, board: Leaderboard, after: Sequence[StandingRow], first: int, last: int
 ) -> list[StandingRow]:
-    """Return the standings before the races from `since` on, of the players who had raced.
-
-    Args:
-        rows: the standings after these races.
-        last: sequence number of the last of these races; None for the leaderboard's last race.
-    """
-    first = ledger.ratings.sequence_until(board, since) + 1
-    found = ledger.connection.rows(
+    """Return the standings before race `first` of the sequence, given everybody's after race `last`."""
+    rows = ledger.connection.rows(
         "SELECT player, state_before, points_before, races_before, finishes, wins, ("
         "  SELECT max(c.sequence) FROM changes AS c INDEXED BY changes_by_player"
         "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence < ?2"
@@ -425,39 +374,32 @@ def _undone(
         " ) AS first CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
         board.key,
         first,
-        _LAST if last is None else last,
+        last,
     )
-    ends = _ends(ledger, board, {row[0]: row[6] for row in found if row[6] is not None})
-    before = {
-        row[0]: (row, rating)
-        for row, rating in zip(found, _ratings(board, [row[1] for row in found]), strict=True)
-    }
-    undone = []
-    for now in rows:
-        if now.player not in before:
-            undone.append(now)
-        elif now.player in ends:
-            row, rating = before[now.player]
-            undone.append(
-                now._replace(
+    undone = {row[0]: row for row in rows}
+    ends = _ends(ledger, board, {row[0]: row[6] for row in rows if row[6] is not None})
+    ratings = dict(zip(undone, _ratings(board, [row[1] for row in rows]), strict=True))
+    before = []
+    for standing in after:
+        if (row := undone.get(standing.player)) is None:
+            before.append(standing)
+        elif standing.player in ends:
+            before.append(
+                standing._replace(
                     state=row[1],
                     points=row[2],
                     races=row[3],
-                    finishes=now.finishes - row[4],
-                    wins=now.wins - row[5],
-                    last_race_at=ends[now.player],
-                    rating=rating,
+                    finishes=standing.finishes - row[4],
+                    wins=standing.wins - row[5],
+                    last_race_at=ends[standing.player],
+                    rating=ratings[standing.player],
                 )
             )
-    return undone
+    return before
 
 
 def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[str, str]:
-    """Return when the last of each player's races ended, up to a number in the sequence, by player.
-
-    Args:
-        lasts: the last number in the sequence of each player's races, by player.
-    """
+    """Return when the last of each player's races ended, up to the race with the number in `lasts`."""
     rows = ledger.connection.rows(
         "SELECT sequence, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
         " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
@@ -517,31 +459,17 @@ def _ratings(board: Leaderboard, states: Sequence[str]) -> list[float]:
     return list(ratings.tolist())
 
 
-@readable("standing", REBUILD)
-def _standing_rows(rows: Sequence[Sequence[Any]]) -> list[StandingRow]:
-    """Return stored standings. Raise an error if a value has another type than its column."""
-    kinds = (str, str, int, int, int, int, str, float)
-    for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
-        for found in set(map(type, column)) - {kind}:
-            raise TypeError(f"{found.__name__} in place of {kind.__name__}")
-    return list(map(StandingRow._make, rows))
-
-
 def _counts(
     ledger: Ledger, board: Leaderboard, listing: Listing, rating: float = float("inf")
 ) -> tuple[int, int]:
     """Return the number of listed players rated above `rating`, and the number of all listed players."""
-    row = ledger.connection.rows(
-        "SELECT coalesce(sum(rating > ?), 0) AS above, count(*) AS listed"
-        " FROM standings INDEXED BY standings_by_rating"
-        " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-        " AND player NOT IN (SELECT player FROM hidden_players)",
+    ((above, listed),) = ledger.connection.rows(
+        "SELECT coalesce(sum(rating > ?4), 0), count(*)"  # noqa: S608 - constants
+        f" FROM standings INDEXED BY standings_by_rating {_LISTED}",
+        *_bounds(board, listing, ledger.standings.latest_race(board)),
         rating,
-        board.key,
-        listing.minimum_finishes,
-        listing.earliest(ledger.standings.latest_race(board)),
-    )[0]
-    return as_int(row["above"]), as_int(row["listed"])
+    )
+    return as_int(above), as_int(listed)
 
 
 def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:
@@ -558,15 +486,16 @@ def _best(
 ) -> list[Standing]:
     """Return the best players whom a leaderboard lists if its last race ended at `latest`."""
     rows = ledger.connection.rows(
-        "SELECT standings.*, players.name AS name, 0 AS hidden"
+        "SELECT standings.*, players.name AS name, 0 AS hidden"  # noqa: S608 - constants
         " FROM standings INDEXED BY standings_by_rating"
-        " CROSS JOIN shown_players AS players ON players.id = player"
-        " WHERE leaderboard = ? AND finishes >= ? AND last_race_at >= ?"
-        " AND player NOT IN (SELECT player FROM hidden_players)"
-        " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?",
-        board.id,
-        listing.minimum_finishes,
-        listing.earliest(latest),
+        f" CROSS JOIN shown_players AS players ON players.id = player {_LISTED}"
+        " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
+        *_bounds(board, listing, latest),
         limit,
     )
     return standings_of(rows)
+
+
+def _bounds(board: Leaderboard, listing: Listing, latest: datetime | None) -> tuple[int | None, int, str]:
+    """Return the values of `_LISTED` for a leaderboard whose last race ended at `latest`."""
+    return board.id, listing.minimum_finishes, listing.earliest(latest)

@@ -13,22 +13,15 @@ from racebot.text.format import exact_time
 class Listing:
     """Requirements for a place on a leaderboard. Everybody else is rated, but not listed.
 
-    Players whom the operator has hidden are never listed.
-
-    Attributes:
-        minimum_finishes: finished races.
-        inactive_days: days between a player's last race and the leaderboard's; 0 lists inactive players.
+    A listed player has `minimum_finishes`, and at most `inactive_days` between their last race and the
+    leaderboard's; 0 lists inactive players. Hidden players are never listed.
     """
 
     minimum_finishes: int = 0
     inactive_days: int = 0
 
     def active_since(self, latest: datetime | None) -> datetime | None:
-        """Return the earliest allowed last race of a listed player; None if there is no limit.
-
-        Args:
-            latest: when the leaderboard's last race ended; None if it has none.
-        """
+        """Return the earliest allowed last race of a listed player, None without a limit or races."""
         return latest - timedelta(days=self.inactive_days) if self.inactive_days and latest else None
 
     def earliest(self, latest: datetime | None) -> str:

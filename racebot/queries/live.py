@@ -20,15 +20,11 @@ from racebot.races.result import EntrantStatus
 
 @dataclass(frozen=True, slots=True)
 class LiveEntrant:
-    """An entrant of a live room, with the rating on one leaderboard.
+    """An entrant of a live room, with the rating on one leaderboard. `finish_time` is in seconds.
 
-    Attributes:
-        finish_time: in seconds.
-        new: whether the player has not raced on this leaderboard yet.
-        win_chance: before the race; None in team races.
-        finish_chance: before the race; None if the model has none.
-        after: points once the race is recorded; None before its end.
-        change: change once the race is recorded; None before its end.
+    `new` is True before the player's first race there. Chances are those before the race: `win_chance` is
+    None in team races, `finish_chance` if the model has none. `after` and `change` are the points and their
+    change once the race is recorded, None before its end.
     """
 
     id: str
@@ -48,8 +44,8 @@ class LiveEntrant:
 class LiveBoard:
     """A live room on one leaderboard: finishers by place, racers by their chance to win, then forfeits.
 
-    `board` is the leaderboard's id, None before its first race. `outcome` is what the race will change once
-    it is recorded, None before its end.
+    `board` is the leaderboard's id, None before its first race, and `outcome` what the race's record will
+    change, None before its end.
     """
 
     board: str | None
@@ -83,12 +79,9 @@ class LiveRoom:
 
 @dataclass(frozen=True, slots=True)
 class LiveReport:
-    """The live rooms, and when the worker last confirmed them.
+    """The live rooms by the name of the race, and when the worker last wrote the file.
 
-    Attributes:
-        seen_at: when the worker last wrote the file.
-        rooms: all rooms, by the name of the race.
-        unlisted: the names of races that the site does not list before their record.
+    `unlisted` are the names of races that the site does not list before their record.
     """
 
     seen_at: datetime

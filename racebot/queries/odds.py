@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -14,14 +15,14 @@ from racebot.ratings import registry
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import PredictsFinish
 from racebot.standings.rater import current_states
+from racebot.text.format import with_fields
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A forecast for one entrant of a race.
+    """A forecast for one entrant of a race: `expected_place` is the mean place.
 
-    `finish_chance` is None if the model has none. `expected_place` is the mean place; unfinished entrants
-    share the rest.
+    `finish_chance` is None if the model has none. Unfinished entrants share the places behind the others.
     """
 
     points: int
@@ -32,10 +33,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class PlayerOdds(Forecast):
-    """A forecast for one player of a race that may never be held.
-
-    `name` is None for an unknown player; `new` is True for a player without a race on this leaderboard.
-    """
+    """A forecast for one player. `name` is None for an unknown player, `new` True for a newcomer."""
 
     id: str
     name: str | None
@@ -48,39 +46,17 @@ def forecasts(board: Leaderboard, states: Sequence[State]) -> list[Forecast]:
         return []
     model = registry.create(board.model, board.parameters)
     rows = np.array(states)
-    finishes: Sequence[float | None] = [None] * len(rows)
-    if isinstance(model, PredictsFinish):
-        finishes = finish_chances(model, rows).tolist()
-    places = expected_places(model, rows).tolist()
-    values = zip(
-        model.points(rows).tolist(), win_chances(model, rows).tolist(), finishes, places, strict=True
-    )
-    return [Forecast(*each) for each in values]
-
-
-def finish_chance(board: Leaderboard, state: State) -> float | None:
-    """Return a player's chance to finish the next race; None if the model has none."""
-    model = registry.create(board.model, board.parameters)
-    return (
-        float(model.finish_probability(np.array([state]))[0]) if isinstance(model, PredictsFinish) else None
-    )
+    points, wins = model.points(rows).tolist(), win_chances(model, rows).tolist()
+    finishes = finish_chances(model, rows).tolist() if isinstance(model, PredictsFinish) else repeat(None)
+    return list(map(Forecast, points, wins, finishes, expected_places(model, rows).tolist()))
 
 
 def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[PlayerOdds]:
     """Forecast a race of any players. An unknown player counts as a newcomer."""
     states = current_states(ledger, board, players)
-    known = {player: ledger.players.get(player) for player in players}
+    known = map(ledger.players.get, players)
+    found = forecasts(board, [state for state, _ in states])
     return [
-        PlayerOdds(
-            points=forecast.points,
-            win_chance=forecast.win_chance,
-            finish_chance=forecast.finish_chance,
-            expected_place=forecast.expected_place,
-            id=player,
-            name=None if (found := known[player]) is None else found.shown,
-            new=not raced,
-        )
-        for player, forecast, (_, raced) in zip(
-            players, forecasts(board, [state for state, _ in states]), states, strict=True
-        )
+        with_fields(PlayerOdds, forecast, id=player, name=each and each.shown, new=not raced)
+        for player, each, forecast, (_, raced) in zip(players, known, found, states, strict=True)
     ]

@@ -37,13 +37,9 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two players against each other, from the side of the first.
+    """Two players against each other: all races of both, newest first, and the chance in the next.
 
-    Attributes:
-        chance: chance of the first player to be placed before the second next time.
-        ahead: races in which the first player was ahead.
-        behind: races in which the second player was ahead.
-        meetings: all races of both, newest first.
+    The first player was ahead in `ahead` races, and has this `chance` to be placed before the second.
     """
 
     chance: float
@@ -63,13 +59,10 @@ class OpponentRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A player's record against an opponent, and the prediction for their next race.
+    """A player's record against an opponent, whose `points` are those of now, and the chance to beat them.
 
-    Attributes:
-        points: the opponent's points now.
-        chance: chance to be placed before the opponent next time.
-        gained: places won against the opponent beyond what was expected; below zero for places lost. None if
-            they have not met in the player's last races.
+    `gained` are the places won against the opponent beyond what was expected, below zero for places lost. It
+    is None if they have not met in the player's last races.
     """
 
     id: str

@@ -12,7 +12,7 @@ import numpy as np
 
 from racebot.ledger.rows import Leaderboard, damaged_race, moment_of
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import RatedPlayer, placing_of
+from racebot.queries.leaderboard import RatedPlayer, place_among
 from racebot.queries.listing import Listing
 from racebot.queries.races import entrants_of, finish_time
 from racebot.races.result import EntrantStatus, result_label
@@ -32,10 +32,9 @@ class NamedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class PlayedRace:
-    """One rated race of a player. `entrants` includes deleted accounts.
+    """One rated race of a player. `entrants` includes deleted accounts, and `finish_time` is in seconds.
 
-    `place` is None if the player did not finish, `standing` is the place, DNF, DQ or team DNF, and
-    `finish_time` is in seconds.
+    `standing` is the place, DNF, DQ or team DNF; `place` is None without a finish.
     """
 
     race: str
@@ -97,30 +96,21 @@ def rated_players(ledger: Ledger) -> list[NamedPlayer]:
 def player_standing(
     ledger: Ledger, board: Leaderboard, listing: Listing, player: str, *, provisional_races: int = 0
 ) -> PlayerStanding | None:
-    """Return a player's standing on a leaderboard; None if they have not raced there.
-
-    Args:
-        provisional_races: a rating after fewer races is provisional.
-    """
+    """Return a player's standing on a leaderboard; None if they have not raced there."""
     standing = ledger.standings.get(board, player)
     if standing is None:
         return None
-    placing = placing_of(ledger, board, standing, listing)
+    place, listed = place_among(ledger, board, standing, listing)
+    shared = standing._asdict()
+    del shared["player"], shared["hidden"]
     return PlayerStanding(
-        place=placing.place,
-        id=standing.player,
-        name=standing.name,
-        points=standing.points,
-        rating=standing.rating,
-        state=standing.state,
-        races=standing.races,
-        finishes=standing.finishes,
-        wins=standing.wins,
-        last_race_at=standing.last_race_at,
+        **shared,
+        id=player,
+        place=place,
         provisional=standing.races < provisional_races,
         category=board.category,
         leaderboard=board.name,
-        listed=placing.listed,
+        listed=listed,
     )
 
 
@@ -132,13 +122,10 @@ def player_report(
     provisional_races: int = 0,
     limit: int = 20,
 ) -> PlayerReport:
-    """Read a player's standing and last races on every leaderboard.
+    """Read a player's standing and last `limit` races on every leaderboard.
 
     Args:
         name: the player's name, in any case, or id.
-        listing: which players a leaderboard lists.
-        provisional_races: ratings after fewer races are provisional.
-        limit: races of each leaderboard.
 
     Raises:
         NoSuchEntryError: no player, or more than one, has that name.

@@ -9,13 +9,13 @@ from datetime import datetime
 import numpy as np
 
 from racebot.errors import PayloadError
-from racebot.ledger.rows import Leaderboard, StoredRace
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.explain import Explanation, explain_race
+from racebot.queries.explain import explain_race
 from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
 from racebot.races.outcome import TeamPolicy, places
-from racebot.races.result import Entrant, EntrantStatus, RaceResult, result_label, shown_names
+from racebot.races.result import Entrant, RaceResult, result_label, shown_names
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -39,20 +39,9 @@ class RacedEntrant:
 class RatedEntrant:
     """One entrant's change of rating in a race, with its reasons.
 
-    Attributes:
-        place: None if the player did not finish.
-        standing: the place, DNF, DQ or team DNF.
-        finish_time: in seconds, None if the entrant did not finish.
-        parts: points of the change by their cause; may be empty.
-        expected: place expected from the ratings, among all rated entrants; for finishers among the
-            finishers, if the model rates finishing on its own.
-        actual: place among the same entrants; tied entrants share their mean place.
-        finish_chance: None if the model has none.
-        pushed: opponents that moved the rating the way the place did, the largest first; empty if the place
-            was about as expected.
-        opposed: the opponent that moved it most the other way.
-        reasons: `why` in English.
-        why: the reasons for the change.
+    `place` and `finish_time`, in seconds, are None without a finish, and `standing` is the place, DNF, DQ or
+    team DNF. `parts` has the points by cause, if the model tells them, and `reasons` are `why` in English.
+    `Explanation` describes the other fields.
     """
 
     place: int | None
@@ -113,10 +102,9 @@ class RaceReport:
 
 
 def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
-    """Read a race and explain each change of a rating.
+    """Read a race by its name, with or without its category, and explain each change of a rating.
 
     Args:
-        name: the race's name, with or without its category.
         mask: whether to leave out the names of hidden players.
 
     Raises:
@@ -125,15 +113,18 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
     stored = ledger.races.find(name)
     if mask:
         stored = replace(stored, result=ledger.orders.masked(stored.result))
-    on_boards = (_on_board(ledger, board, stored) for board in ledger.leaderboards.all())
+    result = stored.result
+    rated = [(board, ledger.ratings.get(board, result.name)) for board in ledger.leaderboards.all()]
     return RaceReport(
-        race=stored.result.name,
-        category=stored.result.category,
-        goal=stored.result.goal,
-        ended_at=stored.result.ended_at,
+        race=result.name,
+        category=result.category,
+        goal=result.goal,
+        ended_at=result.ended_at,
         source=stored.source,
-        result=_result(stored),
-        leaderboards=[each for each in on_boards if each is not None],
+        result=_result(result),
+        leaderboards=[
+            race_on_board(board, result, row.changes, row.note, row.sequence) for board, row in rated if row
+        ],
     )
 
 
@@ -142,13 +133,13 @@ def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:
     return 0 if entrant.place else 2 if entrant.standing == "DQ" else 1, entrant.place or 0
 
 
-def _result(stored: StoredRace) -> list[RacedEntrant]:
+def _result(result: RaceResult) -> list[RacedEntrant]:
     try:
-        place_of = places(stored.result)
+        place_of = places(result)
     except PayloadError:
         place_of = {}  # its results cannot be compared, so it is not rated
-    shown = shown_names(stored.result.entrants)
-    entrants = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in stored.result.entrants]
+    shown = shown_names(result.entrants)
+    entrants = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in result.entrants]
     return sorted(entrants, key=lambda each: (*_order(each), each.name))
 
 
@@ -170,77 +161,55 @@ def _seconds(entrant: Entrant) -> float | None:
     return entrant.finish_time / 1_000_000
 
 
-def _on_board(ledger: Ledger, board: Leaderboard, stored: StoredRace) -> RaceOnBoard | None:
-    row = ledger.ratings.get(board, stored.result.name)
-    if row is None:
-        return None
-    return race_on_board(board, stored.result, row.changes, row.note, row.sequence)
-
-
 def race_on_board(
     board: Leaderboard, result: RaceResult, rated: Sequence[Change], note: str | None, sequence: int = 0
 ) -> RaceOnBoard:
     """Explain what a race changes on a leaderboard, whether it is recorded or not.
 
     Args:
-        board: the leaderboard.
-        result: the race's result.
         rated: the changes of all rated entrants.
         note: why no rating changed, if none did.
         sequence: the race's number on the leaderboard; 0 before its record.
     """
-    entrants, unrated = [], []
-    changes = {change.player: change for change in rated}
-    if changes:
-        model = registry.create(board.model, board.parameters)
-        teams = TeamPolicy(board.teams)
-        explained = explain_race(model, teams, result, rated)
-        shown = shown_names(result.entrants)
-        names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
-        chances = win_chances(model, np.array([change.before for change in rated])).tolist()
-        win_chance = dict(zip((change.player for change in rated), chances, strict=True))
-
-        def order(player: str) -> tuple[int, int, str, int, str]:
-            change, entrant = changes[player], explained[player][0]
-            last = 0 if change.place else 2 if entrant.status is EntrantStatus.DQ else 1
-            return last, change.place or 0, entrant.team or "", -change.points_after, names[player].casefold()
-
-        entrants = [
-            _rated_entrant(
-                explained[player][0], changes[player], explained[player][1], names, win_chance[player]
+    if not rated:
+        return RaceOnBoard(board.name, board.model, sequence, note, [], [])
+    model, teams = registry.create(board.model, board.parameters), TeamPolicy(board.teams)
+    explained = explain_race(model, teams, result, rated)
+    shown = shown_names(result.entrants)
+    names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
+    chances = win_chances(model, np.array([change.before for change in rated])).tolist()
+    entrants = []
+    for change, win_chance in zip(rated, chances, strict=True):
+        entrant, explanation = explained[change.player]
+        why = explanation.reasons()
+        entrants.append(
+            RatedEntrant(
+                place=change.place,
+                standing=result_label(entrant.status, change.place),
+                finish_time=_seconds(entrant),
+                id=change.player,
+                name=names[change.player],
+                before=change.points_before,
+                after=change.points_after,
+                change=change.points_change,
+                first_race=change.races_before == 0,
+                parts=dict(change.parts),
+                expected=round(explanation.expected, 2),
+                actual=explanation.actual,
+                win_chance=win_chance,
+                finish_chance=explanation.finish_chance,
+                pushed=explanation.pushed,
+                opposed=explanation.opposed,
+                reasons=[in_words(reason, names) for reason in why],
+                why=why,
             )
-            for player in sorted(explained, key=order)
-        ]
-        place_of = places(result, teams)
-        unrated = [
-            _raced_entrant(entrant, shown[entrant], place_of)
-            for entrant in result.entrants
-            if entrant.user_id is None
-        ]
-    return RaceOnBoard(board.name, board.model, sequence, note, entrants, unrated)
+        )
 
+    def order(each: RatedEntrant) -> tuple[int, int, str, int, str]:
+        entrant, _ = explained[each.id]
+        return *_order(each), entrant.team or "", -each.after, each.name.casefold()
 
-def _rated_entrant(
-    entrant: Entrant, change: Change, explanation: Explanation, names: Mapping[str, str], win_chance: float
-) -> RatedEntrant:
-    why = explanation.reasons()
-    return RatedEntrant(
-        place=change.place,
-        standing=result_label(entrant.status, change.place),
-        finish_time=_seconds(entrant),
-        id=change.player,
-        name=names[change.player],
-        before=change.points_before,
-        after=change.points_after,
-        change=change.points_change,
-        first_race=change.races_before == 0,
-        parts=dict(change.parts),
-        expected=round(explanation.expected, 2),
-        actual=explanation.actual,
-        win_chance=win_chance,
-        finish_chance=explanation.finish_chance,
-        pushed=explanation.pushed,
-        opposed=explanation.opposed,
-        reasons=[in_words(reason, names) for reason in why],
-        why=why,
-    )
+    place_of = places(result, teams)
+    deleted = [entrant for entrant in result.entrants if entrant.user_id is None]
+    unrated = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in deleted]
+    return RaceOnBoard(board.name, board.model, sequence, note, sorted(entrants, key=order), unrated)

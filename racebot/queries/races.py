@@ -14,11 +14,9 @@ from racebot.errors import DamagedRaceError, PayloadError
 from racebot.ledger.rows import (
     START,
     Leaderboard,
-    as_text,
     damaged_race,
     moment_of,
     parts_of,
-    race_of,
     states_of,
 )
 from racebot.ledger.store import Ledger
@@ -36,10 +34,9 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class RaceRow:
-    """A race in a list.
+    """A race in a list. `entrants` and `finishers` include deleted accounts.
 
-    `entrants` and `finishers` include deleted accounts. `note` says why no rating changed. `winners` is empty
-    if nobody finished, or if no rating changed.
+    `note` says why no rating changed. `winners` is empty then, and if nobody finished.
     """
 
     race: str
@@ -54,10 +51,9 @@ class RaceRow:
 
 @dataclass(frozen=True, slots=True)
 class RatingChange:
-    """One change of a rating, in the order of the leaderboard.
+    """One change of a rating: `parts` has the points by cause, and `finish_time` is in seconds.
 
-    `place` is None if the player did not finish, `parts` has the points by cause, and `finish_time` is in
-    seconds.
+    `place` is None if the player did not finish.
     """
 
     sequence: int
@@ -195,11 +191,7 @@ def last_entries(ledger: Ledger, leaderboard: int, races: int) -> list[EntryRow]
 
 
 def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, str]) -> list[RaceDigest]:
-    """Return a digest of every rated race, in order, over its result, changes and players' current names.
-
-    Args:
-        names: current names of the players.
-    """
+    """Return a digest of every rated race in order, over its result, changes and players' `names`."""
     rows = ledger.connection.rows(
         "SELECT rated.race, sequence, result, coalesce(corrected_at, counted_at) || coalesce(note, ''),"
         " (SELECT group_concat(player, char(31)) FROM changes AS c"
@@ -257,42 +249,27 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
     counted = [json.loads(row[6]) for row in rows]
     names = ledger.players.names({player for *_, first in counted for player in first})
     found = []
-    for (race, sequence, ended_at, goal, note, result, _), (rated, finishers, first) in zip(
-        rows, counted, strict=True
-    ):
+    for row, (rated, finishers, first) in zip(rows, counted, strict=True):
+        race, sequence, ended_at, goal, note, result, _ = row
         remark = note
+        finished, winners = finishers, [Winner(player, names[player]) for player in first]
         try:
             entrants = len(entrants_of(race, result))
         except DamagedRaceError:
             entrants, remark = rated, "its stored result is damaged"
-        placed = _placed(ledger, leaderboard, race) if rated < entrants else {}
-        deleted = [
-            Winner(None, each.name) for each, place in placed.items() if not each.user_id and place == 1
-        ]
-        found.append(
-            RaceRow(
-                race=race,
-                sequence=sequence,
-                ended_at=moment_of(ended_at),
-                goal=goal,
-                note=remark,
-                entrants=entrants,
-                finishers=sum(place is not None for place in placed.values()) if placed else finishers,
-                winners=() if remark else (*(Winner(player, names[player]) for player in first), *deleted),
-            )
-        )
+        if rated < entrants and (placed := _placed(ledger, leaderboard, race)):
+            finished = sum(place is not None for place in placed.values())
+            winners += [Winner(None, e.name) for e, place in placed.items() if not e.user_id and place == 1]
+        winners = [] if remark else winners
+        moment = moment_of(ended_at)
+        found.append(RaceRow(race, sequence, moment, goal, remark, entrants, finished, tuple(winners)))
     return found
 
 
 def _placed(ledger: Ledger, leaderboard: int, race: str) -> dict[Entrant, int | None]:
     """Return all entrants of a race with their places; none if its finishers cannot be compared."""
-    row = ledger.connection.row(
-        "SELECT races.*, teams FROM races JOIN leaderboards ON leaderboards.id = ? WHERE races.name = ?",
-        leaderboard,
-        race,
-    )
-    assert row is not None  # noqa: S101 - the caller has just read it
+    teams = ledger.connection.value("SELECT teams FROM leaderboards WHERE id = ?", leaderboard)
     try:
-        return dict(places(race_of(row).result, TeamPolicy(as_text(row["teams"]))))
+        return dict(places(ledger.races.find(race).result, TeamPolicy(teams)))
     except PayloadError:
         return {}

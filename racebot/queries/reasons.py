@@ -28,11 +28,11 @@ RULES = {
     "unfinished": "a DNF never gains",
     "small": "under one point",
 }
-"""Words for each `Limit` and `Unchanged`."""
+"""Words for each `Rule`."""
 
 
-class Limit(StrEnum):
-    """A limit that reduced a change."""
+class Rule(StrEnum):
+    """A rule that reduced a change, or made it ±0."""
 
     FORFEIT = "forfeit"
     """A finish never costs more than a forfeit."""
@@ -44,15 +44,6 @@ class Limit(StrEnum):
     """In a race that everyone finished, the last never gains."""
     UNFINISHED = "unfinished"
     """A player who did not finish never gains."""
-
-
-class Unchanged(StrEnum):
-    """Why a change is ±0, if its parts do not show it."""
-
-    LAST = "last"
-    """In a race that everyone finished, the last gains nothing."""
-    FLOOR = "floor"
-    """The rating is already at its floor."""
     SMALL = "small"
     """The change is under one point."""
 
@@ -92,11 +83,6 @@ class Opponent:
     beaten: bool
     chance: float
 
-    @property
-    def places(self) -> float:
-        """Places gained (above zero) or lost against this opponent, compared with the expected result."""
-        return self.beaten - self.chance
-
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -109,7 +95,7 @@ class Reason:
     kind: ReasonKind
     points: int | None = None
     chance: float | None = None
-    rule: Limit | Unchanged | None = None
+    rule: Rule | None = None
     opponents: tuple[Opponent, ...] = ()
 
 
@@ -121,25 +107,22 @@ def in_words(reason: Reason, names: Mapping[str, str]) -> str:
         names: the names of the race's entrants, by user id.
     """
     points = "" if reason.points is None else signed(reason.points)
-    match reason.kind:
-        case ReasonKind.UNCHANGED:
-            return RULES[str(reason.rule)]
-        case ReasonKind.UNFINISHED:
-            return f"{percentage(reason.chance or 0)}% to finish"
-        case ReasonKind.FINISH:
-            return FINISHING.format(points=points)
-        case ReasonKind.PLACE:
-            return PLACE.format(points=points)
-        case ReasonKind.LIMIT:
-            return LIMIT.format(limit=RULES[str(reason.rule)], points=points)
-        case ReasonKind.AS_EXPECTED:
-            return AS_EXPECTED
-        case ReasonKind.GAINED | ReasonKind.COST:
-            phrases = [
-                (OPPONENT if number else FIRST_OPPONENT).format(
-                    name=names[each.player], chance=f"{percentage(each.chance)}%"
-                )
-                for number, each in enumerate(reason.opponents)
-            ]
-            template = GAINED if reason.kind is ReasonKind.GAINED else COST
-            return template.format(names=", ".join(phrases))
+    rule = "" if reason.rule is None else RULES[reason.rule]
+    opponents = [
+        (OPPONENT if number else FIRST_OPPONENT).format(
+            name=names[each.player], chance=f"{percentage(each.chance)}%"
+        )
+        for number, each in enumerate(reason.opponents)
+    ]
+    template = {
+        ReasonKind.UNCHANGED: "{limit}",
+        ReasonKind.UNFINISHED: "{chance}% to finish",
+        ReasonKind.FINISH: FINISHING,
+        ReasonKind.PLACE: PLACE,
+        ReasonKind.LIMIT: LIMIT,
+        ReasonKind.AS_EXPECTED: AS_EXPECTED,
+        ReasonKind.GAINED: GAINED,
+        ReasonKind.COST: COST,
+    }[reason.kind]
+    chance, named = percentage(reason.chance or 0), ", ".join(opponents)
+    return template.format(points=points, limit=rule, chance=chance, names=named)

@@ -69,26 +69,17 @@ class HallOfFame:
 
 
 def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfFame:
-    """Read the records of a leaderboard.
-
-    Args:
-        settled: number of earlier races from which a player's ratings and wins count.
-    """
-    return HallOfFame(
-        peaks=_peaks(ledger, board, settled),
-        streaks=_streaks(ledger, board),
-        upsets=upsets(ledger, board, settled=settled, limit=SHOWN),
-    )
+    """Read the records of a leaderboard. A player's ratings and wins count after `settled` races."""
+    surprises = upsets(ledger, board, settled=settled, limit=SHOWN)
+    return HallOfFame(_peaks(ledger, board, settled), _streaks(ledger, board), surprises)
 
 
 def upsets(
     ledger: Ledger, board: Leaderboard, *, player: str | None = None, settled: int, limit: int
 ) -> list[Upset]:
-    """Return the least likely wins, the least likely first.
+    """Return the least likely wins of one player or of all, the least likely first.
 
-    Args:
-        player: only wins of this player; of all players if None.
-        settled: only wins of players with this many earlier races.
+    Wins of players with fewer than `settled` earlier races do not count.
     """
     index = " INDEXED BY changes_by_player" if player is not None else ""
     wins = ledger.connection.rows(
@@ -132,28 +123,19 @@ def upsets(
 
 def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
     """Return the players with the highest ratings ever, after at least `settled` earlier races."""
-    hidden, read = ledger.orders.hidden(), 64
-    best: dict[str, tuple[int, int]] = {}
-    while True:
-        # Grouping all changes by player would sort them all.
-        rows = ledger.connection.rows(
-            "SELECT player, points_after, sequence FROM changes"
-            " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence LIMIT ?",
-            board.key,
-            settled,
-            read,
-        )
-        for row in rows:
-            if row[0] not in hidden and len(best) < SHOWN:
-                best.setdefault(row[0], (row[1], row[2]))
-        if len(best) == SHOWN or len(rows) < read:
-            break
-        read *= 8
-    races = races_numbered(ledger, board.key, [sequence for _, sequence in best.values()])
-    names = ledger.players.names(best)
+    rows = ledger.connection.rows(
+        "SELECT player, max(points_after) AS peak, sequence FROM changes INDEXED BY changes_by_player"
+        " WHERE leaderboard = ? AND races_before >= ? AND player NOT IN (SELECT player FROM hidden_players)"
+        " GROUP BY player ORDER BY peak DESC, sequence LIMIT ?",
+        board.key,
+        settled,
+        SHOWN,
+    )
+    races = races_numbered(ledger, board.key, [row[2] for row in rows])
+    names = ledger.players.names([row[0] for row in rows])
     return [
         Peak(NamedPlayer(player, names[player]), points, races[sequence].race, races[sequence].ended_at)
-        for player, (points, sequence) in best.items()
+        for player, points, sequence in rows
     ]
 
 

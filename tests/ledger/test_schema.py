@@ -26,7 +26,7 @@ from racebot.ledger.outbox import ChatBody, Delivery, Message
 from racebot.ledger.rows import START, CategoryProfile, Leaderboard
 from racebot.ledger.schema import NAMES, migrations
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import Placing, open_leaderboard, placing_of, top_players
+from racebot.queries.leaderboard import open_leaderboard, place_among, top_players
 from racebot.queries.listing import Listing
 from racebot.queries.races import races_numbered
 from racebot.races.outcome import outcome_of
@@ -164,7 +164,7 @@ def m004_places(ledger: Ledger) -> None:
     assert ledger.standings.latest_race(board) == NOON + timedelta(days=1)
     best = top_players(ledger, board, Listing(1), 5)
     assert [(place, standing.name) for place, standing in best] == [(1, "Bo"), (2, "Ann")]
-    assert placing_of(ledger, board, best[1][1], Listing(1)) == Placing(2, 2)
+    assert place_among(ledger, board, best[1][1], Listing(1)) == (2, 2)
 
 
 @stage(

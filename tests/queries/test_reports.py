@@ -27,7 +27,7 @@ from racebot.queries.leaderboard import (
 from racebot.queries.listing import Listing
 from racebot.queries.player import PlayedRace, PlayerReport, played_races, player_report
 from racebot.queries.race import RatedEntrant, race_report
-from racebot.queries.reasons import Opponent, Reason, ReasonKind, Unchanged
+from racebot.queries.reasons import Opponent, Reason, ReasonKind, Rule
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -343,7 +343,7 @@ def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> 
     assert (on.leaderboard, on.model, on.sequence, on.note) == (GOAL, "pairwise-elo", 2, None)
     # Three equals: each is expected second and as likely to beat as to be beaten.
     gained = Reason(ReasonKind.GAINED, opponents=(beaten("id-di"), beaten("id-ed")))
-    small = Reason(ReasonKind.UNCHANGED, rule=Unchanged.SMALL)
+    small = Reason(ReasonKind.UNCHANGED, rule=Rule.SMALL)
     cost = Reason(ReasonKind.COST, opponents=(lost_to("id-cy"), lost_to("id-di")))
     assert on.entrants == [
         RatedEntrant(

@@ -21,10 +21,9 @@ from racebot.ledger.orders import EXCLUDED, Order, OrderKind
 from racebot.ledger.rows import Carry, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import (
-    Placing,
     leaderboard_report,
     listed_count,
-    placing_of,
+    place_among,
     top_players,
 )
 from racebot.queries.listing import Listing
@@ -107,7 +106,7 @@ def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> Non
     assert "not listed" in ask(settler, Command.RATING, by="ann")
     assert "Ann" not in ask(settler, Command.LEADERBOARD)
     best = next(s for s in settler.ledger.standings.all(board_of(settler)) if not s.hidden)
-    assert placing_of(settler.ledger, board_of(settler), best, Listing()) == Placing(1, 3)
+    assert place_among(settler.ledger, board_of(settler), best, Listing()) == (1, 3)
     assert verify(settler.ledger, board_of(settler)) == []
     orders.unhide(settler, player(settler, "ann"), "", LATER)
     assert "Ann" in listed(settler)

@@ -12,7 +12,7 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import placing_of
+from racebot.queries.leaderboard import place_among
 from racebot.queries.listing import Listing
 from racebot.races.change import Change
 from racebot.racetime.payload import Race
@@ -104,11 +104,9 @@ class Context:
 
     def _place(self, standing: Standing) -> str:
         texts, needed = self.texts, self.listing.minimum_finishes
-        placing = placing_of(self.ledger, self.board, standing, self.listing)
-        if placing.place is not None:
-            return texts.rating_place.format(
-                place=placing.place, ordinal=ordinal(placing.place, texts), listed=placing.listed
-            )
+        place, listed = place_among(self.ledger, self.board, standing, self.listing)
+        if place is not None:
+            return texts.rating_place.format(place=place, ordinal=ordinal(place, texts), listed=listed)
         if standing.hidden:
             return texts.rating_hidden
         if standing.finishes < needed:

@@ -7,7 +7,7 @@ from racebot.chat.format import unbroken
 from racebot.chat.people import Person
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import Standing
-from racebot.queries.leaderboard import listed_count, placing_of, top_players
+from racebot.queries.leaderboard import listed_count, place_among, top_players
 from racebot.text.format import integer
 from racebot.text.safe import plain
 
@@ -33,7 +33,7 @@ def answer(context: Context, count: int, asker: Person) -> str:
     end = [context.link_phrase(context.links.board(board))]
     own = context.standing(asker)
     if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
-        place = placing_of(context.ledger, board, own, listing).place
+        place, _ = place_among(context.ledger, board, own, listing)
         end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
     for shown in range(len(entries), 0, -1):
         opening = texts.leaderboard.format(leaderboard=context.name, count=shown, listed=listed)

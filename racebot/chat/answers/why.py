@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
@@ -10,7 +10,7 @@ from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.player import last_race
-from racebot.queries.reasons import Limit, Opponent, Unchanged
+from racebot.queries.reasons import Reason, ReasonKind, Rule
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
@@ -56,13 +56,27 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
 def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:
     """Put an explanation into phrases: the place, the parts of the change, then the opponents.
 
-    Args:
-        explanation: the explanation of one entrant's change.
-        names: the names of the race's entrants, safe to show, by user id.
-        texts: the wording.
+    `names` are the names of the race's entrants, safe to show, by user id.
     """
-    about_the_change = [_expectation(explanation, texts), *_parts(explanation, texts)]
-    return [*map(unbroken, about_the_change), *_opponents(explanation, names, texts)]
+    phrases = [unbroken(_expectation(explanation, texts))]
+    for reason in explanation.reasons():
+        points = "" if reason.points is None else signed(reason.points)
+        match reason.kind:
+            case ReasonKind.UNCHANGED:
+                phrases.append(unbroken(_rule(reason, texts)))
+            case ReasonKind.FINISH:
+                phrases.append(unbroken(texts.why_finishing.format(points=points)))
+            case ReasonKind.PLACE:
+                phrases.append(unbroken(texts.why_placing.format(points=points)))
+            case ReasonKind.LIMIT if rule := _rule(reason, texts):
+                phrases.append(unbroken(texts.why_limit.format(limit=rule, points=points)))
+            case ReasonKind.AS_EXPECTED:
+                phrases.append(texts.why_as_expected)
+            case ReasonKind.GAINED:
+                phrases.append(texts.why_gained.format(names=_opponents(reason, names, texts)))
+            case ReasonKind.COST:
+                phrases.append(texts.why_cost.format(names=_opponents(reason, names, texts)))
+    return phrases
 
 
 def _expectation(explanation: Explanation, texts: Texts) -> str:
@@ -80,53 +94,21 @@ def _expectation(explanation: Explanation, texts: Texts) -> str:
     return texts.why_unfinished.format(status=status, chance=percent(explanation.finish_chance, texts))
 
 
-def _parts(explanation: Explanation, texts: Texts) -> list[str]:
-    """Return a phrase for each part of a change. A part that is the whole change gets none."""
-    match explanation.unchanged:
-        case Unchanged.SMALL:
-            return [texts.why_small]
-        case Unchanged.LAST:
-            return [texts.why_last]
-        case Unchanged.FLOOR:
-            return [texts.why_floor]
-    phrases = []
-    if explanation.finish_points is not None and explanation.finished:
-        phrases.append(texts.why_finishing.format(points=signed(explanation.finish_points)))
-        if explanation.compares:
-            phrases.append(texts.why_placing.format(points=signed(explanation.place_points)))
-    if explanation.limit is not None:
-        limit, points = _limit(explanation.limit, texts), signed(explanation.limit_points)
-        phrases.append(texts.why_limit.format(limit=limit, points=points) if limit else "")
-    return phrases
-
-
-def _limit(limit: Limit, texts: Texts) -> str:
+def _rule(reason: Reason, texts: Texts) -> str:
     return {
-        Limit.FORFEIT: texts.why_forfeit,
-        Limit.FLOOR: texts.why_floor,
-        Limit.WINNER: texts.why_winner,
-        Limit.LAST: texts.why_last,
-        Limit.UNFINISHED: texts.why_last,
-    }[limit]
+        Rule.FORFEIT: texts.why_forfeit,
+        Rule.FLOOR: texts.why_floor,
+        Rule.WINNER: texts.why_winner,
+        Rule.SMALL: texts.why_small,
+    }.get(reason.rule or Rule.LAST, texts.why_last)
 
 
-def _opponents(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:
-    if explanation.unchanged is not None:
-        return []
-    if explanation.as_expected:
-        return [texts.why_as_expected]
-    opposed = () if explanation.opposed is None else (explanation.opposed,)
-    return [_named(each, names, texts) for each in (explanation.pushed, opposed) if each]
-
-
-def _named(opponents: Sequence[Opponent], names: Mapping[str | None, str], texts: Texts) -> str:
-    phrases = [
+def _opponents(reason: Reason, names: Mapping[str | None, str], texts: Texts) -> str:
+    return ", ".join(
         unbroken(
             (texts.why_opponent if number else texts.why_first).format(
                 name=names[each.player], chance=percent(each.chance, texts)
             )
         )
-        for number, each in enumerate(opponents)
-    ]
-    template = texts.why_gained if opponents[0].beaten else texts.why_cost
-    return template.format(names=", ".join(phrases))
+        for number, each in enumerate(reason.opponents)
+    )

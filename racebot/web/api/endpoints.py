@@ -13,7 +13,7 @@ from urllib.parse import quote
 import orjson
 
 from racebot.queries.live import LiveRoom
-from racebot.queries.odds import finish_chance, odds
+from racebot.queries.odds import forecasts, odds
 from racebot.queries.pair import Meeting, compared
 from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.races import RaceRow, latest_races, rating_changes
@@ -126,7 +126,7 @@ def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types
         standing,
         board=board.address.stem,
         page=page_of(view, board.address.player(standing.id)),
-        finish_chance=finish_chance(board.stored, standing.state),
+        finish_chance=forecasts(board.stored, [standing.state])[0].finish_chance,
     )
 
 
