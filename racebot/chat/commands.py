@@ -14,31 +14,13 @@ CLOSING = "?!.,;:"
 LONGEST_ARGUMENT = 100
 """Characters of an argument to read. All names on the site are shorter."""
 
-OTHER_BOTS = frozenset(
-    [
-        "seed",
-        "spoilerseed",
-        "presets",
-        "preset",
-        "settings",
-        "lock",
-        "unlock",
-        "password",
-        "fpa",
-        "flags",
-        "race",
-        "cancel",
-        "help",
-        "score",
-        "ready",
-        "monitor",
-        "restreamer",
-        "breaks",
-        "override",
-        "register",
-        "promote",
-    ]
-)
+# fmt: off
+OTHER_BOTS = frozenset((
+    "breaks", "cancel", "flags", "fpa", "help", "lock", "monitor", "override", "password", "preset",
+    "presets", "promote", "race", "ready", "register", "restreamer", "score", "seed", "settings",
+    "spoilerseed", "unlock",
+))
+# fmt: on
 """Command names that other bots on the site use."""
 
 
@@ -108,11 +90,9 @@ class CommandNames:
             return None
         word, _, argument = line.removeprefix(self.prefix).partition(" ")
         command = self._named(word.rstrip(CLOSING).casefold())
-        return (
-            None
-            if command is None
-            else ParsedCommand(command, argument.lstrip("@")[:LONGEST_ARGUMENT].strip())
-        )
+        if command is None:
+            return None
+        return ParsedCommand(command, argument.lstrip("@")[:LONGEST_ARGUMENT].strip())
 
     def _named(self, word: str) -> Command | None:
         """Return the command with a name, or with an alias that is no command's name."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from itertools import pairwise
 
 from racebot.chat.wording import Texts
 from racebot.races.result import NO_NAME, Entrant, shown_names
@@ -15,10 +15,9 @@ NO_BREAK = "\N{NO-BREAK SPACE}"
 WORD_JOINER = "\N{WORD JOINER}"
 WIDEST_ENTRY = 40
 """Widest entry to keep on one line. A column of chat is about 45 Latin letters wide."""
-
-_JOINER = "\N{ZERO WIDTH JOINER}"
-_REGIONAL = ("\U0001f1e6", "\U0001f1ff")
-_SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
+_IDEOGRAPH = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U00020000-\U0003ffff"
+_BREAK = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=\w)|(?<=\w)(?=[{_IDEOGRAPH}])")
+"""A place between Chinese, Japanese or Korean characters, where any line may break."""
 
 
 def chat_names(
@@ -61,9 +60,8 @@ def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
 def unbroken(entry: str) -> str:
     """Keep an entry on one line of chat, or on as few as possible if it is wider than a line.
 
-    Spaces become no-break spaces. Chinese, Japanese and Korean characters and emoji, between which any line
-    may break, are held together by word joiners. Other characters stay as they are, since the site notifies
-    players only of their name as they write it.
+    Spaces become no-break spaces, and word joiners hold Chinese, Japanese and Korean characters together.
+    Other characters stay as they are, since the site notifies players only of their name as they write it.
     """
     line, *words = entry.split(" ")
     lines = []
@@ -74,42 +72,10 @@ def unbroken(entry: str) -> str:
         else:
             lines.append(line)
             line = word
-    return " ".join(map(_joined, [*lines, line]))
-
-
-def _joined(line: str) -> str:
-    """Hold the wide characters of a line together, unless it is too wide."""
-    if _width(line) > WIDEST_ENTRY or not any(map(_is_wide, line)):
-        return line
-    joined, halves = line[0], int(_is_half_flag(line[0]))
-    for before, after in pairwise(line):
-        completes_flag = _is_half_flag(after) and halves % 2 == 1
-        joined += (WORD_JOINER if _may_break(before, after) and not completes_flag else "") + after
-        halves = halves + 1 if _is_half_flag(after) else 0
-    return joined
+    kept = [line if _width(line) > WIDEST_ENTRY else _BREAK.sub(WORD_JOINER, line) for line in [*lines, line]]
+    return " ".join(kept)
 
 
 def _width(text: str) -> int:
     """Return the width of a text in Latin letters."""
-    return sum(1 + _is_wide(char) for char in text)
-
-
-def _may_break(before: str, after: str) -> bool:
-    """Return whether a line may break between two characters, one of which is wide."""
-    if not (_is_wide(before) or _is_wide(after)):
-        return False
-    return NO_BREAK not in {before, after} and before != _JOINER and not _continues(after)
-
-
-def _is_wide(char: str) -> bool:
-    return unicodedata.east_asian_width(char) in {"W", "F"} or _is_half_flag(char)
-
-
-def _is_half_flag(char: str) -> bool:
-    """Return whether a character is a regional indicator, two of which make a flag."""
-    return _REGIONAL[0] <= char <= _REGIONAL[1]
-
-
-def _continues(char: str) -> bool:
-    """Return whether a character belongs to the one before it, as a skin tone does."""
-    return unicodedata.category(char) in {"Mn", "Me", "Cf"} or _SKIN_TONES[0] <= char <= _SKIN_TONES[1]
+    return sum(2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1 for char in text)

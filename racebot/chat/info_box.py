@@ -43,21 +43,19 @@ def info_block(
 ) -> str:
     """Return the final changes for the race page. Players after the first 8 are counted, not named.
 
-    `goal` is the leaderboard's name, and `page` the address of the race's published page, which lists all
-    players.
+    `goal` is the leaderboard's name, and `page` the address of the race's published page.
     """
     opening = texts.info.format(goal=plain(goal, bare_domains=True))
     entries = players(result, changes, texts, ranks, by_team=by_team)
     parts = [without_domains(text) for text in entries.values()]
-    shown = min(len(parts), MOST_ENTRIES)
-    while True:
-        rest = len(parts) - shown
-        more = texts.more.format(count=rest) if rest else ""
+    text = ""
+    for shown in range(min(len(parts), MOST_ENTRIES), -1, -1):
+        more = texts.more.format(count=len(parts) - shown) if shown < len(parts) else ""
         last = " ".join(filter(None, [more, texts.link.format(url=page) if page else ""]))
         text = opening + texts.separator.join(filter(None, [*parts[:shown], last]))
-        if len(text) <= INFO_LIMIT or shown == 0:
-            return " ".join(text[:INFO_LIMIT].splitlines())
-        shown -= 1
+        if len(text) <= INFO_LIMIT:
+            break
+    return " ".join(text[:INFO_LIMIT].splitlines())
 
 
 def merged_info(
@@ -83,13 +81,10 @@ def merged_info(
 
 
 def meta(existing: Mapping[str, object], boards: Sequence[MetaEntry]) -> dict[str, object]:
-    """Return our key of `bot_meta` as JSON for `setmeta`.
+    """Return our key of `bot_meta` as JSON for `setmeta`, with one entry per leaderboard.
 
-    Changes that exceed the site's limit are dropped from the end and counted in `omitted`.
-
-    Args:
-        existing: the current `bot_meta`. The site merges key by key, so other keys stay and take up space.
-        boards: one entry per leaderboard, from `meta_entry`.
+    Changes that exceed the site's limit are dropped from the end and counted in `omitted`. The site merges
+    key by key, so other keys of the `existing` value stay and take up space.
     """
     others = {key: value for key, value in existing.items() if key != META_KEY}
     kept = [len(board.changes) for board in boards]
@@ -104,13 +99,11 @@ def meta(existing: Mapping[str, object], boards: Sequence[MetaEntry]) -> dict[st
 
 def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> MetaEntry:
     """Return one leaderboard's final changes for programs."""
-    points = {c.player: (c.points_before, c.points_after) for c in by_place(changes)}
-    return MetaEntry(goal, model, points)
+    return MetaEntry(goal, model, {c.player: (c.points_before, c.points_after) for c in by_place(changes)})
 
 
 def _as_json(board: MetaEntry, count: int) -> dict[str, object]:
     """Return an entry with its first `count` changes as JSON."""
     changes = {player: list(points) for player, points in islice(board.changes.items(), count)}
-    entry: dict[str, object] = {"leaderboard": board.leaderboard, "model": board.model, "changes": changes}
-    omitted = len(board.changes) - count
-    return {**entry, "omitted": omitted} if omitted else entry
+    omitted = {"omitted": len(board.changes) - count} if count < len(board.changes) else {}
+    return {"leaderboard": board.leaderboard, "model": board.model, "changes": changes, **omitted}

@@ -48,10 +48,9 @@ def is_hidden_from(ledger: Ledger, asker: Person, person: Person) -> bool:
 def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person) -> Person | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
-    If no name matches, names are compared in plain letters, without accents, and then without punctuation at
-    the end. If several players share a
-    name, the one in the room is chosen, otherwise the one with the most races. `me` is the asker, unless
-    that is somebody's name.
+    If no name matches, names are compared in plain letters, and then without punctuation at the end. If
+    several players share a name, the one in the room is chosen, otherwise the one with the most races. `me`
+    is the asker, unless that is somebody's name.
     """
     found = _people(race, text, str.casefold, ledger.players.called) or _people(
         race, text, fold_name, partial(ledger.players.called, roughly=True)
@@ -61,7 +60,12 @@ def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker
         return asker
     if not found and bare not in {"", text}:
         return find_person(ledger, board, bare, race, asker)
-    return max(found, key=lambda person: _races(ledger, board, person), default=None)
+
+    def races(person: Person) -> int:
+        standing = ledger.standings.get(board, person.id)
+        return standing.races if standing else -1
+
+    return max(found, key=races, default=None)
 
 
 def _people(
@@ -71,19 +75,14 @@ def _people(
     name, full = compared(text), split_full_name(text)
     parts = (compared(full[0]), full[1]) if full is not None else None
     shown = shown_names(race.entrants)
-    in_room = [
-        Person(e.user_id, shown[e])
+    in_room = {e.user_id: Person(e.user_id, shown[e]) for e in race.entrants if e.user_id is not None}
+    meant = [
+        in_room[e.user_id]
         for e in race.entrants
-        if e.user_id is not None
+        if e.user_id in in_room
         and (compared(e.name) == name or (compared(e.name), e.discriminator or "") == parts)
     ]
-    names = {e.user_id: shown[e] for e in race.entrants}
-    return in_room or [Person(each.id, names.get(each.id, each.shown)) for each in called(text)]
-
-
-def _races(ledger: Ledger, board: Leaderboard, person: Person) -> int:
-    standing = ledger.standings.get(board, person.id)
-    return standing.races if standing else -1
+    return meant or [in_room.get(each.id, Person(each.id, each.shown)) for each in called(text)]
 
 
 def find_pair(
@@ -91,9 +90,8 @@ def find_pair(
 ) -> tuple[Person, Person] | str:
     """Return the two players to compare: two named players, or the asker and one named player.
 
-    Names can contain spaces, so every space may separate the two names, with or without a comma or a word of
-    `JOINING`. If a name is unknown, return the name that was not found, or the whole text if it is unclear
-    which part is the name.
+    Names can contain spaces, so every space may separate them, with or without a word of `JOINING`. Return
+    the name that was not found, or the whole text if it is unclear which part is the name.
     """
 
     def find(name: str) -> Person | None:

@@ -36,7 +36,9 @@ class Limiter:
         return self._allows({(room, person, "told"): 1}, now)
 
     def _allows(self, most: dict[tuple[str, ...], int], now: float) -> bool:
-        self._sweep(now)
+        if now - self._swept >= WINDOW:  # drop old entries
+            self._swept = now
+            self._counted = {key: times for key, times in self._counted.items() if self._recent(key, now)}
         if any(len(self._recent(key, now)) >= limit for key, limit in most.items()):
             return False
         for key in most:
@@ -48,9 +50,3 @@ class Limiter:
         while times and now - times[0] >= WINDOW:
             times.popleft()
         return times
-
-    def _sweep(self, now: float) -> None:
-        """Drop old entries, at most once per window."""
-        if now - self._swept >= WINDOW:
-            self._swept = now
-            self._counted = {key: times for key, times in self._counted.items() if self._recent(key, now)}

@@ -32,12 +32,9 @@ Entries = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class RankChanges:
-    """What a race changed in a leaderboard's ranking: new places, and players without a place.
+    """What a race changed in a ranking: players' new places, below zero for one who fell, by user id.
 
-    Attributes:
-        moves: new places by user id, below zero for a player who fell.
-        unranked: players who have too few finishes to be ranked after the race.
-        unranked_before: players who had too few before it.
+    `unranked` players have too few finishes to be ranked after the race, `unranked_before` before it.
     """
 
     moves: Mapping[str, int] = field(default_factory=dict)
@@ -53,10 +50,7 @@ RankChangesByBoard = Mapping[str, RankChanges]
 def announcement(
     rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS, *, ranks: RankChangesByBoard | None = None
 ) -> list[str]:
-    """Return the messages that announce the changes of a finished race on each leaderboard.
-
-    There are none if no rating changes, or if the operator switched them off.
-    """
+    """Return the messages that announce the changes of a finished race, if there are any."""
     changed = [each for each in rated if each.changes]
     if not changed:
         teams = [each for each in rated if each.note == TEAM_RACE]
@@ -122,19 +116,27 @@ def players(
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
     names = chat_names(result.entrants, texts)
     ordered = by_place(sorted(changes, key=lambda change: names[change.player].casefold()))
-    if by_team and result.team_race:
-        teams = {change.player: entrants[change.player].team or "" for change in changes}
-        ordered.sort(key=lambda change: (change.place is None, change.place or 0, teams[change.player]))
-    written = {}
-    last = None
+    teams = {c.player: entrants[c.player].team if by_team else None for c in changes}
+    if by_team:
+        ordered.sort(key=lambda c: (c.place is None, c.place or 0, teams[c.player] or ""))
+    written, last = {}, None
     for change in ordered:
-        entrant = entrants[change.player]
-        team = entrant.team if by_team else None
+        entrant, team = entrants[change.player], teams[change.player]
         template = texts.player if team is None else texts.teammate if team == last else texts.team_player
         last = team
         if template:
-            place = standing_word(entrant, change, texts, of_team=team is not None)
-            text = _entry(entrant, names[entrant.user_id], place, change, template, texts, ranks)
+            text = template.format(
+                place=standing_word(entrant, change, texts, of_team=team is not None),
+                team=plain(entrant.team_name or entrant.team or ""),
+                name=names[change.player],
+                before=shown_points(
+                    change.points_before, texts, ranked=change.player not in ranks.unranked_before
+                ),
+                after=shown_points(change.points_after, texts, ranked=change.player not in ranks.unranked),
+                change=signed(change.points_change),
+                new=texts.new if change.races_before == 0 else "",
+                move=_move(ranks.moves[change.player], texts) if change.player in ranks.moves else "",
+            )
             written[change.player] = unbroken(text)
     return written
 
@@ -144,14 +146,12 @@ def split(
 ) -> list[str]:
     """Split a text into messages of at most `limit` characters, breaking between parts only."""
     messages = [opening[:limit]]
-    fresh = True
-    for part in parts:
-        longer = messages[-1] + ("" if fresh else texts.separator) + part
-        if len(longer) > limit and not fresh:
+    for number, part in enumerate(parts):
+        longer = messages[-1] + (texts.separator if number else "") + part
+        if len(longer) > limit and number:
             messages.append((texts.continued + part)[:limit])
         else:
             messages[-1] = longer[:limit]
-        fresh = False
     return messages
 
 
@@ -164,21 +164,6 @@ def standing_word(
     if of_team or entrant.finished:
         return texts.team_dnf
     return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
-
-
-def _entry(
-    entrant: Entrant, name: str, place: str, change: Change, template: str, texts: Texts, ranks: RankChanges
-) -> str:
-    return template.format(
-        place=place,
-        team=plain(entrant.team_name or entrant.team or ""),
-        name=name,
-        before=shown_points(change.points_before, texts, ranked=change.player not in ranks.unranked_before),
-        after=shown_points(change.points_after, texts, ranked=change.player not in ranks.unranked),
-        change=signed(change.points_change),
-        new=texts.new if change.races_before == 0 else "",
-        move=_move(ranks.moves[change.player], texts) if change.player in ranks.moves else "",
-    )
 
 
 def by_place(changes: Sequence[Change]) -> list[Change]:
@@ -212,14 +197,11 @@ def _edits(rated: Sequence[RatedRace], edits: Sequence[Edit], texts: Texts) -> s
         EntrantStatus.DQ.value: texts.edit_dq,
         EntrantStatus.DNF.value: texts.edit_dnf,
         EntrantStatus.DONE.value: texts.edit_done,
+        "deleted": texts.edit_deleted,
     }
     names = chat_names(rated[0].result.entrants, texts)
-    phrases: list[str] = []
-    for each in edits:
-        if each.edit == "deleted":
-            phrases.append(texts.edit_deleted)  # nobody is named whose account is gone
-        elif each.player in names and each.edit in templates:
-            phrases.append(templates[each.edit].format(name=names[each.player]))
-        else:
-            return texts.edit_other
-    return ", ".join(phrases) if 0 < len(phrases) <= MOST_EDITS else texts.edit_other
+    names |= {each.player: "" for each in edits if each.edit == "deleted"}  # their text names nobody
+    known = [each for each in edits if each.player in names and each.edit in templates]
+    if not 0 < len(edits) <= MOST_EDITS or len(known) < len(edits):
+        return texts.edit_other
+    return ", ".join(templates[each.edit].format(name=names[each.player]) for each in known)

@@ -11,17 +11,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from racebot.queries.reasons import (
-    AS_EXPECTED,
-    COST,
-    FINISHING,
-    FIRST_OPPONENT,
-    GAINED,
-    LIMIT,
-    OPPONENT,
-    PLACE,
-    RULES,
-)
+from racebot.queries import reasons
 
 LONGEST = 500
 """Most characters in a template. A message on the site has at most 1,000."""
@@ -31,11 +21,11 @@ OWN_LINE = 5
 """Characters that `info` must begin with, so that the bot recognizes its own line in the info box."""
 
 
-def _text(default: str, about: str, more: str = "") -> Any:
+def _text(default: str, about: str, more: str = "", longest: int = LONGEST) -> Any:
     """Declare a template: its default, when it is used, and the fields that the default leaves out."""
     own = [field for _, field, _, _ in Formatter().parse(default) if field]
     fields = " ".join(dict.fromkeys([*own, *more.split()]))
-    return Field(default, max_length=LONGEST, description=about, json_schema_extra={"fields": fields})
+    return Field(default, max_length=longest, description=about, json_schema_extra={"fields": fields})
 
 
 class Texts(BaseModel):
@@ -45,11 +35,7 @@ class Texts(BaseModel):
 
     # The rating message
     provisional: str = _text("Ratings if recorded ({goal}): ", "opens the rating message after a finish")
-    correction: str = _text(
-        "Correction ({edits}): ",
-        "opens a correction of the rating message; only changed entries follow",
-        "goal",
-    )
+    correction: str = _text("Correction ({edits}): ", "opens a correction; changed entries follow", "goal")
     edit_time: str = _text("{name}'s time edited", "one edit in `correction`")
     edit_dq: str = _text("{name} disqualified", "one edit in `correction`")
     edit_dnf: str = _text("{name} set to DNF", "one edit in `correction`")
@@ -69,9 +55,7 @@ class Texts(BaseModel):
     teammate: str = _text("{name} {after} ({change}{new})", "the team's other entrants, after it", "before")
     team_dnf: str = _text("team DNF", "in place of the place of a team with a member who did not finish")
     new: str = _text(", new", "marks a player's first race")
-    move: str = _text(
-        ", {arrow} {ordinal}", "marks a new place among the first 20 of the leaderboard", "place"
-    )
+    move: str = _text(", {arrow} {ordinal}", "marks a new place among the first 20 of the ranking", "place")
     dnf: str = _text("DNF", "in place of the place of a player who did not finish")
     dq: str = _text("DQ", "in place of the place of a disqualified player")
     separator: str = _text(
@@ -103,18 +87,12 @@ class Texts(BaseModel):
     rating_one_missing: str = _text(
         "1 more finish to be ranked", "the standing of a player who lacks one finish", "finishes needed"
     )
-    unranked_points: str = _text(
-        "{points}?", "the points of a player who is not ranked yet, in all messages and answers"
-    )
-    rating_inactive: str = _text(
-        "not listed after {days} days without a race", "the standing of an inactive player"
-    )
+    unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet, in all texts")
+    rating_inactive: str = _text("not listed after {days} days without a race", "the standing if inactive")
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
     rating_pending: str = _text("{points} ({change}) if recorded", "the rating after this room's race")
     rating_record: str = _text("{races} races, {wins} wins, {finishes} finished", "a player's record")
-    rating_one_win: str = _text(
-        "{races} races, 1 win, {finishes} finished", "the same for a player with one win"
-    )
+    rating_one_win: str = _text("{races} races, 1 win, {finishes} finished", "the same for one win")
     rating_one_race: str = _text("1 race", "the same for a player with one race", "finishes wins")
     rating_last: str = _text("last race {change}", "the change by the last race")
     rating_newcomer: str = _text(
@@ -133,9 +111,7 @@ class Texts(BaseModel):
         "answers !leaderboard on an empty one",
         "leaderboard",
     )
-    unknown_leaderboard: str = _text(
-        "No leaderboard has that name.", "answers !leaderboard with an unknown name"
-    )
+    unknown_leaderboard: str = _text("No leaderboard has that name.", "answers !leaderboard and a wrong name")
     link: str = _text("{url}", "ends it where pages are published")
 
     why: str = _text(
@@ -154,28 +130,22 @@ class Texts(BaseModel):
         "place",
     )
     why_only_finisher: str = _text("the only finisher", "in place of that, for the only finisher")
-    why_unfinished: str = _text(
-        "{status}; finishing was {chance} likely", "the same, for a player who did not finish"
-    )
-    why_unfinished_place: str = _text(
-        "{status} (expected {expected})", "the same, where the model does not tell the chance to finish"
-    )
-    why_finishing: str = _text(FINISHING, "the part of the change for finishing")
-    why_placing: str = _text(PLACE, "the part of the change for the place")
-    why_small: str = _text(RULES["small"], "explains a change of ±0")
-    why_forfeit: str = _text(RULES["forfeit"], "a limit: finishing never costs more than a forfeit")
-    why_floor: str = _text(RULES["floor"], "a limit: the lowest rating")
-    why_winner: str = _text(RULES["winner"], "a limit: the winner keeps their rating")
-    why_last: str = _text(RULES["last"], "a limit: last of all, or not finished")
-    why_limit: str = _text(LIMIT, "what a limit added or took away", "limit points")
-    why_cost: str = _text(COST, "opponents that cost the most, the worst first", "names")
-    why_gained: str = _text(GAINED, "opponents that gained the most", "names")
-    why_first: str = _text(FIRST_OPPONENT, "the first opponent and the chance to beat them", "name chance")
-    why_opponent: str = _text(OPPONENT, "each further opponent", "name chance")
-    why_as_expected: str = _text(AS_EXPECTED, "in place of opponents, if no result stood out")
-    why_nothing: str = _text(
-        "{name} has no rated race yet.", "answers !why if there is nothing to explain", "leaderboard"
-    )
+    why_unfinished: str = _text("{status}; finishing was {chance} likely", "the same without a finish")
+    why_unfinished_place: str = _text("{status} (expected {expected})", "the same, if no chance is known")
+    why_finishing: str = _text(reasons.FINISHING, "the part of the change for finishing")
+    why_placing: str = _text(reasons.PLACE, "the part of the change for the place")
+    why_small: str = _text(reasons.RULES["small"], "explains a change of ±0")
+    why_forfeit: str = _text(reasons.RULES["forfeit"], "a limit: finishing never costs more than a forfeit")
+    why_floor: str = _text(reasons.RULES["floor"], "a limit: the lowest rating")
+    why_winner: str = _text(reasons.RULES["winner"], "a limit: the winner keeps their rating")
+    why_last: str = _text(reasons.RULES["last"], "a limit: last of all, or not finished")
+    why_limit: str = _text(reasons.LIMIT, "what a limit added or took away", "limit points")
+    why_cost: str = _text(reasons.COST, "opponents that cost the most, the worst first", "names")
+    why_gained: str = _text(reasons.GAINED, "opponents that gained the most", "names")
+    why_first: str = _text(reasons.FIRST_OPPONENT, "the first opponent, and the chance", "name chance")
+    why_opponent: str = _text(reasons.OPPONENT, "each further opponent", "name chance")
+    why_as_expected: str = _text(reasons.AS_EXPECTED, "in place of opponents, if no result stood out")
+    why_nothing: str = _text("{name} has no rated race yet.", "answers !why without a race", "leaderboard")
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
     odds_player: str = _text("{name} {chance}", "one entrant's chance")
@@ -184,30 +154,21 @@ class Texts(BaseModel):
     odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named")
     odds_started: str = _text("Odds are only available before the start.", "answers !odds after the start")
     odds_teams: str = _text("There are no odds for team races.", "answers !odds before a team race")
-    odds_not_counted: str = _text(
-        "No odds: this race does not count.", "answers !odds in a race that can never count"
-    )
+    odds_not_counted: str = _text("No odds: this race does not count.", "answers !odds if it cannot count")
     odds_none: str = _text(
         "Odds need two known entrants.", "answers !odds before that; deleted and hidden names are unknown"
     )
     greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal")
 
     versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
-    versus_record: str = _text(
-        "{won}–{lost} in {met} races", "their races together, and how often each was ahead"
-    )
+    versus_record: str = _text("{won}–{lost} in {met} races", "their races together, and how often each led")
     versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together")
     versus_tied: str = _text("tied in {tied}", "follows it if they tied")
-    versus_unfinished: str = _text(
-        "neither finished {unfinished}", "follows it if both failed to finish a race"
-    )
+    versus_unfinished: str = _text("neither finished {unfinished}", "follows it if neither finished a race")
     versus_never: str = _text("no rated race together", "in place of that, if they never met")
     versus_points: str = _text("{points} and {other_points}", "their ratings")
     versus_chance: str = _text("{chance} to beat {other} next time", "the first player's chance")
-    versus_whom: str = _text(
-        "Write {command} name, or {command} name name.",
-        "answers !vs without a name, or with one player twice",
-    )
+    versus_whom: str = _text("Write {command} name, or {command} name name.", "answers !vs without a player")
 
     help: str = _text(
         "racebot {version}: {commands}. Ratings count once a race is recorded.", "answers !ratings"
@@ -236,16 +197,14 @@ class Texts(BaseModel):
     moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 
     # Numbers
-    ordinal: str = _text(
-        "{place}{ending}", "a place, where a text has `{ordinal}`; the ending is st, nd, rd or th"
-    )
+    ordinal: str = _text("{place}{ending}", "a place, where a text has `{ordinal}`; ending: st, nd, rd, th")
     ordinal_first: str = _text("1st", "the same for the first place")
     percent: str = _text("{number}%", "a chance, where a text has `{chance}`")
     decimal: str = _text("{whole}.{tenths}", "an expected place")
 
-    button_rating: str = _text("My rating", "a button below the rating message")
-    button_why: str = _text("Why?", "a button below the rating message")
-    button_leaderboard: str = _text("Leaderboard", "a button below the rating message")
+    button_rating: str = _text("My rating", "a button below the rating message", longest=LONGEST_LABEL)
+    button_why: str = _text("Why?", "a button below the rating message", longest=LONGEST_LABEL)
+    button_leaderboard: str = _text("Leaderboard", "a button below the rating message", longest=LONGEST_LABEL)
 
     @field_validator("*")
     @classmethod
@@ -256,9 +215,7 @@ class Texts(BaseModel):
         except ValueError as error:
             raise ValueError(f"{error}; double a brace that does not enclose a field") from None
         for _, field, form, conversion in pieces:
-            if field is None:
-                continue
-            if field not in allowed or form or conversion:
+            if field is not None and (field not in allowed or form or conversion):
                 names = ", ".join(f"{{{name}}}" for name in allowed) or "none"
                 raise ValueError(f"{{{field}}} is not a field of this text; there are: {names}")
         return value
@@ -270,18 +227,9 @@ class Texts(BaseModel):
             raise ValueError("must not be empty: messages are built around it")
         return value
 
-    @field_validator("button_rating", "button_why", "button_leaderboard")
-    @classmethod
-    def _short(cls, value: str) -> str:
-        if len(value) > LONGEST_LABEL:
-            raise ValueError(f"a button has at most {LONGEST_LABEL} characters")
-        return value
-
     @model_validator(mode="after")
-    def _buttons_differ(self) -> Self:
-        labels = [
-            each for each in (self.button_rating, self.button_why, self.button_leaderboard) if each.strip()
-        ]
+    def _labels_differ(self) -> Self:
+        labels = list(filter(str.strip, (self.button_rating, self.button_why, self.button_leaderboard)))
         if len(set(labels)) < len(labels):
             raise ValueError("button_rating, button_why and button_leaderboard must differ from each other")
         return self

@@ -8,12 +8,12 @@ from racebot.chat.wording import Texts
 from racebot.web.site import formats
 
 
-@pytest.mark.parametrize("name", ["雪の介", "박하늘", "ひらがな", "Ann雪", "😀😀", "🇩🇪🇫🇷"])
+@pytest.mark.parametrize("name", ["雪の介", "박하늘", "ひらがな", "Ann雪"])
 def test_wide_characters_are_held_together(name: str) -> None:
     entry = unbroken(f"1 {name} 2049 (+14)")
     inside = entry.removeprefix(f"1{NO_BREAK}").removesuffix(f"{NO_BREAK}2049{NO_BREAK}(+14)")
     assert inside.replace(WORD_JOINER, "") == name
-    assert inside.count(WORD_JOINER) == (1 if name in {"Ann雪", "😀😀", "🇩🇪🇫🇷"} else len(name) - 1)
+    assert inside.count(WORD_JOINER) == (1 if name == "Ann雪" else len(name) - 1)
 
 
 @pytest.mark.parametrize("name", ["👨‍👩‍👧‍👦", "🇩🇪", "👍🏽", "❤️", "Ólöf", "Jean-Loup", "ليلى", "Мира Лесная"])

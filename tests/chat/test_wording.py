@@ -38,7 +38,7 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('info = "R {goal}"', "must begin with 5 characters before the first field"),
         ('withdrawn = "' + "x" * 501 + '"', "at most 500 characters"),
         ("withdrawn = 3", "texts.withdrawn"),
-        ('button_why = "' + "?" * 41 + '"', "a button has at most 40 characters"),
+        ('button_why = "' + "?" * 41 + '"', "should have at most 40 characters"),
     ],
 )
 def test_a_text_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, line: str, problem: str) -> None:

@@ -36,17 +36,7 @@ NO_LINKS = Links()
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A leaderboard, and everything that an answer about it uses.
-
-    Attributes:
-        board: the leaderboard, stored or not.
-        listing: which players it lists.
-        settler: reads the ledger and previews races.
-        texts: the wording.
-        names: the names of the commands.
-        links: the addresses of published pages.
-        preview: rates a race that is not settled.
-    """
+    """A leaderboard, stored or not, and everything that an answer about it uses."""
 
     board: Leaderboard
     listing: Listing
@@ -82,12 +72,8 @@ class Context:
             return None
         if self.ledger.races.has(result.name):
             return None
-        for preview in self.settler.previews(result):
-            if preview.leaderboard.name == self.board.name and person.id in {
-                e.user_id for e in preview.result.entrants
-            }:
-                return preview
-        return None
+        found = (each for each in self.settler.previews(result) if each.leaderboard.name == self.board.name)
+        return next((each for each in found if person.id in {e.user_id for e in each.result.entrants}), None)
 
     def standing_phrase(self, person: Person, standing: Standing) -> str:
         """Write a player's points and place, or why the player has none."""
@@ -99,7 +85,6 @@ class Context:
         )
 
     def link_phrase(self, url: str | None) -> str:
-        """Write the address of a page; empty without one."""
         return self.texts.link.format(url=url) if url else ""
 
     def _place(self, standing: Standing) -> str:
@@ -130,8 +115,8 @@ def change_of(rated: RatedRace, person: Person) -> Change | None:
 def unknown_player(context: Context, text: str) -> str:
     """Say that no player has this name, without repeating it."""
     hidden = context.ledger.orders.hidden()
-    found = (player for player in context.ledger.players.like(text, 3) if player.id not in hidden)
-    alike = ", ".join(plain(player.shown) for player in found)
+    found = context.ledger.players.like(text, 3)
+    alike = ", ".join(plain(player.shown) for player in found if player.id not in hidden)
     unknown = context.texts.unknown_player.format(leaderboard=context.name)
     suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""
     return " ".join(filter(None, [unknown, suggestion]))

@@ -16,13 +16,7 @@ LONGEST = 25
 
 
 def answer(context: Context, count: int, asker: Person) -> str:
-    """Write a leaderboard's first players, as many as fit.
-
-    Args:
-        context: the leaderboard.
-        count: how many players to name, from 1 to `LONGEST`; others are clamped.
-        asker: named after the others, if not among them.
-    """
+    """Write a leaderboard's first `count` players, as many as fit, and the asker's own place."""
     texts, board, listing = context.texts, context.board, context.listing
     count = min(max(count, 1), LONGEST)
     players = top_players(context.ledger, board, listing, count)

@@ -25,8 +25,7 @@ def answer(context: Context, race: Race) -> str:
 def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
     """List the best entrants' chances to win, the favorite first, then what the others share. Ledger work.
 
-    Returns:
-        The phrases, without hidden players; none unless two known individual entrants wait for the start.
+    There are none unless two known entrants who are not hidden wait for the start, without teams.
     """
     texts, hidden = context.texts, context.ledger.orders.hidden()
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
