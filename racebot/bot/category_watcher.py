@@ -31,8 +31,8 @@ from racebot.standings import orders
 from racebot.standings.follow_settings import follow_renames
 from racebot.standings.settle import Settler
 from racebot.telemetry import metrics
+from racebot.telemetry.failure_log import FailureLog
 from racebot.telemetry.logs import about
-from racebot.telemetry.troubles import Troubles
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class WorkerContext:
     settler: Settler
     call: RunOnLedger
     clock: Callable[[], datetime]
-    troubles: Troubles
+    failures: FailureLog
     failed: Callable[[str, BaseException], None]
     on_race: Callable[[Race], object] = lambda _: None
 
@@ -65,7 +65,7 @@ class CategoryWorker:
         self.slug = settings.slug
         self._site, self._settler, self._call = worker.site, worker.settler, worker.call
         self._ledger = worker.settler.ledger
-        self._clock, self._failed, self._troubles = worker.clock, worker.failed, worker.troubles
+        self._clock, self._failed, self._failures = worker.clock, worker.failed, worker.failures
         self._alive = alive
         self._tokens = TokenSource(worker.site, Credentials(settings.client_id, settings.client_secret))
         self._context = _room_context(worker, self._tokens, self.follow_goal)
@@ -101,9 +101,9 @@ class CategoryWorker:
                 if doubts == BELIEVED_AFTER:
                     raise
             except SiteError as error:
-                self._troubles.failed("start", str(error))
+                self._failures.failed("start", str(error))
             await asyncio.sleep(pause)
-        self._troubles.over("start")
+        self._failures.recovered("start")
         self.goals = category.goals
         await self._store_profile(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
@@ -179,7 +179,7 @@ class CategoryWorker:
                     await self._follow_race(race.name, cases.Listed(race))
                 else:
                     problem = f"{race.name}: listed in category {self.slug}"
-                    self._troubles.failed(f"{race.name} listed", problem, "ignored")
+                    self._failures.failed(f"{race.name} listed", problem, "ignored")
         self._followed.update(self.goals, (race.goal for race in seen.values()))
 
     async def all_past_races(self) -> None:
@@ -250,7 +250,7 @@ class CategoryWorker:
             self._failed(source, error)
             events = [Signal.LOOKED]
         else:
-            self._troubles.over(source)
+            self._failures.recovered(source)
         await self._follow_race(name, *events)
 
     async def _follow_race(self, name: str, *events: cases.Event) -> None:
@@ -273,7 +273,7 @@ class CategoryWorker:
         except Exception as error:
             self._failed(f"{name} race", error)
         else:
-            self._troubles.over(f"{name} race")
+            self._failures.recovered(f"{name} race")
 
     def _is_ours(self, name: str) -> bool:
         return name.startswith(f"{self.slug}/")
@@ -313,5 +313,5 @@ def _room_context(
     if settings.announce and settings.commands:
         limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
         commands = CommandHandler(work, answers, texts, names, limiter, settings.private_answers)
-    site, call, troubles = worker.site, worker.call, worker.troubles
-    return RoomContext(site, tokens, work, call, settings, troubles, follow_goal, commands, worker.on_race)
+    site, call, failures = worker.site, worker.call, worker.failures
+    return RoomContext(site, tokens, work, call, settings, failures, follow_goal, commands, worker.on_race)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from racebot.bot.heartbeat import write_heartbeat
 from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, RacebotError
 from racebot.telemetry import metrics
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 
 REFUSED_FOR_LONG = 600.0
 """Seconds after which the process ends if every category is refused, though one was accepted at the start."""
@@ -35,7 +35,7 @@ class Health:
 
     database: Path
     categories: Sequence[str]
-    troubles: Troubles
+    failures: FailureLog
     clock: Callable[[], datetime]
     _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     """When each category was last seen, by the wall clock and the monotonic clock."""
@@ -77,7 +77,7 @@ class Health:
     def is_fatal(self, source: str, error: BaseException) -> bool:
         """Log a failure of `source`, such as a job, and return whether only the operator can fix it."""
         metrics.ERRORS.labels(type(error).__name__).inc()
-        failed, level = self.troubles.failed, logging.ERROR
+        failed, level = self.failures.failed, logging.ERROR
         match error:
             case LedgerUnavailable():
                 failed(source, str(error), level=level)

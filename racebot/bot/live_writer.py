@@ -23,7 +23,7 @@ from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.rater import current_states
 from racebot.standings.settle import Preview, Settler
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 from racebot.web.site.addresses import board_addresses
 
 WRITE_EVERY = 10.0
@@ -53,13 +53,13 @@ class LiveWriter:
     """Keeps the live file of one worker up to date."""
 
     def __init__(
-        self, settler: Settler, call: RunOnLedger, clock: Callable[[], datetime], troubles: Troubles
+        self, settler: Settler, call: RunOnLedger, clock: Callable[[], datetime], failures: FailureLog
     ) -> None:
         self._settler = settler
         self._ledger = settler.ledger
         self._call = call
         self._clock = clock
-        self._troubles = troubles
+        self._failures = failures
         self._path = live_path(settler.ledger.path)
         self._open: dict[str, _OpenRoom] = {}
         self._woken = asyncio.Event()
@@ -124,7 +124,7 @@ class LiveWriter:
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
         await asyncio.shield(self._writing)
         if not failed:
-            self._troubles.over(_SOURCE)
+            self._failures.recovered(_SOURCE)
 
     def _is_old(self, room: _OpenRoom, now: datetime) -> bool:
         ended_at = room.race.result.ended_at if room.race.result else None
@@ -133,7 +133,7 @@ class LiveWriter:
     def _note_problem(self, error: Exception) -> None:
         expected = isinstance(error, RacebotError)
         problem = f"live rooms: {error if expected else repr(error)}"
-        self._troubles.failed(_SOURCE, problem, error=None if expected else error)
+        self._failures.failed(_SOURCE, problem, error=None if expected else error)
 
     async def _described(self, race: Race, seen_at: datetime) -> LiveRoom | None:
         """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""

@@ -29,8 +29,8 @@ from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
 from racebot.standings.follow_settings import apply_checked_plans, apply_plans
 from racebot.standings.settle import Settler
+from racebot.telemetry.failure_log import FailureLog
 from racebot.telemetry.metrics import monitor
-from racebot.telemetry.troubles import Troubles
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +59,8 @@ class Worker:
         self._clock = clock
         self._stop = asyncio.Event()
         self._fatal: BaseException | None = None
-        self._troubles = Troubles()
-        self._health = Health(settings.database, settings.slugs(), self._troubles, clock)
+        self._failures = FailureLog()
+        self._health = Health(settings.database, settings.slugs(), self._failures, clock)
         self._ledger_thread = LedgerThread()
         self._call = self._ledger_thread.run
 
@@ -80,14 +80,14 @@ class Worker:
         with locked(settings.database), self._monitor():
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, settings.plans())
-            jobs = Jobs(self._failed, self._troubles.over)
-            live = LiveWriter(settler, self._call, self._clock, self._troubles)
+            jobs = Jobs(self._failed, self._failures.recovered)
+            live = LiveWriter(settler, self._call, self._clock, self._failures)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
-                interval, troubles, clock = settings.request_interval, self._troubles, self._clock
-                async with Site(settings.site, interval=interval, troubles=troubles, clock=clock) as site:
+                interval, failures, clock = settings.request_interval, self._failures, self._clock
+                async with Site(settings.site, interval=interval, failures=failures, clock=clock) as site:
                     context = WorkerContext(
-                        settings, site, settler, self._call, clock, troubles, self._failed, live.update
+                        settings, site, settler, self._call, clock, failures, self._failed, live.update
                     )
                     categories = [
                         CategoryWorker(each, context, self._health.category_seen)

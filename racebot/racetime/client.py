@@ -27,7 +27,7 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 from racebot.text.parse import read_json
 
 log = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ class Site:
         *,
         interval: float = 1.0,
         attempts: int = 5,
-        troubles: Troubles | None = None,
+        failures: FailureLog | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -126,7 +126,7 @@ class Site:
         self.clock = SiteClock(clock)
         self._interval = interval
         self._attempts = attempts
-        self._troubles = troubles or Troubles()
+        self._failures = failures or FailureLog()
         self._sleep = sleep
         self._turn = asyncio.Lock()
         self._last_start = float("-inf")
@@ -220,17 +220,17 @@ class Site:
             except Transient as error:
                 wait = error.retry_after
                 remedy = "trying again" if wait is None else f"trying again in {wait:.0f} s, as it asks"
-                self._troubles.failed(path, str(error), remedy)
+                self._failures.failed(path, str(error), remedy)
                 if attempt == self._attempts:
                     raise
                 # A random part keeps several bots from asking again at the same time.
                 pause = min(2.0 ** (attempt - 1) + random.random(), LONGEST_BACKOFF)  # noqa: S311
                 await self._sleep(pause if wait is None else wait)
             except SiteError:
-                self._troubles.over(path)
+                self._failures.recovered(path)
                 raise
             else:
-                self._troubles.over(path)
+                self._failures.recovered(path)
                 return answer
 
     async def _once(self, method: str, path: str, **kwargs: Any) -> tuple[Any, float]:

@@ -27,12 +27,7 @@ def about(race: str) -> Generator[None]:
 
 
 def to_stderr(level: str, form: str = "text") -> None:
-    """Send all logging to standard error.
-
-    Args:
-        level: debug, info, warning or error.
-        form: `text`, or `json` for one object per line.
-    """
+    """Send all logging to standard error, as `text` or as `json` with one object per line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_note_race)
     handler.setFormatter(_json() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s"))

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import partial
 from socketserver import ThreadingMixIn
 from typing import TYPE_CHECKING
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -23,52 +24,35 @@ log = logging.getLogger(__name__)
 
 REGISTRY = CollectorRegistry()
 
-_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)
+_category_gauge = partial(Gauge, labelnames=["category"], registry=REGISTRY)
+_category_counter = partial(Counter, labelnames=["category"], registry=REGISTRY)
+_seconds = partial(
+    Histogram,
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0),
+    registry=REGISTRY,
+)
 
 BUILD = Gauge("racebot_build_info", "The running version, as a label.", ["version"], registry=REGISTRY)
 BUILD.labels(__version__).set(1)
-
-LAST_POLL = Gauge(
-    "racebot_last_poll_timestamp_seconds",
-    "When the category was last seen, in seconds since 1970.",
-    ["category"],
-    registry=REGISTRY,
+LAST_POLL = _category_gauge(
+    "racebot_last_poll_timestamp_seconds", "When the category was last seen, in seconds since 1970."
 )
-ROOMS = Gauge("racebot_rooms", "Race rooms being watched.", ["category"], registry=REGISTRY)
-PENDING = Gauge(
-    "racebot_pending_races", "Finished races that are not recorded yet.", ["category"], registry=REGISTRY
+ROOMS = _category_gauge("racebot_rooms", "Race rooms being watched.")
+PENDING = _category_gauge("racebot_pending_races", "Finished races that are not recorded yet.")
+OUTBOX = _category_gauge("racebot_outbox_messages", "Messages waiting to be delivered.")
+TOKEN_AGE = _category_gauge("racebot_token_age_seconds", "Age of the access token.")
+CONNECTIONS = _category_counter("racebot_room_connections_total", "Connections made to race rooms.")
+RECONNECTS = _category_counter(
+    "racebot_room_reconnects_total", "Connections to race rooms that were lost or refused."
 )
-OUTBOX = Gauge(
-    "racebot_outbox_messages", "Messages waiting to be delivered.", ["category"], registry=REGISTRY
-)
-TOKEN_AGE = Gauge("racebot_token_age_seconds", "Age of the access token.", ["category"], registry=REGISTRY)
-CONNECTIONS = Counter(
-    "racebot_room_connections_total", "Connections made to race rooms.", ["category"], registry=REGISTRY
-)
-RECONNECTS = Counter(
-    "racebot_room_reconnects_total",
-    "Connections to race rooms that were lost or refused.",
-    ["category"],
-    registry=REGISTRY,
-)
-SETTLED = Counter(
-    "racebot_races_settled_total", "Recorded races that were rated.", ["category"], registry=REGISTRY
-)
+SETTLED = _category_counter("racebot_races_settled_total", "Recorded races that were rated.")
 MESSAGES = Counter(
     "racebot_messages_total", "Messages by kind and final state.", ["kind", "state"], registry=REGISTRY
 )
-MESSAGE_SECONDS = Histogram(
-    "racebot_message_seconds",
-    "Seconds from a final result until its message appears in chat.",
-    buckets=_SECONDS,
-    registry=REGISTRY,
+MESSAGE_SECONDS = _seconds(
+    "racebot_message_seconds", "Seconds from a final result until its message appears in chat."
 )
-SETTLE_SECONDS = Histogram(
-    "racebot_settle_seconds",
-    "Seconds to rate a recorded race and store the result.",
-    buckets=_SECONDS,
-    registry=REGISTRY,
-)
+SETTLE_SECONDS = _seconds("racebot_settle_seconds", "Seconds to rate a recorded race and store the result.")
 COMMANDS = Counter("racebot_commands_total", "Commands answered in chat.", ["command"], registry=REGISTRY)
 ERRORS = Counter("racebot_errors_total", "Errors by kind.", ["kind"], registry=REGISTRY)
 
@@ -82,10 +66,9 @@ def monitor(
     If the port is not available, log that and yield None: ratings do not depend on it.
 
     Args:
-        host: address to listen on.
-        port: port to listen on; 0 chooses a free one.
-        ages: returns the seconds since each category was last seen, None if it has not been seen yet.
-            Called on each request, from another thread.
+        port: 0 chooses a free one.
+        ages: returns the seconds since each category was last seen, None if it has not been seen yet. Called
+            from another thread.
         health_timeout: seconds after which a category that was not seen makes the bot unhealthy.
     """
     metrics = make_wsgi_app(REGISTRY)
@@ -110,12 +93,8 @@ def monitor(
     try:
         server = make_server(host, port, answer, _QuietServer, _QuietHandler)
     except (OSError, OverflowError) as error:
-        log.error(
-            "RACEBOT_MONITOR_PORT=%d: cannot listen on %s (%s): choose another port, and restart",
-            port,
-            host,
-            reason(error),
-        )
+        cause = f"RACEBOT_MONITOR_PORT={port}: cannot listen on {host} ({reason(error)})"
+        log.error("%s: choose another port, and restart", cause)
         yield None
         return
     threading.Thread(target=server.serve_forever, name="monitor", daemon=True).start()

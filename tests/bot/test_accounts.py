@@ -23,7 +23,7 @@ from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 
 
 def standings(sandbox: Bench) -> dict[str, Standing]:
@@ -126,7 +126,13 @@ def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
     return CategoryWorker(
         CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
         WorkerContext(
-            Settings(), cast(Site, OldSite()), settler, at_once, clock, Troubles(), lambda source, error: None
+            Settings(),
+            cast(Site, OldSite()),
+            settler,
+            at_once,
+            clock,
+            FailureLog(),
+            lambda source, error: None,
         ),
         alive=lambda slug: None,
     )

@@ -35,7 +35,7 @@ from racebot.racetime.payload import parse_race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 
 ANN_BO = [
     entrant_document("ann", "done", "P0DT01H00M00S", 1),
@@ -104,7 +104,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     async with Site("http://site", interval=0, clock=clock, transport=Streamed(answer)) as site:
         category = CategoryWorker(
             CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
-            WorkerContext(Settings(commands=False), site, settler, at_once, clock, Troubles(), fail),
+            WorkerContext(Settings(commands=False), site, settler, at_once, clock, FailureLog(), fail),
             alive=lambda slug: None,
         )
         made = Scene(category, Follower(settler, clock), ledger, clock, pages)

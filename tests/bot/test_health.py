@@ -10,7 +10,7 @@ from racebot.bot import health
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import last_seen, suspended_categories
 from racebot.errors import CredentialsError
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 
 REFUSAL = CredentialsError("the site refuses the token")
 
@@ -22,7 +22,7 @@ def database(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def made(database: Path) -> Health:
-    found = Health(database, ["a", "b"], Troubles(), lambda: NOON)
+    found = Health(database, ["a", "b"], FailureLog(), lambda: NOON)
     for slug in ("a", "b"):
         found.category_seen(slug)
     return found

@@ -24,7 +24,7 @@ from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 
 HURDLE = Plans(LeaderboardPlan("thurstone-hurdle"))
 
@@ -36,7 +36,7 @@ class Writing:
         self.settler = Settler(ledger, HURDLE)
         self.clock = clock
         self.path = live_path(ledger.path)
-        self.writer = LiveWriter(self.settler, at_once, clock, Troubles())
+        self.writer = LiveWriter(self.settler, at_once, clock, FailureLog())
 
     def rooms(self) -> dict[str, LiveRoom]:
         report = read_live(self.path)
@@ -141,7 +141,7 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
         done.append(work.__name__)
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), Troubles())
+    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), FailureLog())
     for number in range(3):
         writer.update(finished(result(f"r{number}", "ann bo")))
     running = asyncio.create_task(writer.run())
@@ -162,7 +162,7 @@ async def test_race_may_be_recorded_while_others_are_read(
                 writer.update(replace(finished(result("r", "ann bo")), name=name))
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), Troubles())
+    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), FailureLog())
     for name in names:
         writer.update(replace(opened("ann", "bo"), name=name))
     running = asyncio.create_task(writer.run())
@@ -216,7 +216,7 @@ async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(
     for name in ("orb/seen", "orb/lost"):
         await writing.shown(replace(opened("ann", "bo"), name=name))
     await writing.stop()
-    writing.writer = LiveWriter(writing.settler, at_once, writing.clock, Troubles())
+    writing.writer = LiveWriter(writing.settler, at_once, writing.clock, FailureLog())
     writing.start()
     writing.writer.update(replace(opened("ann", "bo"), name="orb/seen"))
     assert set(writing.rooms()) == {"orb/seen", "orb/lost"}

@@ -88,7 +88,7 @@ class RoomWatch:
                 await asyncio.gather(inbox, joining, return_exceptions=True)
 
     async def _join_until_done(self) -> None:
-        context, failed = self._context, self._context.troubles.failed
+        context, failed = self._context, self._context.failures.failed
         delays, failures = retry_pauses(), 0
         token, joined_before, category = "", False, self.name.partition("/")[0]
         while True:
@@ -102,7 +102,7 @@ class RoomWatch:
                     if not joined_before:
                         log.info("%s: joined the room", self.name)
                         joined_before = True
-                    context.troubles.over(self.name)
+                    context.failures.recovered(self.name)
                     metrics.CONNECTIONS.labels(category).inc()
                     failures = 0
                     if await self._stay(socket):
@@ -166,10 +166,10 @@ class RoomWatch:
                     self._context.site.clock.set(event.sent_at)
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
                 after_unreadable = REFRESH_MISSED
-                self._context.troubles.over(f"{self.name} frames")
+                self._context.failures.recovered(f"{self.name} frames")
             elif isinstance(event, Unreadable):
                 problem = f"unreadable frame: {event.reason}"
-                self._context.troubles.failed(f"{self.name} frames", problem, "asking for the race again")
+                self._context.failures.failed(f"{self.name} frames", problem, "asking for the race again")
                 refresh_at = min(refresh_at, now + after_unreadable)
                 after_unreadable = min(2 * after_unreadable, REFRESH_FINISHED)
             elif isinstance(event, ChatMessage) and event.is_system:

@@ -23,7 +23,7 @@ from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unread
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.telemetry import metrics
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class RoomContext:
     work: LedgerWork
     call: RunOnLedger
     settings: Settings
-    troubles: Troubles
+    failures: FailureLog
     follow_goal: Callable[[Race], Awaitable[None]]
     commands: CommandHandler | None = None
     on_race: Callable[[Race], object] = lambda _: None
@@ -217,7 +217,7 @@ class Inbox:
         self._stored = case.row
         self._effects.clear()
         self._retry_at, self._pauses = None, retry_pauses()
-        self._context.troubles.over(f"{self._name} inbox")
+        self._context.failures.recovered(f"{self._name} inbox")
 
     def _is_unstored(self) -> bool:
         """Return whether the ledger has yet to store or carry out anything."""
@@ -227,7 +227,7 @@ class Inbox:
         """Log a failure, and plan to carry out again what it left."""
         text = str(error) if isinstance(error, RacebotError) else f"unexpected error: {error!r}"
         unexpected = None if isinstance(error, RacebotError) else error
-        self._context.troubles.failed(f"{self._name} inbox", text, level=logging.ERROR, error=unexpected)
+        self._context.failures.failed(f"{self._name} inbox", text, level=logging.ERROR, error=unexpected)
         self._retry_at = time.monotonic() + next(self._pauses)
 
     # Reads over HTTP
@@ -247,9 +247,9 @@ class Inbox:
             try:
                 event = cases.Read(*await self._context.site.race(self._name))
             except Exception as error:
-                self._context.troubles.failed(source, str(error) or repr(error))
+                self._context.failures.failed(source, str(error) or repr(error))
             else:
-                self._context.troubles.over(source)
+                self._context.failures.recovered(source)
             self._read_at = time.monotonic()
             self.put(event)
             if not self._read_again:

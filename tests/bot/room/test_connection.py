@@ -43,7 +43,7 @@ from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-from racebot.telemetry.troubles import Troubles
+from racebot.telemetry.failure_log import FailureLog
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
 
@@ -580,7 +580,7 @@ def watching(
         work=LedgerWork(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), now, quiet=quiet),
         call=call,
         settings=Settings(info_block=InfoPolicy.NEVER),
-        troubles=Troubles(),
+        failures=FailureLog(),
         follow_goal=known,
         commands=commands,
     )

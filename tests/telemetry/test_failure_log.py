@@ -4,27 +4,27 @@ import logging
 
 import pytest
 
-from racebot.telemetry.troubles import FIRST_PAUSE, LONGEST_PAUSE, MOST, Troubles
+from racebot.telemetry.failure_log import FIRST_PAUSE, LONGEST_PAUSE, MOST, FailureLog
 
 
 class Night:
-    """Troubles whose clock the test sets, and their log lines."""
+    """FailureLog whose clock the test sets, and their log lines."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
         self.now = 0.0
-        self.troubles = Troubles(lambda: self.now)
+        self.log = FailureLog(lambda: self.now)
         self._caplog = caplog
 
     def failing(self, seconds: float, every: float = 5.0, source: str = "rooms") -> None:
         """Let a source fail for some time."""
         end = self.now + seconds
         while self.now < end:
-            self.troubles.failed(source, "the disk is full")
+            self.log.failed(source, "the disk is full")
             self.now += every
 
     def works(self, source: str = "rooms") -> None:
-        self.troubles.over(source)
+        self.log.recovered(source)
 
     @property
     def lines(self) -> list[str]:
@@ -61,7 +61,7 @@ def test_sources_that_fail_alike_are_logged_once_and_end_together(night: Night) 
 
 def test_another_problem_of_the_same_source_is_logged_at_once(night: Night) -> None:
     night.failing(5)
-    night.troubles.failed("rooms", "the site is down")
+    night.log.failed("rooms", "the site is down")
     assert len(night.lines) == 2
     night.works()
     assert len(night.lines) == 4
@@ -102,7 +102,7 @@ def test_a_source_that_is_gone_does_not_keep_a_failure_alive(night: Night) -> No
 
 def test_only_so_many_failures_are_remembered(night: Night) -> None:
     for number in range(MOST + 1):
-        night.troubles.failed("frames", f"bad number {number}")
+        night.log.failed("frames", f"bad number {number}")
         night.now += 1
     night.works("frames")
     assert sum(line.startswith("over after ") for line in night.lines) == MOST
@@ -110,6 +110,6 @@ def test_only_so_many_failures_are_remembered(night: Night) -> None:
 
 def test_a_failure_that_lasts_is_at_least_a_warning(night: Night, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
-        night.troubles.failed("a room", "the socket closed", level=logging.INFO)
+        night.log.failed("a room", "the socket closed", level=logging.INFO)
         night.now += FIRST_PAUSE
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING"]

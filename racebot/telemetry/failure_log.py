@@ -21,7 +21,7 @@ MOST = 1000
 
 
 @dataclass(slots=True)
-class _Trouble:
+class _Failure:
     """A failure of one or several sources. All times but `since` are on the monotonic clock."""
 
     began: float
@@ -34,19 +34,18 @@ class _Trouble:
     """The sources that fail at the moment, and when each last failed."""
     ended: bool = False
     calm: float = 0.0
-    """Seconds without a failure after which it is over. Grows if the trouble comes back."""
+    """Seconds without this failure after which it has ended. Grows if it comes back."""
 
 
-class Troubles:
+class FailureLog:
     """Keeps the log of a long failure short. Sources that fail in the same way are logged once.
 
-    Args:
-        clock: returns seconds on a monotonic scale.
+    `clock` returns seconds on a monotonic scale.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._troubles: dict[str, _Trouble] = {}
+        self._failures: dict[str, _Failure] = {}
 
     def failed(
         self,
@@ -67,41 +66,37 @@ class Troubles:
             error: an error whose traceback belongs into the first line.
         """
         now = self._clock()
-        self._troubles = {p: t for p, t in self._troubles.items() if now - t.last <= LONGEST_PAUSE}
-        known = self._troubles.get(problem)
-        if known is None and len(self._troubles) >= MOST:
-            del self._troubles[min(self._troubles, key=lambda each: self._troubles[each].last)]
-        if known is None:
-            trouble = _Trouble(now, level)
-        elif known.ended:
-            trouble = _Trouble(now, level, calm=max(FIRST_PAUSE, known.calm * GROWTH))
-        else:
-            trouble = known
-        self._troubles[problem] = trouble
-        trouble.sources[source] = now
-        trouble.last = now
-        if trouble is not known:
+        self._failures = {p: f for p, f in self._failures.items() if now - f.last <= LONGEST_PAUSE}
+        known = failure = self._failures.get(problem)
+        if known is None and len(self._failures) >= MOST:
+            del self._failures[min(self._failures, key=lambda each: self._failures[each].last)]
+        if failure is None or failure.ended:
+            calm = 0.0 if failure is None else max(FIRST_PAUSE, failure.calm * GROWTH)
+            failure = self._failures[problem] = _Failure(now, level, calm=calm)
+        failure.sources[source] = failure.last = now
+        if failure is not known:
             log.log(level, "%s; %s", problem, remedy, exc_info=error)
-        elif now >= trouble.log_at:
-            since = f"{trouble.since:%Y-%m-%d %H:%M} UTC"
-            trouble.level = max(level, logging.WARNING)
-            log.log(trouble.level, "%s; %s (since %s)", problem, remedy, since)
-            trouble.pause = min(trouble.pause * GROWTH, LONGEST_PAUSE)
+        elif now >= failure.log_at:
+            failure.level = max(level, logging.WARNING)
+            log.log(
+                failure.level, "%s; %s (since %s UTC)", problem, remedy, f"{failure.since:%Y-%m-%d %H:%M}"
+            )
+            failure.pause = min(failure.pause * GROWTH, LONGEST_PAUSE)
         else:
             return
-        trouble.log_at = now + trouble.pause
+        failure.log_at = now + failure.pause
 
-    def over(self, source: str) -> None:
-        """Note that a source works, and log the end of each trouble that no source has any more."""
+    def recovered(self, source: str) -> None:
+        """Note that a source works, and log the end of each failure that no source has any more."""
         now = self._clock()
-        for problem, trouble in self._troubles.items():
-            trouble.sources.pop(source, None)
+        for problem, failure in self._failures.items():
+            failure.sources.pop(source, None)
             # A source that is gone, such as a room, never works again.
-            trouble.sources = {s: at for s, at in trouble.sources.items() if now - at <= LONGEST_PAUSE}
-            if not (trouble.sources or trouble.ended) and now - trouble.last >= trouble.calm:
-                trouble.ended = True
-                lasted = _duration(trouble.last - trouble.began)
-                log.log(min(trouble.level, logging.WARNING), "over after %s: %s", lasted, problem)
+            failure.sources = {s: at for s, at in failure.sources.items() if now - at <= LONGEST_PAUSE}
+            if not (failure.sources or failure.ended) and now - failure.last >= failure.calm:
+                failure.ended = True
+                lasted = _duration(failure.last - failure.began)
+                log.log(min(failure.level, logging.WARNING), "over after %s: %s", lasted, problem)
 
 
 def _duration(seconds: float) -> str:
