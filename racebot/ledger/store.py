@@ -69,11 +69,8 @@ class Ledger:
     def open(cls, path: Path, *, create: bool = True, holds_lock: bool = False) -> Ledger:
         """Open the ledger at `path` and bring its schema up to date. Only the owner can read a new file.
 
-        An older ledger is backed up first.
-
-        Args:
-            create: whether to create a missing file.
-            holds_lock: whether the caller is the database's worker.
+        An older ledger is backed up first. `create` says whether to create a missing file,
+        `holds_lock` whether the caller is the database's worker.
 
         Raises:
             LedgerUnavailable: the backup cannot be written.
