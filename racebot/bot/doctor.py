@@ -99,7 +99,7 @@ def _database(settings: Settings) -> Finding:
         ("from the bot's next start, the settings have another model or other parameters", True),
     ):
         if names := ", ".join(each.stored.name for each in proposed if each.in_settings == chosen):
-            text += f"; {found} for {names}: preview them with `racebot refit`"
+            text += f"; {found} for {names}: preview them with `racebot improve`"
     return _right(text)
 
 

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from racebot import __version__
+from racebot.errors import SettingsError
 
 SECTIONS = {
     "Setup": {
@@ -41,8 +42,7 @@ SECTIONS = {
         "verify": "Compare the stored ratings with a replay of all races",
         "rebuild": "Rate the stored races again with the current settings",
         "backup": "Copy the database, even while the bot runs",
-        "refit": "Rate a leaderboard with racebot's current defaults",
-        "fit": "Fit a leaderboard's model to its races",
+        "improve": "Find better parameters, and preview what they change",
     },
     "Corrections": {
         "hide": "Hide a player in chat and on pages",
@@ -70,6 +70,8 @@ COMMANDS = {name: line for section in SECTIONS.values() for name, line in sectio
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
 _MODULES |= {"doctor": "doctor", "service": "service"}
 """The module of each command: that of its section, or its own."""
+FORMER = {"fit": "improve", "refit": "improve --no-fit"}
+"""Former names of commands, and what replaces them."""
 
 
 class _LazyGroup(TyperGroup):
@@ -82,6 +84,8 @@ class _LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         if cmd_name in COMMANDS:
             return load_command(cmd_name)
+        if cmd_name in FORMER and not ctx.resilient_parsing:
+            raise SettingsError(f"{cmd_name}: use `racebot {FORMER[cmd_name]}`")
         if not ctx.resilient_parsing:
             from racebot.text.parse import did_you_mean  # slow to import
 

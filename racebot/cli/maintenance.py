@@ -1,4 +1,4 @@
-"""Commands that verify, rebuild and back up the database, and change a leaderboard's parameters."""
+"""Commands that verify, rebuild, back up and improve the database."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ from racebot.bot.heartbeat import utc_now
 from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, Yes, console, notices, open_ledger, tell
-from racebot.cli.tables import NO_BOARDS, print_proposal
+from racebot.cli.tables import NO_BOARDS
 from racebot.ledger.rows import RESTORE
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
 from racebot.standings.follow_settings import apply_checked_plans
-from racebot.standings.proposals import effect_of, proposals
 from racebot.standings.settle import Settler
-from racebot.standings.updater import save_settings
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
 
@@ -115,42 +113,28 @@ def make_backup(
 
 
 @app.command()
-def refit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
-    """Rate a leaderboard with racebot's current defaults, after a preview, a confirmation and a backup.
+def improve(
+    name: BoardName = None,
+    fit: Annotated[
+        bool, typer.Option(help="Also fit the model to the leaderboard's races; this takes about a minute.")
+    ] = True,
+    yes: Yes = False,
+    database: Database = None,
+) -> None:
+    """Find better parameters for a leaderboard, and use them after a preview, a confirmation and a backup.
 
-    Example: racebot refit "Map Rando S4"
+    It first offers racebot's newer defaults and your changed settings. Then it fits the model to the
+    leaderboard's own races, and offers the fit, to be kept in racebot.toml, if it predicts clearly better.
+    The stored races are then rated again, so everybody's points change. Until you agree, nothing does.
+
+    Example: racebot improve "Map Rando S4"
     """
-    with open_ledger(database) as (settings, ledger):
-        settler = Settler(ledger, settings.plans())
-        chosen = {board.key for board in common.chosen_boards(ledger, name)}
-        found = [p for p in proposals(settler.plans, ledger.leaderboards.all()) if p.stored.key in chosen]
-        if not found:
-            console.print("Every leaderboard is rated with the current defaults and settings.")
-        for proposal in found:
-            print_proposal(console, proposal, effect_of(settler.ledger, proposal))
-            if common.confirmed(settings, ledger, f"Rate {proposal.stored.name} again in this way?", yes=yes):
-                board = proposal.proposed
-                with ledger.transaction():
-                    if save_settings(ledger, board, "asked for by `racebot refit`"):
-                        settler.rebuild(board)
-                common.carry_out_jobs(ledger)
-                races = ledger.ratings.count(settler.current(board))
-                tell(f"{board.name}: {counted(races, 'race')} rated again")
-
-
-@app.command()
-def fit(name: BoardName = None, yes: Yes = False, database: Database = None) -> None:
-    """Fit a leaderboard's model to its races, and use the fit if it predicts clearly better.
-
-    The parameters are written to racebot.toml, after a preview, a confirmation and a backup.
-
-    Example: racebot fit "Map Rando S4"
-    """
-    from racebot.cli.fitting import fit_board
+    from racebot.cli.improvements import offer_defaults, offer_fit
 
     with open_ledger(database) as (settings, ledger):
         boards = common.chosen_boards(ledger, name)
         if not boards:
             console.print(NO_BOARDS)
-        for board in boards:
-            fit_board(settings, ledger, board, yes=yes)
+        offer_defaults(settings, ledger, boards, yes=yes)
+        for board in common.chosen_boards(ledger, name) if fit else ():
+            offer_fit(settings, ledger, board, yes=yes)

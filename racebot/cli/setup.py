@@ -69,7 +69,9 @@ def setup(
     team_races: Annotated[TeamPolicy | None, typer.Option(help="What a team race does.")] = None,
     info_block: Annotated[InfoPolicy | None, typer.Option(help="Whether to write into info boxes.")] = None,
     model: Annotated[str | None, typer.Option(help="The rating model's key.")] = None,
-    fit: Annotated[bool, typer.Option("--fit", help="With --no-input: fit the model to the races.")] = False,
+    improve: Annotated[
+        bool, typer.Option("--improve", help="With --no-input: fit the model to the races.")
+    ] = False,
     backfill: Annotated[bool, typer.Option(help="Fetch and rate the past races.")] = True,
     no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing; for scripts.")] = False,
     site: Annotated[str | None, typer.Option(help="The site's address; only a test site needs this.")] = None,
@@ -111,7 +113,7 @@ def setup(
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
     if backfill:
         try:
-            _rate_past_races(settings, interactive=not no_input, fit=fit)
+            _rate_past_races(settings, interactive=not no_input, improve=improve)
         except (KeyboardInterrupt, typer.Abort):
             say("\nStopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
             raise KeyboardInterrupt from None
@@ -260,9 +262,9 @@ def _text(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value or "")
 
 
-def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> None:
-    """Fetch and rate the past races, and choose model and parameters by questions, or only fit if told so."""
-    from racebot.cli.fitting import fit_board, offer_fits
+def _rate_past_races(settings: Settings, *, interactive: bool, improve: bool) -> None:
+    """Fetch and rate the past races, and choose model and parameters by questions or options."""
+    from racebot.cli.improvements import offer_fit, offer_fits
     from racebot.cli.past_races import rate_from_site
 
     if interactive:
@@ -274,7 +276,7 @@ def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> Non
         if not boards:
             say(
                 "There are too few past races to compare models, so the default stays. Ratings settle as "
-                "players race; `racebot evaluate` and `racebot fit` help later."
+                "players race; `racebot evaluate` and `racebot improve` help later."
             )
             return
         if interactive and not settings.leaderboards:
@@ -286,9 +288,9 @@ def _rate_past_races(settings: Settings, *, interactive: bool, fit: bool) -> Non
                 "predicts clearly better, and you see the changes first."
             )
             offer_fits(settings, ledger, boards)
-        elif fit:
+        elif improve:
             for board in boards:
-                fit_board(settings, ledger, board, yes=True)
+                offer_fit(settings, ledger, board, yes=True)
 
 
 def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Settings:

@@ -269,7 +269,7 @@ def tune(
     """
     settings = load_settings(database=database)
     if write:
-        raise SettingsError("tune --write: use `racebot fit`, or paste what tune prints")
+        raise SettingsError("tune --write: use `racebot improve`, or paste what tune prints")
     if only and compare:
         raise SettingsError(
             "--only cannot be combined with --compare, since models have different parameters"

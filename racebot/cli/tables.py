@@ -89,12 +89,12 @@ def print_status(console: Console, report: Status) -> None:
     for board in report.leaderboards:
         name = safe(board.leaderboard)
         if board.newer_defaults:
-            text = f"{name}: racebot has newer defaults; `racebot refit` shows what they would change"
+            text = f"{name}: racebot has newer defaults; `racebot improve` shows what they would change"
             console.print(text, soft_wrap=True)
         if board.settings_changed:
             console.print(
                 f"{name}: the settings have another model or other parameters, which hold from the bot's "
-                "next start; `racebot refit` previews them",
+                "next start; `racebot improve` previews them",
                 soft_wrap=True,
             )
     lines = {

@@ -94,7 +94,7 @@ def apply_plans(settler: Settler) -> list[Leaderboard]:
         changed = _changed_boards(settler)
         for proposal in proposals(settler.plans, settler.ledger.leaderboards.all()):
             name = proposal.stored.name
-            log.info("leaderboard %s: racebot has newer defaults; `racebot refit` shows their effect", name)
+            log.info("leaderboard %s: racebot has newer defaults; `racebot improve` shows their effect", name)
         changed += _missing_boards(settler)
         since = {board.key: START for board in changed}
         since |= {board.key: START for board in _outdated_seasons(settler, since)}

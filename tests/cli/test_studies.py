@@ -372,7 +372,7 @@ def test_one_race_to_judge_by_has_no_standard_error(table: Path) -> None:
 
 
 def test_tune_writes_nothing_and_names_the_command_that_does(season: Path) -> None:
-    assert "`racebot fit`" in str(refuse("tune", "thurstone-hurdle", season, "--write"))
+    assert "`racebot improve`" in str(refuse("tune", "thurstone-hurdle", season, "--write"))
 
 
 def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:

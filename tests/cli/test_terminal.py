@@ -121,7 +121,7 @@ def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     assert "─" not in shown(console)
 
 
-@pytest.mark.parametrize("command", ["leaderboard", "rebuild", "fit", "status"])
+@pytest.mark.parametrize("command", ["leaderboard", "rebuild", "improve", "status"])
 def test_ledger_without_leaderboards_says_so(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
@@ -155,6 +155,11 @@ def test_misspelt_command_is_told_the_right_one() -> None:
     done = CliRunner().invoke(app, ["stauts"])
     assert done.exit_code == 2
     assert "'status'" in done.stderr
+
+
+def test_former_command_is_told_the_new_one() -> None:
+    for name in ("fit", "refit"):
+        assert "`racebot improve" in str(CliRunner().invoke(app, [name, "games"]).exception)
 
 
 def test_shell_completes_commands_and_options(tmp_path: Path) -> None:

@@ -77,4 +77,6 @@ def test_the_largest_moves_come_first(began: Settler) -> None:
 def test_older_defaults_are_logged_at_the_start(began: Settler, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     apply_plans(began)
-    assert any(GOAL in record.getMessage() and "refit" in record.getMessage() for record in caplog.records)
+    assert any(
+        GOAL in record.getMessage() and "racebot improve" in record.getMessage() for record in caplog.records
+    )

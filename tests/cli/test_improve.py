@@ -1,16 +1,17 @@
-"""`racebot refit` and `racebot fit` as an operator uses them."""
+"""`racebot improve` as an operator uses it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from racebot.cli import app, fitting
+from racebot.cli import app, improvements
 from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
 from racebot.study.fit import Fit
@@ -55,8 +56,8 @@ def test_older_defaults_stay_and_status_and_doctor_say_so(racebot: Run) -> None:
     assert parameters(racebot)["newcomer_spread"] == 1.25
     (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
     assert board["newer_defaults"] is True
-    assert "racebot refit" in racebot("status").stdout
-    assert "racebot refit" in CliRunner().invoke(app, ["doctor"]).stdout
+    assert "racebot improve" in racebot("status").stdout
+    assert "racebot improve" in CliRunner().invoke(app, ["doctor"]).stdout
 
 
 def test_a_changed_model_is_not_called_a_newer_default(racebot: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,22 +68,24 @@ def test_a_changed_model_is_not_called_a_newer_default(racebot: Run, monkeypatch
     assert "newer defaults" not in racebot("status").stdout
 
 
-def test_a_refit_shows_a_preview_backs_up_and_rates_again(racebot: Run, tmp_path: Path) -> None:
-    shown = racebot("refit")
-    assert "newcomer_spread 1.25" in shown.stdout
+def test_newer_defaults_show_a_preview_backs_up_and_rates_again(racebot: Run, tmp_path: Path) -> None:
+    shown = racebot("improve", "--no-fit").stdout
+    assert "racebot has newer defaults" in shown
+    assert "newcomer_spread 1.25" in shown
+    assert "rates 120 stored races of games again" in shown
     assert parameters(racebot)["newcomer_spread"] == 1.25, "without a terminal, nobody said yes"
-    racebot("refit", "--yes")
+    racebot("improve", "--no-fit", "--yes")
     assert parameters(racebot) == defaults(MODELS["thurstone-hurdle"])
     assert len(list((tmp_path / "state" / "backups").glob("*.db"))) == 1
     racebot("verify")
     (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
     assert board["newer_defaults"] is False
-    assert "current defaults" in racebot("refit").stdout
+    assert "current defaults" in racebot("improve", "--no-fit").stdout
 
 
-def test_an_import_prints_the_command_that_fits(racebot: Run) -> None:
+def test_an_import_prints_the_command_that_improves(racebot: Run) -> None:
     Path("more.csv").write_text("race,ended_at,player,place\nnew,2026-02-01,Ann,1\nnew,2026-02-01,Bo,2\n")
-    assert "racebot fit games" in racebot("import", "more.csv", "--goal", "games").stdout
+    assert 'racebot improve "games"' in racebot("import", "more.csv", "--goal", "games").stdout
 
 
 def fitted(*, kept: bool) -> Fit:
@@ -95,11 +98,12 @@ def fitted(*, kept: bool) -> Fit:
 def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
     racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "_search", lambda settler, board: fitted(kept=True))
-    shown = racebot("fit", "games")
+    racebot("improve", "--no-fit", "--yes")
+    monkeypatch.setattr(improvements, "fit", Mock(return_value=fitted(kept=True)))
+    shown = racebot("improve", "games")
     assert "79.1% of cases instead of 78.4%" in shown.stdout
-    assert parameters(racebot)["newcomer_spread"] == 1.25, "without a terminal, nobody said yes"
-    racebot("fit", "games", "--yes")
+    assert parameters(racebot)["odds_scale"] != 0.8, "without a terminal, nobody said yes"
+    racebot("improve", "games", "--yes")
     assert parameters(racebot)["odds_scale"] == 0.8
     assert "odds_scale = 0.8" in (tmp_path / "racebot.toml").read_text()
     racebot("verify")
@@ -110,6 +114,6 @@ def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
 def test_a_fit_that_gains_nothing_changes_nothing(
     racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "_search", lambda settler, board: fitted(kept=False))
-    assert "stay" in racebot("fit", "--yes").stdout
+    monkeypatch.setattr(improvements, "fit", Mock(return_value=fitted(kept=False)))
+    assert "stay" in racebot("improve", "--yes").stdout
     assert not (tmp_path / "racebot.toml").exists()
