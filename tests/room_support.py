@@ -7,16 +7,21 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from builders import seen
+from builders import NOON, chat_body, seen
+from worker_support import spaced
 
 from racebot.bot.room import case as cases
 from racebot.bot.room.case import Act, Case, Moment, Signal, step
 from racebot.bot.room.ledger_work import LedgerWork
+from racebot.ledger.cases import CaseRow
+from racebot.ledger.outbox import Delivery
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings.settle import Settler
 
 QUIET = 10.0
+NAME = "orb/r"
+"""The race of most tests."""
 
 
 class Follower:
@@ -65,14 +70,32 @@ class Follower:
         self.now += QUIET
         self.on(result.name, Signal.TICK)
 
-    def going_on(self, name: str) -> None:
-        """Show a race in progress again, after its finish was taken back."""
-        self.frame(replace(seen(), name=name))
+    def polled(self, signal: Signal, name: str = NAME) -> None:
+        """Note what a poll of a race brought."""
+        self.on(name, signal, watched=False)
 
-    def looked(self, name: str) -> None:
-        """Note that a poll looked at a race."""
-        self.on(name, Signal.LOOKED, watched=False)
+    def row(self, name: str = NAME) -> CaseRow:
+        """Return a race that is followed."""
+        row = self.ledger.cases.get(name)
+        assert row is not None
+        return row
 
-    def missing(self, name: str) -> None:
-        """Let the site deny that a race exists."""
-        self.on(name, Signal.MISSING, watched=False)
+    def is_followed(self, name: str = NAME) -> bool:
+        return self.ledger.cases.get(name) is not None
+
+    def waiting(self, name: str = NAME) -> list[str]:
+        """Return the chat messages that wait, with ordinary spaces."""
+        rows = self.ledger.messages.open_for(name)
+        return [spaced(chat_body(row).text) for row in rows if row.message.kind == "chat"]
+
+    def deliver(self, state: Delivery = Delivery.DELIVERED) -> list[str]:
+        """Mark all messages of the usual race as delivered, and return those for chat."""
+        waiting = self.waiting()
+        for row in self.ledger.messages.open_for(NAME):
+            self.ledger.messages.mark(row, state, NOON)
+        return waiting
+
+    def told(self, result: RaceResult) -> list[str]:
+        """Show a result until it stands, and deliver what that brings."""
+        self.stands(result)
+        return self.deliver()

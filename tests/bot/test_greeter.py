@@ -75,20 +75,6 @@ async def test_a_room_is_greeted_once_with_odds_and_a_link(sandbox: Bench) -> No
         assert said(room) == [greeting], "a restart repeats nothing"
 
 
-async def test_the_rating_message_is_announced_after_a_greeting(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.site.open_race()
-        for name in ("Fay", "Gus"):
-            room.enter(sandbox.site.add_user(name))
-        await until(lambda: room.listeners)
-        room.count_down()
-        await until(lambda: len(said(room)) == 1)
-        room.start()
-        finish(room, 80, 85)
-        await until(lambda: len(said(room)) == 2)
-        assert said(room)[1].startswith("Ratings if recorded")
-
-
 async def test_a_room_with_hidden_entrants_or_a_custom_goal_is_not_greeted(sandbox: Bench) -> None:
     users = [sandbox.site.add_user(name) for name in ("Fay", "Gus")]
     rooms = [sandbox.site.open_race(hide_entrants=True), sandbox.site.open_race("Any thing")]
@@ -101,15 +87,3 @@ async def test_a_room_with_hidden_entrants_or_a_custom_goal_is_not_greeted(sandb
         await until(lambda: rooms[0].listeners)
         await sandbox.look()
         assert [said(room) for room in rooms] == [[], []]
-
-
-async def test_nobody_is_greeted_by_default(sandbox: Bench) -> None:
-    del sandbox.extra["RACEBOT_GREET"]
-    async with sandbox.worker():
-        room = sandbox.site.open_race()
-        for name in ("Fay", "Gus"):
-            room.enter(sandbox.site.add_user(name))
-        await until(lambda: room.listeners)
-        room.count_down()
-        await sandbox.look()
-        assert said(room) == []

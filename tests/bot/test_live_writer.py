@@ -134,6 +134,14 @@ async def test_race_that_does_not_count_is_not_shown(writing: Writing, facts: di
     await until(lambda: not writing.rooms())
 
 
+async def written(writer: LiveWriter, path: Path) -> None:
+    """Run a writer until its file exists."""
+    running = asyncio.create_task(writer.run())
+    await until(path.exists)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
 async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -> None:
     done: list[str] = []
 
@@ -144,10 +152,7 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
     writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), FailureLog())
     for number in range(3):
         writer.update(finished(result(f"r{number}", "ann bo")))
-    running = asyncio.create_task(writer.run())
-    await until(live_path(ledger.path).exists)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    await written(writer, live_path(ledger.path))
     assert set(done) == {"revision"}
 
 
@@ -165,10 +170,7 @@ async def test_race_may_be_recorded_while_others_are_read(
     writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), FailureLog())
     for name in names:
         writer.update(replace(opened("ann", "bo"), name=name))
-    running = asyncio.create_task(writer.run())
-    await until(live_path(ledger.path).exists)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    await written(writer, live_path(ledger.path))
     assert caplog.messages == []
 
 
@@ -279,7 +281,3 @@ async def test_team_race_has_no_odds(writing: Writing) -> None:
     teams = tuple(replace(entrant(name, status=EntrantStatus.RACING), team=name[0]) for name in ("ann", "bo"))
     board = await writing.shown(seen(status="open", entrants=teams))
     assert [e.win_chance for e in board.entrants] == [None, None]
-
-
-def test_file_is_beside_the_database(tmp_path: Path) -> None:
-    assert live_path(tmp_path / "racebot.db").parent == tmp_path

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from archives import archive
-from worker_support import Bench, until
+from worker_support import Bench
 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
@@ -60,35 +60,6 @@ async def test_a_file_and_the_site_give_bit_identical_standings(
 
     again = await sandbox.racebot("backfill")
     assert f"0 new races, {recorded} unchanged" in again.stdout
-
-
-async def test_a_killed_backfill_resumes(sandbox: Bench, tmp_path: Path, season: Path) -> None:
-    history.load(sandbox.site, season)
-    sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0.3"
-    process = await sandbox.start("backfill")
-    await until(lambda: len(list_requests(sandbox)) >= 4)
-    await process.kill()
-    before = len(list_requests(sandbox))
-    sandbox.extra["RACEBOT_REQUEST_INTERVAL"] = "0"
-    resumed = await sandbox.racebot("backfill")
-    assert resumed.returncode == 0, resumed.stderr
-    # Only the page that was being fetched may be requested again.
-    assert len(list_requests(sandbox)) <= 8
-    assert len(list_requests(sandbox)) - before <= 4
-    await sandbox.racebot("import", str(season), "--database", str(tmp_path / "imported.db"))
-    assert standings(sandbox.database) == standings(tmp_path / "imported.db")
-
-
-async def test_a_backfill_waits_as_long_as_the_site_asks(sandbox: Bench, season: Path) -> None:
-    history.load(sandbox.site, season)
-    sandbox.misbehaviour.fail_http(1, 429, retry_after="1")
-    sandbox.misbehaviour.fail_http(1, 502)
-    sandbox.misbehaviour.fail_http(1, 200, body="<html>busy</html>")
-    result = await sandbox.racebot("backfill")
-    assert result.returncode == 0, result.stderr
-    assert " in 1 s" in result.stderr
-    asked = [r.at for r in sandbox.site.requests if r.path == "/sandbox/races/data"]
-    assert (asked[1] - asked[0]).total_seconds() >= 1.0
 
 
 async def test_goals_and_dates_choose_the_rated_races(sandbox: Bench, tmp_path: Path, season: Path) -> None:

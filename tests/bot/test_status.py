@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 from datetime import timedelta
-from pathlib import Path
 
 from builders import CATEGORY, GOAL, NOON, Clock, result
 from rich.console import Console
@@ -94,11 +93,3 @@ def test_long_lists_are_counted_and_cut(ledger: Ledger) -> None:
     assert "orb/r19" in text
     assert "orb/r20" not in text
     assert "and 5 more" in text
-
-
-def test_status_says_whether_a_worker_is_running(tmp_path: Path) -> None:
-    database = tmp_path / "racebot.db"
-    assert not lock.running(database)
-    with lock.locked(database):
-        assert lock.running(database)
-    assert not lock.running(database)

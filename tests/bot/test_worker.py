@@ -18,12 +18,9 @@ from worker_support import PATIENCE, Bench, finish, said, settled, spaced, until
 
 from racebot.bot.worker import Worker
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.cli import MAY_PASS
 from racebot.errors import CredentialsError
-from racebot.ledger.outbox import Delivery
 from racebot.sandbox.misbehaviour import FrameFault
-from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
@@ -60,135 +57,6 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
     assert (await sandbox.racebot("verify")).returncode == 0
 
 
-async def test_unrecorded_race_does_not_count(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(3)
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-        room.do_not_record()
-        await until(lambda: len(said(room)) == 2)
-        assert said(room)[1] == DEFAULT_TEXTS.withdrawn
-
-        def over() -> list[bool]:
-            with sandbox.ledger() as ledger:
-                assert ledger.leaderboards.all() == []
-                return [pending.over for pending in ledger.cases.polled(CATEGORY)]
-
-        await until(lambda: over() == [True])
-
-
-async def test_a_finish_taken_back_is_followed_by_the_right_result(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(2)
-        first, second = (entrant.user for entrant in room.entrants)
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-        room.undone(first)
-        room.finish(first, timedelta(minutes=89))
-        await until(lambda: len(said(room)) == 2)
-        assert f"1 {second.name} " in said(room)[1]
-        assert said(room)[1].startswith("Correction (")
-
-
-async def test_worker_killed_between_finish_and_record_settles_the_race(sandbox: Bench) -> None:
-    room = sandbox.open_race(3)
-    async with sandbox.worker():
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-    room.record()
-    async with sandbox.worker():
-        await until(lambda: settled(sandbox, room))
-        await sandbox.look()
-    assert len(said(room)) == 1
-    assert "Ratings by racebot" in (room.info_bot or "")
-    assert "racebot" in room.bot_meta
-    with sandbox.ledger() as ledger:
-        (board,) = ledger.leaderboards.all()
-        assert ledger.ratings.count(board) == 1
-
-
-async def test_race_recorded_while_the_worker_is_down_is_settled(sandbox: Bench) -> None:
-    room = sandbox.open_race(3)
-    async with sandbox.worker():
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-    # As if killed after the message was marked as sent, before it arrived.
-    room.chat = [message for message in room.chat if message.bot is None]
-    sandbox.site._guids.clear()
-    with sandbox.ledger() as ledger, ledger.transaction():
-        (row,) = ledger.messages.of(room.name)
-        ledger.messages.mark(row, Delivery.SENT, sandbox.site.clock())
-    room.record()
-    async with sandbox.worker() as worker:
-        await until(lambda: settled(sandbox, room))
-        await worker.terminate()
-    assert room.refused == []
-    assert said(room) == []
-    assert "Ratings by racebot" in (room.info_bot or "")
-    with sandbox.ledger() as ledger:
-        assert ledger.messages.of(room.name)[0].state is Delivery.DROPPED
-
-
-async def test_a_message_that_arrived_before_a_kill_is_not_repeated(sandbox: Bench) -> None:
-    room = sandbox.open_race(3)
-    async with sandbox.worker():
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-    with sandbox.ledger() as ledger, ledger.transaction():
-        (row,) = ledger.messages.of(room.name)
-        ledger.messages.mark(row, Delivery.SENT, sandbox.site.clock())
-    # Longer ago than the site remembers guids.
-    sandbox.site._guids.clear()
-
-    def delivered() -> bool:
-        with sandbox.ledger() as ledger:
-            return ledger.messages.of(room.name)[0].state is Delivery.DELIVERED
-
-    async with sandbox.worker():
-        await until(delivered)
-        await sandbox.look()
-    assert len(said(room)) == 1
-
-
-async def test_a_restart_between_finish_and_record_repeats_nothing(sandbox: Bench) -> None:
-    room = sandbox.open_race(3)
-    other = sandbox.open_race(3)
-    async with sandbox.worker():
-        finish(room, 60, 61)
-        finish(other, 60, 61, 62)
-        await until(lambda: len(said(room)) == 1 and len(said(other)) == 1)
-    # The other race moves everybody's ratings, which is no reason for a correction.
-    other.record()
-    async with sandbox.worker():
-        await until(lambda: settled(sandbox, other))
-        await sandbox.look()
-        assert len(said(room)) == 1
-        room.record()
-        await until(lambda: settled(sandbox, room))
-
-
-async def test_a_race_first_seen_after_its_record_is_settled_silently(sandbox: Bench) -> None:
-    room = sandbox.open_race(3)
-    finish(room, 60, 61)
-    room.record()
-    async with sandbox.worker():
-        await until(lambda: settled(sandbox, room))
-        await sandbox.look()
-    assert said(room) == []
-    assert not room.info_bot
-    assert room.bot_meta == {}
-
-
-async def test_an_unlisted_race_is_watched(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(3, unlisted=True)
-        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-        room.record()
-        await until(lambda: settled(sandbox, room))
-
-
 async def test_placeholder_names_never_appear_in_chat(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3, hide_entrants=True)
@@ -197,30 +65,6 @@ async def test_placeholder_names_never_appear_in_chat(sandbox: Bench) -> None:
         await until(lambda: len(said(room)) == 1)
         assert "1 Racer 0 " in said(room)[0]
         assert not any(alias in said(room)[0] for alias in aliases)
-
-
-def finished_team_race(sandbox: Bench) -> FakeRoom:
-    room = sandbox.site.open_race(team_race=True)
-    for number in range(4):
-        user = sandbox.site.add_user(f"{room.slug} mate {number}")
-        room.enter(user, team=f"Team {number % 2}")
-    room.start(ago=timedelta(hours=2))
-    finish(room, 60, 61, 62)
-    return room
-
-
-async def test_a_team_race_gets_one_message_and_no_withdrawal(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        recorded, unrecorded = finished_team_race(sandbox), finished_team_race(sandbox)
-        await until(lambda: len(said(recorded)) == len(said(unrecorded)) == 1)
-        recorded.disqualify(recorded.entrants[0].user)
-        recorded.record()
-        unrecorded.do_not_record()
-        await until(lambda: settled(sandbox, recorded))
-        await sandbox.look()
-    for room in (recorded, unrecorded):
-        assert said(room) == ["Team races are not rated (Sandbox 100%)."]
-        assert not room.info_bot
 
 
 @pytest.mark.parametrize(
@@ -287,20 +131,6 @@ def joined(sandbox: Bench) -> list[str]:
     """Return the open rooms that the worker will join again after a restart."""
     with sandbox.ledger() as ledger:
         return [row.race for row in ledger.cases.unfinished(CATEGORY)]
-
-
-async def test_the_worker_recovers_from_dropped_sockets_and_refused_handshakes(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(3)
-        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
-        sandbox.misbehaviour.refuse_handshakes(2)
-        sandbox.misbehaviour.drop_sockets()
-        sandbox.misbehaviour.fail_http(3, 502)
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-        room.record()
-        await until(lambda: settled(sandbox, room))
-    assert len(said(room)) == 1
 
 
 async def test_two_categories_in_one_process_need_two_tables(sandbox: Bench, tmp_path: Path) -> None:

@@ -44,18 +44,6 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
     assert sum(text.startswith("Ratings if") for text in said(room)) == 1
 
 
-async def test_private_answers_are_notes(sandbox: Bench) -> None:
-    sandbox.extra["RACEBOT_PRIVATE_ANSWERS"] = "true"
-    async with sandbox.worker():
-        room = sandbox.open_race(2)
-        await until(lambda: room.listeners)
-        room.say(room.entrants[0].user, "!rating")
-        room.say(room.entrants[1].user, "!ratings")
-        await until(lambda: len(room.notes) == 2)
-    assert [note.direct_to for note in room.notes] == [e.user for e in room.entrants]
-    assert said(room) == []
-
-
 async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
     room = sandbox.open_race(2)
     async with sandbox.worker() as worker:
@@ -94,18 +82,6 @@ async def test_commands_of_a_restart_are_answered_once(sandbox: Bench) -> None:
     assert said(room).count(rating) == 1
 
 
-async def test_a_player_who_keeps_asking_hits_the_limit(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(2)
-        await until(lambda: room.listeners)
-        for _ in range(30):
-            room.say(room.entrants[0].user, "!rating")
-        finish(room, 80, 85)
-        await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
-        await sandbox.look()
-    assert sum("is new and starts at" in text for text in said(room)) <= 2, "before the finish, and after it"
-
-
 async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Bench) -> None:
     sandbox.extra["RACEBOT_LIST_EVERY"] = "3600"  # the list of past races would repair the ledger
     async with sandbox.worker() as worker:
@@ -121,29 +97,6 @@ async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Be
         room.say(room.entrants[0].user, "!why")
         await until(lambda: "no answer given" in worker.output)
         assert (await answered(room, room.entrants[0].user, "!ratings")).startswith("racebot ")
-
-
-async def test_buttons_open_published_pages(sandbox: Bench) -> None:
-    sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org/ratings/"
-    sandbox.extra["RACEBOT_MINIMUM_FINISHES"] = "0"
-    async with sandbox.worker():
-        first = sandbox.open_race(2)
-        finish(first, 80, 85)
-        await until(lambda: said(first))
-        first.record()
-        await until(lambda: first.bot_meta)
-        room = sandbox.open_race(2)
-        finish(room, 80, 85)
-        await until(lambda: said(room))
-        page = "https://example.org/ratings/leaderboards/sandbox/sandbox-100.html"
-        (message,) = [m for m in room.chat if m.bot]
-        assert list(message.actions.values()) == [
-            {"url": "https://example.org/ratings/search.html"},
-            {"url": f"https://example.org/ratings/races/sandbox/{room.slug}.html"},
-            {"url": page},
-        ]
-        answer = await answered(room, room.entrants[0].user, "!leaderboard 1")
-        assert answer.endswith(f" · {page}")
 
 
 async def test_info_box_of_a_large_race_links_its_page(sandbox: Bench) -> None:
@@ -170,26 +123,6 @@ async def test_the_same_answer_is_given_once_in_a_while(sandbox: Bench) -> None:
         (first,) = said(room)
         await answered(room, ann, "!ratings")
         assert said(room).count(first) == 1
-
-
-async def test_the_opener_silences_the_bot_and_moderators_are_always_heard(sandbox: Bench) -> None:
-    opener = sandbox.site.add_user("Opener")
-    async with sandbox.worker():
-        room = sandbox.open_race(2, opened_by=opener)
-        helper, stranger = (entrant.user for entrant in room.entrants)
-        room.add_monitor(helper)
-        await until(lambda: room.listeners)
-        texts = Texts()
-        assert await answered(room, stranger, "!ratings off") == texts.moderators_only
-        for user in (opener, helper):
-            for _ in range(2):  # within the time in which an answer is not repeated
-                assert "stay quiet here" in await answered(room, user, "!ratings off")
-                assert await answered(room, user, "!ratings on") == texts.on
-        finish(room, 80, 85)
-        await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
-        for number in range(2, 8):  # more often than anybody gets answers in a minute
-            room.say(sandbox.site.moderator, "!ratings redo")
-            await until(partial(has_rating_messages, room, number))
 
 
 def has_rating_messages(room: FakeRoom, count: int) -> bool:

@@ -55,34 +55,6 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
         assert ": 1 Racer 2 " in spaced(room.info_bot or "")
 
 
-async def test_a_cancelled_race_that_an_edit_brings_back_is_announced_and_settled(sandbox: Bench) -> None:
-    room = sandbox.open_race(3)
-    async with sandbox.worker():
-        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
-        for entrant in list(room.entrants):
-            room.forfeit(entrant.user)
-        room.edit_result("Racer 1", RacerStatus.DONE, timedelta(minutes=50))
-        assert ": 1 Racer 1 " in await announced(room, 1)
-        assert sandbox.misbehaviour.open_sockets == 1, "it stays while chat is open"
-        room.record()
-        await until(lambda: settled(sandbox, room))
-
-
-async def test_edits_that_undo_do_not_record_and_end_the_race_are_followed(sandbox: Bench) -> None:
-    room = sandbox.open_race(2)
-    async with sandbox.worker():
-        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
-        finish(room, 60, 61)
-        await announced(room, 1)
-        room.do_not_record()
-        assert await announced(room, 2) == DEFAULT_TEXTS.withdrawn
-        room.edit_time("Racer 1", timedelta(minutes=50))
-        assert ": 1 Racer 1 " in await announced(room, 3)
-        room.edit_result("Racer 0", RacerStatus.DNF)
-        room.edit_result("Racer 1", RacerStatus.DNF)
-        await until(lambda: said(room)[-1] == DEFAULT_TEXTS.withdrawn)
-
-
 async def test_why_is_answered_from_the_edited_result(sandbox: Bench) -> None:
     sandbox.extra["RACEBOT_QUIET_SECONDS"] = "600"
     room = sandbox.open_race(3)
@@ -115,17 +87,3 @@ async def test_an_account_deleted_before_the_record_is_corrected_once(sandbox: B
         assert "Racer 1" not in text
         await sandbox.look(20)
         assert len(said(room)) == 2
-
-
-async def test_two_edits_within_seconds_are_corrected_together(sandbox: Bench) -> None:
-    room = sandbox.open_race(4)
-    async with sandbox.worker():
-        await until(lambda: room.listeners)
-        finish(room, 60, 61, 62)
-        await announced(room, 1)
-        room.edit_time("Racer 2", timedelta(minutes=50))
-        await asyncio.sleep(1.0)
-        room.edit_result("Racer 0", RacerStatus.DNF)
-        text = await announced(room, 2)
-        assert "Racer 2's time edited" in text
-        assert "Racer 0 set to DNF" in text

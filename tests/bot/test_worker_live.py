@@ -53,19 +53,6 @@ async def test_deleted_live_file_comes_back_and_a_killed_worker_leaves_it(sandbo
         await until(lambda: settled(sandbox, room) and rooms(sandbox) == [])
 
 
-async def test_worker_runs_without_its_live_file(sandbox: Bench) -> None:
-    live_path(sandbox.database).mkdir()
-    room = sandbox.open_race(2)
-    async with sandbox.worker() as worker:
-        finish(room, 60, 61)
-        room.record()
-        await until(lambda: settled(sandbox, room))
-        await until(lambda: "live rooms" in worker.output)
-        await sandbox.look()
-        assert worker.output.count("live rooms") == 1
-        assert await worker.terminate() == 0
-
-
 def entrants(room: LiveRoom | None) -> tuple[LiveEntrant, ...]:
     return room.leaderboards[0].entrants if room else ()
 

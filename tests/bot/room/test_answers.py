@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, Clock, chat_body, entrant, result, seen
-from room_support import Follower
+from builders import CATEGORY, GOAL, NOON, Clock, entrant, result, seen
+from room_support import NAME, Follower
+from worker_support import spaced
 
 from racebot.bot.room import case as cases
 from racebot.bot.room.answers import CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command, CommandNames, ParsedCommand
+from racebot.chat.commands import CommandNames
 from racebot.chat.rate_limit import ORDERS_PER_PERSON, Limiter
 from racebot.chat.wording import Texts
-from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import EntrantStatus
@@ -23,8 +23,8 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
 
-FINISHED = seen(result("r", "ann bo", recorded=False))
-NAME = FINISHED.name
+RESULT = result("r", "ann bo", recorded=False)
+FINISHED = seen(RESULT)
 BO: dict[str, Any] = {"user_id": "id-bo", "user_name": "Bo"}
 CY: dict[str, Any] = {"user_id": "id-cy", "user_name": "Cy"}
 
@@ -86,12 +86,15 @@ class Talk:
         text = "" if reply is None else reply.draft()
         return None if reply is None or not text else Said(text, reply.to)
 
+    def answer(self, text: str, race: Race = FINISHED, **facts: Any) -> str:
+        """Return the answer that a command must have."""
+        said = self.say(text, race, **facts)
+        assert said is not None
+        return said.text
+
     def is_quiet(self, race: str = NAME) -> bool:
         row = self.ledger.cases.get(race)
         return row is not None and row.quiet
-
-    def waiting(self) -> list[str]:
-        return [chat_body(row).text for row in self.ledger.messages.open_for(NAME)]
 
 
 @pytest.fixture
@@ -99,21 +102,17 @@ def talk(ledger: Ledger, clock: Clock) -> Talk:
     return Talk(ledger, clock)
 
 
-def test_answer_goes_to_the_room(talk: Talk) -> None:
-    reply = talk.say("!rating")
+@pytest.mark.parametrize("private", [False, True])
+def test_answers_are_private_if_wanted_but_those_to_orders_are_not(
+    ledger: Ledger, clock: Clock, *, private: bool
+) -> None:
+    talk = Talk(ledger, clock, private=private)
+    reply, order = talk.say("!rating"), talk.say("!ratings off", moderator=True)
     assert reply is not None
     assert reply.text.startswith("Ann is new")
-    assert reply.to is None
-
-
-def test_private_answer_goes_to_the_asker_alone(ledger: Ledger, clock: Clock) -> None:
-    talk = Talk(ledger, clock, private=True)
-    reply = talk.say("!rating")
-    assert reply is not None
-    assert reply.to == "id-ann"
-    order = talk.say("!ratings off", moderator=True)
+    assert reply.to == ("id-ann" if private else None)
     assert order is not None
-    assert order.to is None, "the answer to an order is public"
+    assert order.to is None
 
 
 @pytest.mark.parametrize(
@@ -135,9 +134,7 @@ def test_a_closed_chat_gets_no_answer(talk: Talk) -> None:
 
 def test_repeated_frame_is_answered_once(talk: Talk) -> None:
     message = talk.line("!rating")
-    question = talk.commands.parse(message, FINISHED)
-    assert question is not None
-    assert question.asked == ParsedCommand(Command.RATING)
+    assert talk.commands.parse(message, FINISHED) is not None
     assert talk.commands.parse(message, FINISHED) is None
 
 
@@ -175,11 +172,10 @@ def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger
     talk = Talk(ledger, clock, per_person=1)
     assert talk.say("!rating", moderator=True) is not None
     assert talk.say("!rating", moderator=True) == Said(Texts().answers_pause, "id-ann")
-    assert talk.say("!ratings off", moderator=True) is not None
-    assert talk.is_quiet()
-    assert talk.say("!ratings on", moderator=True) is not None
+    for order in ("off", "on"):
+        assert talk.say(f"!ratings {order}", moderator=True) is not None
     assert talk.say("!ratings redo", moderator=True) is None
-    assert talk.waiting(), "a redo is never refused"
+    assert talk.follower.waiting(), "a redo is never refused"
 
 
 # Moderators
@@ -189,25 +185,22 @@ def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None
     assert talk.say("!ratings off", moderator=True) == Said(Texts().off.format(command="!ratings"), None)
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "unauthorised users get no answer"
-    assert FINISHED.result is not None
-    talk.follower.stands(FINISHED.result)
-    assert talk.waiting() == []
+    talk.follower.stands(RESULT)
+    assert talk.follower.waiting() == []
     assert talk.say("!ratings ON", moderator=True) == Said(Texts().on, None)
-    (said,) = talk.waiting()
-    assert said.startswith("Ratings if recorded (Any Orb): 1\N{NO-BREAK SPACE}Ann")
+    (said,) = talk.follower.waiting()
+    assert said.startswith("Ratings if recorded (Any Orb): 1 Ann")
     assert talk.say("!rating") is not None
 
 
 def test_off_drops_unsent_messages_and_survives_a_restart(talk: Talk, ledger: Ledger, clock: Clock) -> None:
-    assert FINISHED.result is not None
-    talk.follower.stands(FINISHED.result)
-    assert len(talk.waiting()) == 1
+    talk.follower.stands(RESULT)
+    assert len(talk.follower.waiting()) == 1
     talk.say("!ratings off", moderator=True)
-    assert talk.waiting() == []
-    assert Talk(ledger, clock).say("!rating") is None
-    assert talk.say("!rating", replace(FINISHED, name=f"{CATEGORY}/other")) is not None, (
-        "only this room is quiet"
-    )
+    assert talk.follower.waiting() == []
+    again, elsewhere = Talk(ledger, clock), replace(FINISHED, name=f"{CATEGORY}/other")
+    assert again.say("!rating") is None
+    assert talk.say("!rating", elsewhere) is not None, "only this room is quiet"
 
 
 def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> None:
@@ -221,27 +214,24 @@ def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> No
 
 
 def test_nothing_is_withdrawn_in_a_quiet_room(talk: Talk) -> None:
-    assert FINISHED.result is not None
-    talk.follower.stands(FINISHED.result)
-    (row,) = talk.ledger.messages.open_for(NAME)
-    talk.ledger.messages.mark(row, type(row.state).DELIVERED, row.created_at)
+    talk.follower.told(RESULT)
     talk.say("!ratings off", moderator=True)
     talk.follower.frame(replace(FINISHED, recordable=False))
-    assert talk.waiting() == []
+    assert talk.follower.waiting() == []
 
 
 def test_redo_repeats_the_changes(talk: Talk) -> None:
     assert talk.say("!ratings redo", moderator=True) is None
     assert talk.say("!ratings redo", moderator=True) is None
-    once, twice = talk.waiting()
+    once, twice = talk.follower.waiting()
     assert once == twice
-    assert once.startswith("Ratings if recorded (Any Orb): 1\N{NO-BREAK SPACE}Ann")
+    assert once.startswith("Ratings if recorded (Any Orb): 1 Ann")
 
 
 def test_redo_is_carried_out_once_even_after_a_restart(talk: Talk, ledger: Ledger, clock: Clock) -> None:
     for handler in (talk, Talk(ledger, clock)):
         handler.say("!ratings redo", moderator=True, id="the order")
-    assert len(talk.waiting()) == 1
+    assert len(talk.follower.waiting()) == 1
 
 
 def test_redo_without_changes_says_so(talk: Talk) -> None:
@@ -255,7 +245,7 @@ def test_redo_without_changes_says_so(talk: Talk) -> None:
 @pytest.mark.parametrize("order", ["off", "on", "redo"])
 def test_only_moderators_may_give_orders(talk: Talk, order: str) -> None:
     assert talk.say(f"!ratings {order}") == Said(Texts().moderators_only, None)
-    assert talk.waiting() == []
+    assert talk.follower.waiting() == []
 
 
 NOTE = Texts().not_counted
@@ -270,13 +260,9 @@ DOES_NOT_COUNT = {
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
 def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race: Race) -> None:
     talk.follower.frame(seen(result("earlier", "ann bo")))
-    first, second = talk.say("!rating", race), talk.say("!rating", race)
-    assert first is not None
-    assert second is not None
-    assert first.text == f"{NOTE} {second.text}"
-    assert second.text.startswith("Ann: "), (
-        "questions about players are answered from a leaderboard that exists"
-    )
+    first, second = talk.answer("!rating", race), talk.answer("!rating", race)
+    assert first == f"{NOTE} {second}"
+    assert second.startswith("Ann: "), "questions about players are answered from a leaderboard that exists"
 
 
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
@@ -293,9 +279,7 @@ def test_a_custom_race_before_any_that_counts_has_only_the_note(talk: Talk) -> N
 
 @pytest.mark.parametrize(("order", "obeyed"), [("off", True), ("on", True), ("redo", False)])
 def test_monitors_may_switch_the_bot_off_and_on_in_their_room(talk: Talk, order: str, obeyed: bool) -> None:
-    said = talk.say(f"!ratings {order}", is_monitor=True)
-    assert said is not None
-    assert (said.text != Texts().moderators_only) is obeyed
+    assert (talk.answer(f"!ratings {order}", is_monitor=True) != Texts().moderators_only) is obeyed
 
 
 def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
@@ -315,32 +299,21 @@ def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
     assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
-    assert FINISHED.result is not None
-    talk.follower.stands(FINISHED.result)
-    (text,) = talk.waiting()
+    talk.follower.stands(RESULT)
+    (text,) = talk.follower.waiting()
     assert "Bo" in text
     assert "Ann" not in text
-    listed = talk.say("!leaderboard")
-    assert listed is not None
-    assert "Ann" not in listed.text
+    assert "Ann" not in talk.answer("!leaderboard")
     assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
-    listed = talk.say("!leaderboard")
-    assert listed is not None
-    assert "Ann" in listed.text
+    assert "Ann" in talk.answer("!leaderboard")
 
 
 def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
     talk.say("!ratings hide me")
-    before = FINISHED.result
-    assert before is not None
-    talk.follower.stands(before)
-    for row in talk.ledger.messages.open_for(NAME):
-        talk.ledger.messages.mark(row, Delivery.DELIVERED, NOON)
-    entrants = tuple(replace(e, status=EntrantStatus.DQ) if e.name == "Ann" else e for e in before.entrants)
-    assert entrants != before.entrants
-    talk.follower.stands(replace(before, entrants=entrants))
-    texts = [chat_body(row).text for row in talk.ledger.messages.of(NAME)]
+    ann, bo = RESULT.entrants
+    told = talk.follower.told(RESULT)
+    texts = told + talk.follower.told(replace(RESULT, entrants=(replace(ann, status=EntrantStatus.DQ), bo)))
     assert len(texts) == 2
     assert not any("Ann" in text for text in texts)
 
@@ -348,9 +321,7 @@ def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
 def test_a_player_renamed_since_the_last_race_has_the_new_name(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
     for command in ("!rating", "!why", "!vs bo"):
-        answer = talk.say(command, user_name="Annika")
-        assert answer is not None
-        assert "Annika" in answer.text, command
+        assert "Annika" in talk.answer(command, user_name="Annika"), command
 
 
 @pytest.mark.parametrize("command", ["!rating ann", "!why ann", "!vs ann", "!vs ann bo", "!vs bo ann"])
@@ -358,44 +329,33 @@ def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, comma
     talk.follower.read(seen(result("earlier", "bo ann cy")))
     talk.say("!ratings hide me")
     assert talk.say(command, **CY) == Said(Texts().player_hidden, None)
-    own = talk.say(command)
-    assert own is not None
-    assert own.text != Texts().player_hidden
+    assert talk.answer(command) != Texts().player_hidden
 
 
 def test_why_does_not_name_a_hidden_opponent(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
-    asked = talk.say("!why", **BO)
-    assert asked is not None
-    assert "Ann" in asked.text
+    assert "Ann" in talk.answer("!why", **BO)
     talk.say("!ratings hide me")
-    asked = talk.say("!why", **BO)
-    assert asked is not None
-    assert Texts().hidden_name in asked.text.replace("\N{NO-BREAK SPACE}", " ")
-    assert "Ann" not in asked.text
+    answer = talk.answer("!why", **BO)
+    assert Texts().hidden_name in spaced(answer)
+    assert "Ann" not in answer
 
 
 def test_odds_leave_hidden_players_out(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "ann bo cy")))
     three = open_room("ann bo cy")
-    before = talk.say("!odds", three)
-    assert before is not None
+    before = entries(talk.answer("!odds", three))
     talk.say("!ratings hide me")
-    after = talk.say("!odds", three)
-    assert after is not None
-    assert entries(after.text) == [entry for entry in entries(before.text) if not entry.startswith("Ann")]
+    others = [entry for entry in before if not entry.startswith("Ann")]
+    assert entries(talk.answer("!odds", three)) == others
     assert talk.say("!odds", open_room("ann bo")) == Said(Texts().odds_none, None)
 
 
 def test_a_hidden_player_is_not_suggested_for_a_typo(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
-    found = talk.say("!rating anne")
-    assert found is not None
-    assert "Ann" in found.text
+    assert "Ann" in talk.answer("!rating anne")
     talk.say("!ratings hide me")
-    found = talk.say("!rating anne")
-    assert found is not None
-    assert "Ann" not in found.text
+    assert "Ann" not in talk.answer("!rating anne")
 
 
 def test_players_cannot_show_a_name_that_the_operator_hid(talk: Talk) -> None:
@@ -426,9 +386,8 @@ def test_a_wish_to_be_hidden_outlives_an_earlier_order_of_the_operator(talk: Tal
 
 def test_players_can_hide_before_their_first_race(talk: Talk) -> None:
     assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
-    assert FINISHED.result is not None
-    talk.follower.stands(FINISHED.result)
-    (text,) = talk.waiting()
+    talk.follower.stands(RESULT)
+    (text,) = talk.follower.waiting()
     assert "Ann" not in text
     assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
     assert not talk.ledger.orders.is_hidden("id-ann")

@@ -54,6 +54,13 @@ class Room:
     def tick(self, now: float) -> list[Effect]:
         return self.on(Signal.TICK, now)
 
+    def until(self, end: float) -> dict[float, list[Effect]]:
+        """Let time pass, and return the effects by time."""
+        found = {}
+        while (now := self.deadline) is not None and now <= end:
+            found[now] = self.tick(now)
+        return found
+
     @property
     def deadline(self) -> float | None:
         return self.case.deadline
@@ -67,136 +74,80 @@ def room() -> Room:
     return Room()
 
 
-def test_a_race_in_progress_gives_no_notices(room: Room) -> None:
-    for status in ("open", "invitational", "pending", "in_progress"):
-        assert room.on_frame(seen(status=status), 0) == []
-    assert room.deadline is None
-    assert room.tick(1e9) == []
-    assert not room.case.is_recorded
-
-
-def test_a_result_stands_after_the_quiet_time(room: Room) -> None:
-    assert room.on_frame(seen(FIRST), 100) == []
-    assert room.deadline == 110
-    assert room.tick(109.999) == []
-    assert room.tick(110) == [Announce(FIRST)]
-    assert room.deadline is None
-    assert room.tick(200) == []
-
-
-def test_without_a_quiet_time_a_result_stands_at_once(room: Room) -> None:
-    at_once = Room(quiet=0)
-    assert at_once.on_frame(seen(FIRST), 5) == [Announce(FIRST)]
-
-
-def test_a_change_restarts_the_quiet_time(room: Room) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    room.on_frame(seen(SECOND, 2), 108)
-    assert room.tick(110) == []
-    assert room.tick(118) == [Announce(SECOND)]
-
-
-def test_an_irrelevant_change_does_not_restart_the_quiet_time(room: Room) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    ann, *rest = FIRST.entrants
-    renamed = replace(FIRST, entrants=(replace(ann, name="Anna"), *rest))
-    room.on_frame(seen(renamed, 2), 109)
-    assert room.tick(110) == [Announce(renamed)], "with the names as shown last"
-
-
-def test_a_repeated_result_stands_once(room: Room) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    assert room.tick(110) == [Announce(FIRST)]
-    for version in (1, 1, 2, 3):
-        assert room.on_frame(seen(FIRST, version), 120) == []
-        assert room.tick(1000) == []
-
-
-def test_a_correction_stands_after_its_own_quiet_time(room: Room) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    room.tick(110)
-    assert room.on_frame(seen(SECOND, 2), 500) == []
-    assert room.tick(509) == []
-    assert room.tick(510) == [Announce(SECOND)]
-
-
-def test_a_result_taken_back_before_it_stood(room: Room) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    assert room.on_frame(seen(version=2), 105) == [Act.TAKE_BACK]
-    assert room.deadline is None
-    assert room.tick(200) == []
-
-
-def test_a_result_taken_back_can_return(room: Room) -> None:
-    """An entrant undoes `.done`: after a finished frame with a ready entrant, the race continues."""
-    room.on_frame(seen(FIRST, 1), 100)
-    room.tick(110)
-    unready = replace(FIRST, entrants=(*FIRST.entrants[:2], entrant("cy", "racing")))
-    assert room.on_frame(seen(unready, 2), 120) == [Act.TAKE_BACK]
-    assert room.on_frame(seen(version=3), 121) == []
-    assert room.on_frame(seen(FIRST, 4), 130) == []
-    assert room.tick(140) == [Announce(FIRST)], "what follows is no edit"
-
-
-def test_a_finished_frame_with_an_active_racer_is_no_result(room: Room) -> None:
-    unready = replace(FIRST, entrants=(*FIRST.entrants, entrant("di", "racing")))
-    assert room.on_frame(seen(unready), 100) == []
-    assert room.deadline is None
-
-
-def test_hidden_entrants_are_no_result(room: Room) -> None:
-    assert room.on_frame(seen(replace(FIRST, hidden=True), 1), 100) == []
-    assert room.tick(200) == []
-    room.on_frame(seen(FIRST, 2), 300)
-    assert room.tick(310) == [Announce(FIRST)]
-
-
-def test_recorded_closes_the_room(room: Room) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    race = seen(replace(FIRST, recorded=True), 2, recorded=True)
-    assert race.result is not None
-    assert room.on_frame(race, 105) == [Settle(race.result)]
-    assert room.case.is_recorded
-    assert room.tick(1000) == []
-    assert room.on_frame(seen(SECOND, 3), 1001) == []
-    assert room.on_frame(race, 1002) == []
-
-
-def test_a_room_joined_after_the_record_is_settled(room: Room) -> None:
-    race = seen(replace(FIRST, recorded=True), 22, recorded=True)
-    assert race.result is not None
-    assert room.on_frame(race, 0) == [Settle(race.result)]
-
-
+ANN, BO, CY = FIRST.entrants
+RENAMED = replace(FIRST, entrants=(replace(ANN, name="Anna"), BO, CY))
+EDITED_TIME = replace(FIRST, entrants=(replace(ANN, finish_time=HOUR + 1), BO, CY))
+UNREADY = replace(FIRST, entrants=(ANN, BO, entrant("cy", "racing")))
+FINAL = replace(FIRST, recorded=True)
 OVER = {
-    "cancelled": seen(status="cancelled", version=2, recordable=False),
-    "partitioned": seen(status="partitioned", version=2),
-    "do not record": seen(replace(FIRST, recordable=False), 2, recordable=False),
+    "cancelled": seen(status="cancelled", recordable=False),
+    "partitioned": seen(status="partitioned"),
+    "do not record": seen(replace(FIRST, recordable=False)),
+}
+TIMELINES: dict[str, tuple[dict[float, Race], dict[float, Effect]]] = {
+    "no result": ({n: seen(status=s) for n, s in enumerate(("open", "invitational", "pending"))}, {}),
+    "a result": ({100: seen(FIRST)}, {110: Announce(FIRST)}),
+    "a change meanwhile": ({100: seen(FIRST), 108: seen(SECOND)}, {118: Announce(SECOND)}),
+    "an irrelevant change": ({100: seen(FIRST), 109: seen(RENAMED)}, {110: Announce(RENAMED)}),
+    "a repeated result": ({n: seen(FIRST) for n in (100, 120, 121, 900)}, {110: Announce(FIRST)}),
+    "a correction": (
+        {100: seen(FIRST), 500: seen(SECOND)},
+        {110: Announce(FIRST), 510: Announce(SECOND)},
+    ),
+    "an edited time": (
+        {100: seen(FIRST), 200: seen(EDITED_TIME)},
+        {110: Announce(FIRST), 210: Announce(EDITED_TIME)},
+    ),
+    "taken back before it stands": ({100: seen(FIRST), 105: seen()}, {105: Act.TAKE_BACK}),
+    "taken back by an entrant who undoes `.done`": (
+        {100: seen(FIRST), 120: seen(UNREADY), 121: seen(), 130: seen(FIRST)},
+        {110: Announce(FIRST), 120: Act.TAKE_BACK, 140: Announce(FIRST)},
+    ),
+    "an active racer": ({100: seen(UNREADY)}, {}),
+    "hidden entrants": (
+        {100: seen(replace(FIRST, hidden=True)), 300: seen(FIRST)},
+        {310: Announce(FIRST)},
+    ),
+    "recorded": (
+        {100: seen(FIRST), 105: seen(FINAL), 1000: seen(SECOND), 1002: seen(FINAL)},
+        {105: Settle(FINAL)},
+    ),
+    "recorded before the bot joined": ({0: seen(FINAL)}, {0: Settle(FINAL)}),
+    "custom goal": (
+        {0: seen(recordable=False), 5: seen(replace(FIRST, recordable=False))},
+        {5: Act.WITHDRAW},
+    ),
+    **{
+        f"{name}, twice": ({100: seen(FIRST), 105: race, 1001: race}, {105: Act.WITHDRAW})
+        for name, race in OVER.items()
+    },
+    **{
+        f"{name}, but it comes back": (
+            {100: race, 200: seen(FIRST), 300: race},
+            {100: Act.WITHDRAW, 210: Announce(FIRST), 300: Act.WITHDRAW},
+        )
+        for name, race in OVER.items()
+    },
 }
 
 
-@pytest.mark.parametrize("race", OVER.values(), ids=OVER)
-def test_a_race_that_is_over_is_reported_once(room: Room, race: Race) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    assert room.on_frame(race, 105) == [Act.WITHDRAW]
-    assert room.tick(1000) == []
-    assert room.on_frame(race, 1001) == []
-    assert not room.case.is_recorded, "an edit can bring it back"
+@pytest.mark.parametrize(("frames", "expected"), TIMELINES.values(), ids=TIMELINES)
+def test_effects_of_frames_by_time(
+    room: Room, frames: dict[float, Race], expected: dict[float, Effect]
+) -> None:
+    """A result stands after ten quiet seconds."""
+    found: dict[float, list[Effect]] = {}
+    for version, (now, race) in enumerate(frames.items(), start=1):
+        found |= room.until(now)
+        found[now] = room.on_frame(replace(race, version=version), now)
+    found |= room.until(1e9)
+    assert {now: effects for now, effects in found.items() if effects} == {
+        now: [effect] for now, effect in expected.items()
+    }
 
 
-def test_a_race_for_a_custom_goal_is_over_when_it_finishes_not_before(room: Room) -> None:
-    assert room.on_frame(seen(version=1, recordable=False), 0) == []
-    finished = seen(replace(FIRST, recordable=False), 2, recordable=False)
-    assert room.on_frame(finished, 5) == [Act.WITHDRAW]
-
-
-@pytest.mark.parametrize("race", OVER.values(), ids=OVER)
-def test_a_race_that_comes_back_stands_after_the_quiet_time(room: Room, race: Race) -> None:
-    room.on_frame(race, 100)
-    assert room.on_frame(seen(FIRST, 3), 200) == []
-    assert room.tick(210) == [Announce(FIRST)]
-    ended_again = replace(race, version=4)
-    assert room.on_frame(ended_again, 300) == [Act.WITHDRAW]
+def test_without_a_quiet_time_a_result_stands_at_once() -> None:
+    assert Room(quiet=0).on_frame(seen(FIRST), 5) == [Announce(FIRST)]
 
 
 def test_a_late_frame_is_ignored_and_checked_over_http(room: Room) -> None:
@@ -224,22 +175,16 @@ def test_a_frame_of_the_same_version_proves_nothing_in_a_race_that_ended(room: R
     assert room.tick(1000) == []
 
 
+@pytest.mark.parametrize("late", [cases.Frame(seen(FINAL, 8)), cases.Listed(seen(FINAL, None))], ids=type)
+def test_a_recording_counts_however_late_or_without_a_version(room: Room, late: cases.Event) -> None:
+    room.on_frame(seen(FIRST, 9), 100)
+    assert room.on(late, 101) == [Settle(FINAL)]
+
+
 def test_before_the_end_two_frames_may_have_the_same_version(room: Room) -> None:
     room.on_frame(seen(version=5), 100)
     room.on_frame(seen(SECOND, 5), 101)
     assert room.tick(111) == [Announce(SECOND)]
-
-
-def test_a_recording_counts_however_late_its_frame_is(room: Room) -> None:
-    room.on_frame(seen(FIRST, 9), 100)
-    recorded = seen(replace(FIRST, recorded=True), 8, recorded=True)
-    assert [type(notice) for notice in room.on_frame(recorded, 101)] == [Settle]
-
-
-def test_the_list_of_past_races_has_no_versions(room: Room) -> None:
-    room.on_frame(seen(FIRST, 9), 100)
-    recorded = seen(replace(FIRST, recorded=True), None, recorded=True)
-    assert [type(notice) for notice in room.on(cases.Listed(recorded), 101)] == [Settle]
 
 
 def test_list_that_disagrees_leads_to_a_read(room: Room) -> None:
@@ -292,15 +237,6 @@ def test_no_sequence_of_frames_settles_a_race_twice(sequence: list[tuple[Race, f
             stood = None
 
 
-def test_a_time_edited_after_the_finish_is_a_change(room: Room) -> None:
-    room.on_frame(seen(FIRST, 1), 100)
-    room.tick(110)
-    ann, bo, cy = FIRST.entrants
-    edited = replace(FIRST, entrants=(replace(ann, finish_time=HOUR + 1), bo, cy))
-    room.on_frame(seen(edited, 2), 200)
-    assert room.tick(210) == [Announce(edited)]
-
-
 def test_a_result_holds_until_another_follows_or_the_race_is_recorded(room: Room) -> None:
     assert not room.case.holds(FIRST)
     room.on_frame(seen(FIRST, 1), 100)
@@ -324,11 +260,7 @@ EDITED = replace(
 
 def reads(room: Room, until: float) -> list[float]:
     """Let time pass and return when the room asked for a read."""
-    asked = []
-    while room.deadline is not None and room.deadline <= until:
-        now = room.deadline
-        asked += [now for notice in room.tick(now) if notice is Act.READ]
-    return asked
+    return [now for now, effects in room.until(until).items() if Act.READ in effects]
 
 
 def answered(room: Room, race: Race, until: float) -> list[Effect]:
@@ -377,15 +309,6 @@ def test_messages_before_the_end_lead_to_no_read(room: Room, status: str) -> Non
     assert room.deadline is None
 
 
-def test_an_edited_time_stands_although_a_frame_with_the_old_data_follows(standing: Room) -> None:
-    """Apply a moderator's edit: a message, a frame with the old data, and new data over HTTP only."""
-    standing.on(Signal.SYSTEM_LINE, 200)
-    standing.on_frame(seen(FIRST, 19), 200)
-    assert answered(standing, seen(EDITED, 21), until=202) == []
-    standing.on_frame(seen(FIRST, 19), 202)
-    assert answered(standing, seen(EDITED, 21), until=212) == [Announce(EDITED)]
-
-
 def test_a_cached_answer_is_followed_by_the_right_one(standing: Room) -> None:
     standing.on(Signal.SYSTEM_LINE, 200)
     (soon,) = reads(standing, 203)
@@ -395,28 +318,6 @@ def test_a_cached_answer_is_followed_by_the_right_one(standing: Room) -> None:
     standing.on_read(seen(EDITED, 21), certain, sent_at=certain)
     assert not standing.case.is_unsure
     assert standing.tick(certain + QUIET) == [Announce(EDITED)]
-
-
-def test_a_cancelled_race_is_brought_back_by_an_edit(room: Room) -> None:
-    cancelled = seen(status="cancelled", version=13, recordable=False)
-    assert room.on_frame(cancelled, 100) == [Act.WITHDRAW]
-    room.on(Signal.SYSTEM_LINE, 102)
-    room.on_frame(cancelled, 102)
-    one_finisher = result("r", "ann", dnf="bo cy", recorded=False)
-    assert answered(room, seen(one_finisher, 15), until=104) == []
-    room.on_frame(cancelled, 104)
-    assert answered(room, seen(one_finisher, 15), until=114) == [Announce(one_finisher)]
-
-
-def test_do_not_record_is_undone_and_the_race_cancelled_by_edits(standing: Room) -> None:
-    not_recorded = seen(replace(FIRST, recordable=False), 21, recordable=False)
-    assert standing.on_frame(not_recorded, 200) == [Act.WITHDRAW]
-    standing.on(Signal.SYSTEM_LINE, 202)
-    assert answered(standing, seen(EDITED, 23), until=213) == [Announce(EDITED)]
-    standing.on(Signal.SYSTEM_LINE, 300)
-    standing.on_frame(seen(EDITED, 23), 300)
-    cancelled = seen(status="cancelled", version=31, recordable=False)
-    assert answered(standing, cancelled, until=301) == [Act.WITHDRAW]
 
 
 def test_an_outdated_answer_is_ignored_and_requested_again(standing: Room) -> None:
