@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,6 +39,8 @@ log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=14)
 """How far back to read the list of past races, to find races that are recorded late."""
+LONGEST_WAIT = 600.0
+"""Seconds for which a goal that may be an old one waits for the list of past races."""
 BELIEVED_AFTER = 3
 """How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
 
@@ -74,6 +77,8 @@ class CategoryWorker:
         self._followed: set[str] = set()
         """Goals for which the list of past races has been read: none of them is an old one renamed since."""
         self._following = asyncio.Lock()
+        self._waits_since: dict[str, float] = {}
+        """Since when goals wait for the list of past races."""
         self._profile: CategoryProfile | None = None
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -210,16 +215,25 @@ class CategoryWorker:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def follow_goal(self, race: Race) -> None:
-        """Learn whether a race's goal, if it is new, is an old one that the site renamed."""
+        """Learn whether a race's goal, if it is new, is an old one that the site renamed.
+
+        Only the list of past races shows that. If it cannot be read, a goal that may be an old one waits for
+        a while, and is then taken for new: a later look at the list corrects that.
+        """
         if race.custom_goal or not self.goals or race.goal in self._followed:
             return
         async with self._following:
             if race.goal in self._followed:
                 return
-            try:
-                await self._read_past_races()
-            except PayloadError as error:
-                raise SiteError(str(error)) from error
+            stored = {goal for slug, goal in await self._call(self._ledger.races.goals) if slug == self.slug}
+            if race.goal not in self.goals or not stored.issubset(self.goals):
+                waits_since = self._waits_since.setdefault(race.goal, time.monotonic())
+                try:
+                    await self._read_past_races()
+                except (PayloadError, SiteError) as error:
+                    if time.monotonic() - waits_since < LONGEST_WAIT:
+                        raise SiteError(str(error)) from error
+                    log.warning("goal %s is taken for a new one: %s", race.goal, error)
             self._followed.add(race.goal)
 
     async def _follow_renames(self, races: Iterable[Race]) -> None:

@@ -104,8 +104,7 @@ def _database(settings: Settings) -> Finding:
 
 
 def _pages(folder: Path) -> Finding:
-    problem = missing()
-    if problem is not None:
+    if (problem := missing()) is not None:
         return _wrong(problem)
     place = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
     if not place.is_dir() or not os.access(place, os.W_OK):

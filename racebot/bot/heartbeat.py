@@ -20,11 +20,7 @@ def utc_now() -> datetime:
 
 
 def write_heartbeat(database: Path, seen_at: datetime, suspended: Mapping[str, str]) -> None:
-    """Store when the worker on a database last saw its categories, and why some are suspended, by slug.
-
-    Raises:
-        LedgerUnavailable: the file cannot be written at the moment.
-    """
+    """Store when the worker on a database last saw its categories, and why some are suspended, by slug."""
     path = _heartbeat(database)
     try:
         path.touch(mode=0o600)

@@ -78,10 +78,7 @@ class LiveWriter:
         self._woken.set()
 
     async def run(self) -> None:
-        """Write the file until cancelled.
-
-        The file stays, so that pages keep showing the rooms while the worker restarts.
-        """
+        """Write the file until cancelled. It stays, so that pages show the rooms during a restart."""
         try:
             if self._path.exists():
                 await asyncio.sleep(JOIN_WITHIN)

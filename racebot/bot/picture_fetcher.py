@@ -45,14 +45,8 @@ class UnusablePictureError(Exception):
     """A picture cannot be fetched or read."""
 
 
-_FAILURES = (
-    UnusablePictureError,
-    SiteError,
-    httpx.HTTPError,
-    httpx.InvalidURL,
-    TimeoutError,
-    ValueError,  # an address that cannot be parsed
-)
+# An address that cannot be parsed is a ValueError.
+_FAILURES = (UnusablePictureError, SiteError, httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError)
 
 
 def available() -> bool:

@@ -45,8 +45,7 @@ PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
 PICTURES_EVERY = 600.0
 """Seconds between looks for new avatars."""
-BACKUP_HOUR = 4
-"""UTC."""
+BACKUP_HOUR = 4  # UTC
 PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
 """When to read the whole list of past races, UTC."""
 

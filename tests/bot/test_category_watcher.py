@@ -12,6 +12,7 @@ import httpx
 import pytest
 from builders import (
     CATEGORY,
+    GOAL,
     NOON,
     Clock,
     Streamed,
@@ -19,6 +20,8 @@ from builders import (
     entrant_document,
     listed_document,
     race_document,
+    result,
+    seen,
 )
 from pydantic import SecretStr
 from room_support import Follower
@@ -27,6 +30,7 @@ from racebot.bot import category_watcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.room import case as cases
 from racebot.bot.room.case import Signal
+from racebot.errors import SiteError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
@@ -183,3 +187,21 @@ async def test_a_race_that_is_over_is_watched_for_an_hour(scene: Scene) -> None:
     scene.clock.now = NOON + timedelta(minutes=59)
     await scene.category.rooms()
     assert list(scene.watches) == [over.race]
+
+
+@pytest.mark.parametrize("has_lost_a_goal", [False, True])
+async def test_a_goal_waits_for_the_list_of_past_races_only_if_it_may_be_an_old_one(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, *, has_lost_a_goal: bool
+) -> None:
+    """The list cannot be read. A goal that the site no longer has may have another name now."""
+    scene.follower.read(seen(result("past", "ann bo")))
+    scene.category.goals = ["New goal"] if has_lost_a_goal else [GOAL, "New goal"]
+    race = seen(result("r", "ann bo", goal="New goal"))
+    if has_lost_a_goal:
+        with pytest.raises(SiteError):
+            await scene.category.follow_goal(race)
+        monkeypatch.setattr(category_watcher, "LONGEST_WAIT", 0.0)
+    await scene.category.follow_goal(race)
+    requests = len(scene.requests)
+    await scene.category.follow_goal(race)
+    assert len(scene.requests) == requests, "the list is not asked for again"

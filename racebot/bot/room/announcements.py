@@ -1,7 +1,6 @@
-"""Writes a race's announcements, corrections and withdrawals into the outbox.
+"""Writes announcements, corrections and withdrawals into the outbox, inside the caller's transaction.
 
-The outbox also says what chat was told: nothing else stores it. All methods are ledger work, inside the
-caller's transaction.
+The outbox also says what chat was told: nothing else stores it.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from racebot.bot.heartbeat import utc_now
 from racebot.bot.room.ledger_work import LedgerWork
@@ -59,11 +59,6 @@ class Question:
     def quiet(self) -> bool | None:
         """Return whether it orders quiet (true) or its end (false), if its author may; otherwise None."""
         return QUIET_ORDERS.get(_order(self.asked) or "") if self.may_order else None
-
-    @property
-    def given_at(self) -> datetime:
-        """Return when it was given, by the site's clock."""
-        return datetime.fromtimestamp(self.message.posted_at, UTC)
 
     @property
     def is_about_race(self) -> bool:

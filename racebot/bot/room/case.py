@@ -374,13 +374,11 @@ class _Step:
             if not case.is_quiet:
                 self.effects.append(Act.WITHDRAW)
             ended_at = _return_possible_since(race)
-            if ended_at is None and row is not None and case.is_quiet:
-                case.row = replace(row, ended_at=self.now.site, next_look=None)  # chat stays open for an hour
-            elif ended_at is None:
+            if ended_at is None and not case.is_quiet:
                 case.row = None
-            else:
+            else:  # chat stays open for an hour, even if the race cannot come back
                 row = row or CaseRow(case.name, race.category)
-                self._poll(replace(row, ended_at=row.ended_at or ended_at, over=True))
+                self._poll(replace(row, ended_at=row.ended_at or ended_at or self.now.site, over=True))
 
     def _going_on(self, race: Race) -> None:
         """Follow a race without a final result: before its finish, or after a finish was taken back."""
@@ -463,9 +461,12 @@ class _Step:
         row = self.case.row
         if row is None or row.next_look is None or row.ended_at is None:
             return
-        if self.now.site - row.ended_at > EXPIRE_AFTER:
+        age, shown = self.now.site - row.ended_at, self.case.shown
+        if age > EXPIRE_AFTER:
             self.effects.append(GiveUp(f"not recorded within {EXPIRE_AFTER.days} days"))
             self.case.row = None
+        elif age > STAY_AFTER_OVER and shown is not None and shown.over and not _return_possible_since(shown):
+            self.case.row = None  # it was kept for the order to be quiet
         else:
             self._poll(replace(row, misses=0))
 

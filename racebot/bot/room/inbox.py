@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
@@ -293,7 +294,8 @@ class Inbox:
             if ready is None:
                 return
             if ready.quiet is not None:
-                self._step(cases.QuietOrder(ready.quiet, ready.given_at))
+                given_at = datetime.fromtimestamp(ready.message.posted_at, UTC)
+                self._step(cases.QuietOrder(ready.quiet, given_at))
                 await self._carry_out()
                 if self._is_unstored():
                     return  # until the ledger can store the order

@@ -81,7 +81,7 @@ class Talk:
         if question.quiet is not None:
             if race.name not in self.follower.watched:
                 self.follower.frame(race)
-            self.follower.on(race.name, cases.QuietOrder(question.quiet, question.given_at))
+            self.follower.on(race.name, cases.QuietOrder(question.quiet, NOON))
         reply = self.commands.reply(question, race, is_quiet=self.is_quiet(race.name))
         text = "" if reply is None else reply.draft()
         return None if reply is None or not text else Said(text, reply.to)

@@ -680,9 +680,18 @@ def test_two_bots_in_one_room_send_no_equal_guids(tmp_path: Path, clock: Clock) 
     assert len(set(guids)) == 2
 
 
-def test_quiet_outlasts_the_end_of_a_race_that_cannot_come_back(follower: Follower) -> None:
+def test_quiet_outlasts_the_end_of_a_race_that_cannot_come_back(follower: Follower, clock: Clock) -> None:
+    gone = seen(status="cancelled", recordable=False, cancelled_at=NOON)
     follower.frame(seen(status="open"))
     follower.on(NAME, cases.QuietOrder(True, NOON))
-    follower.frame(seen(status="cancelled", recordable=False, cancelled_at=NOON))
-    assert follower.row().quiet
-    assert follower.ledger.cases.unfinished(CATEGORY) == []
+    follower.frame(gone)
+    for minutes in (5, 50):
+        clock.advance(minutes=minutes)
+        follower.on(NAME, cases.Read(gone, follower.now), Signal.LOOKED, watched=False)
+        assert follower.row().quiet, "chat is open for an hour"
+        assert follower.ledger.cases.unfinished(CATEGORY) == []
+    clock.advance(minutes=6)
+    follower.polled(Signal.LOOKED)
+    assert follower.is_followed(), "the site did not answer"
+    follower.on(NAME, cases.Read(gone, follower.now), Signal.LOOKED, watched=False)
+    assert not follower.is_followed()
