@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
@@ -133,10 +134,12 @@ class LeaderboardSettings(BaseModel):
     _check_model = field_validator("model")(_model_key)
 
 
-class Settings(BaseModel):
+class Settings(BaseSettings):
     """All settings. Error messages quote the descriptions, so each one names a valid value."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
 
     site: str = Field(
         "https://racetime.gg",
@@ -152,12 +155,12 @@ class Settings(BaseModel):
     client_secret: SecretStr | None = Field(
         None, min_length=1, description="the bot's client secret, from the category's owner"
     )
-    goals: list[str] = Field(
+    goals: Annotated[list[str], NoDecode] = Field(
         [], description="the goals to rate, separated by semicolons; leave it out to rate them all"
     )
     database: Path = Field(Path("state/racebot.db"), description="the path of the SQLite database")
     model: str = Field(DEFAULT_MODEL, description="a rating model's key")
-    parameters: dict[str, Any] = Field(
+    parameters: Annotated[dict[str, Any], NoDecode] = Field(
         {}, description="parameters that differ from the model's defaults: `name=value; name=value`"
     )
     team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
@@ -169,7 +172,7 @@ class Settings(BaseModel):
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"
     )
-    command_names: dict[str, str] = Field(
+    command_names: Annotated[dict[str, str], NoDecode] = Field(
         {},
         description=f"your own names for any of {', '.join(Command)}: `name=yours; name=yours`; "
         "an empty name switches a command off",

@@ -12,17 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsError as UnreadableSource,
+)
 
 from racebot.chat.wording import Texts
-from racebot.errors import ModelError, PayloadError, SettingsError, reason
+from racebot.errors import ModelError, SettingsError, reason
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
 from racebot.standings.carry_over import carry_problems
-from racebot.text.parse import did_you_mean, read_json
+from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
@@ -52,22 +58,16 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     path = directory / (chosen or "racebot.toml")
     values, unreadable = _document(path, chosen)
     problems += unreadable
-    for name in Settings.model_fields:
-        if text := written.get(PREFIX + name.upper()):
-            values[name] = text
-            if name in _TABLES and name not in given:
-                try:
-                    values[name] = read_json(text)
-                except PayloadError:
-                    variable = PREFIX + name.upper()
-                    raise SettingsError(
-                        *problems, f"{variable}: not JSON: write it as JSON, or use racebot.toml"
-                    ) from None
     origins = _Origins(given, written, path, frozenset(secrets))
     try:
-        settings = Settings.model_validate(values | given)
+        settings = _sourced(directory / ".env", values)(**given)
     except ValidationError as error:
         raise SettingsError(*problems, *(origins.problem(each) for each in error.errors())) from None
+    except (UnreadableSource, RecursionError) as error:
+        field = re.search(r'field "(\w+)"', str(error))
+        variable = f"{PREFIX}{field[1].upper()}" if field else f"{PREFIX}CATEGORIES or {PREFIX}LEADERBOARDS"
+        remedy = "not JSON: write it as JSON, or use racebot.toml"
+        raise SettingsError(*problems, f"{variable}: {remedy}") from None
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
     if not problems:
         problems += [
@@ -135,12 +135,12 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     try:
         check_bounds(env_file)
         with env_file.open(encoding="utf-8") as file:
-            # `dotenv_values` leaves out such lines without an error.
+            # pydantic-settings leaves out such lines without an error.
             unread = [binding.original.line for binding in parse_stream(file) if binding.error]
         if unread:
             line = f"{env_file}, line {{}}: not of the form NAME=value: correct it"
             raise SettingsError(*map(line.format, unread))
-        read = dotenv_values(env_file, encoding="utf-8")
+        read = DotEnvSettingsSource(Settings, env_file).env_vars
         values = {name.upper(): text or "" for name, text in read.items()}
     except FileNotFoundError:
         pass
@@ -195,6 +195,32 @@ def _unknown(written: Iterable[str]) -> Iterator[str]:
         if name.startswith(PREFIX) and word not in known:
             hint = did_you_mean(word, known, prefix=PREFIX)
             yield f"{name} is not a setting of racebot{hint}: correct the name or unset it"
+
+
+def _sourced(env_file: Path, toml: dict[str, Any]) -> type[Settings]:
+    """Return a `Settings` class that also reads `.env` and, below it, racebot.toml."""
+
+    class Sourced(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            in_file = _PrefixedDotEnv(settings_cls, env_file)
+            return init_settings, env_settings, in_file, InitSettingsSource(settings_cls, toml)
+
+    return Sourced
+
+
+class _PrefixedDotEnv(DotEnvSettingsSource):
+    """Reads `.env`, ignoring the variables of other programs."""
+
+    def __call__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__call__().items() if name in Settings.model_fields}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ PAGES = "https://example.org"
 
 def buttons(ledger: Ledger, **settings: object) -> dict[str, dict[str, str]]:
     (board,) = ledger.leaderboards.all()
-    return rating_buttons(Settings(**settings), ledger, board, "orb/r")
+    return rating_buttons(Settings(**settings), ledger, board, "orb/r")  # type: ignore[arg-type]
 
 
 @pytest.fixture
