@@ -129,7 +129,7 @@ def improve(
 
     Example: racebot improve "Map Rando S4"
     """
-    from racebot.cli.improvements import offer_defaults, offer_fit
+    from racebot.cli.past_races import offer_defaults, offer_fit
 
     with open_ledger(database) as (settings, ledger):
         boards = common.chosen_boards(ledger, name)

@@ -1,24 +1,39 @@
-"""Rate past races, from the site or from a file, and show the leaderboards that they make."""
+"""Rate past races, show the leaderboards that they make, and offer better parameters."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import typer
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
-from racebot.cli.common import carry_out_jobs, console, progress_bars, tell
+from racebot.cli.common import carry_out_jobs, confirmed, console, notices, progress_bars, tell
+from racebot.errors import ModelError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
+from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
+from racebot.ratings import registry
+from racebot.ratings.parameters import defaults
 from racebot.settings.model import Settings
+from racebot.settings.sources import load
+from racebot.settings.write import write_leaderboard
 from racebot.standings import backfill
 from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import require_sources, unknown_sources
 from racebot.standings.follow_settings import apply_checked_plans, apply_plans
+from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import PastRacesReport, Settler
+from racebot.standings.updater import save_settings
+from racebot.study.cores import cores
+from racebot.study.fit import ODDS_FROM, Fit, fit
+from racebot.study.history import History
 from racebot.text.format import counted
 
 
@@ -86,3 +101,88 @@ def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int
     tables.print_leaderboard(console, best, listed_count(ledger, board, listing), sum(unrated.values()))
     for reason, races in unrated.items():
         tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}")
+
+
+def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
+    """Offer to fit each leaderboard that has enough races; without a terminal, print the command to run."""
+    for board in boards:
+        if ledger.ratings.count(board) < ODDS_FROM:
+            continue
+        if not sys.stdin.isatty():
+            tell(f'{board.name}: to fit the model to its races, run: racebot improve "{board.name}"')
+        elif typer.confirm(f"{board.name}: fit the model to its races? It takes about a minute."):
+            offer_fit(settings, ledger, board, yes=False)
+
+
+def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderboard], *, yes: bool) -> None:
+    """Offer racebot's newer defaults and changed settings for leaderboards that are rated otherwise."""
+    settler = Settler(ledger, settings.plans())
+    chosen = {board.key for board in boards}
+    found = [p for p in proposals(settler.plans, ledger.leaderboards.all()) if p.stored.key in chosen]
+    if boards and not found:
+        console.print("Every leaderboard is rated with the current defaults and settings.")
+    for proposal in found:
+        reason = "your settings have another model or other parameters"
+        tell(f"{proposal.stored.name}: {reason if proposal.in_settings else 'racebot has newer defaults'}")
+        if _agreed(settings, ledger, proposal, yes=yes):
+            with ledger.transaction():
+                if save_settings(ledger, proposal.proposed, "asked for by `racebot improve`"):
+                    settler.rebuild(proposal.proposed)
+            carry_out_jobs(ledger)
+            tell(f"{proposal.stored.name}: rated again")
+
+
+def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
+    """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
+    history = History.of((race.result for race in ledger.races.of(board)), TeamPolicy(board.teams))
+    try:
+        with progress_bars() as advance, cores():
+            found = fit(
+                history,
+                board.model,
+                board.parameters,
+                progress=lambda part, now: advance(f"{board.name}, {part}", now.generation, now.generations),
+            )
+    except ModelError as error:
+        tell(f"{board.name}: {error}", to=notices)
+        return
+    tell(f"{board.name}: {fit_in_words(found)}")
+    proposal = Proposal(board, replace(board, parameters=dict(found.parameters)))
+    if not found.kept or not _agreed(settings, ledger, proposal, yes=yes):
+        return
+    usual = defaults(registry.MODELS[board.model])
+    differing = {name: value for name, value in found.parameters.items() if value != usual[name]}
+    path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
+    apply_plans(Settler(ledger, load(database=settings.database).plans()))
+    carry_out_jobs(ledger)
+    tell(f"{board.name}: rated again; {path} has its parameters. Restart the bot if it is running.")
+
+
+def fit_in_words(found: Fit) -> str:
+    """Describe the result of a fit in one or two sentences."""
+    if not found.kept:
+        return (
+            f"the parameters in use stay. A fit to these {found.races} races does not predict clearly better."
+        )
+    before, after = found.judged.start_pairs, found.judged.tuned_pairs
+    off_before, off_after = found.calibration
+    gains = []
+    if after.misordered < before.misordered:
+        right, wrong = f"{1 - after.misordered:.1%}", f"{1 - before.misordered:.1%}"
+        gains.append(f"predicts the winner of a pair in {right} of cases instead of {wrong}")
+    if off_after < off_before:
+        gains.append(f"gives odds that are off by {off_after:.1%} on average instead of {off_before:.1%}")
+    better = ", and ".join(gains) or "gives odds that fit the results better"
+    return f"fitted to these {found.races} races, the model {better} (on races that the fit did not see)."
+
+
+def _agreed(settings: Settings, ledger: Ledger, proposal: Proposal, *, yes: bool) -> bool:
+    """Show what a proposal changes, and return whether the operator agrees, or said `--yes`."""
+    board = proposal.stored
+    tables.print_proposal(console, proposal, effect_of(ledger, proposal))
+    races = counted(ledger.ratings.count(board), "stored race")
+    tell(
+        f"This rates {races} of {board.name} again: everybody's points, and what each past race changed, "
+        "become those of the new parameters. A backup comes first."
+    )
+    return confirmed(settings, ledger, f"Rate {board.name} in this way?", yes=yes)

@@ -39,8 +39,7 @@ def backfill(
 
     Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
     """
-    from racebot.cli.improvements import offer_fits
-    from racebot.cli.past_races import rate_from_site
+    from racebot.cli.past_races import offer_fits, rate_from_site
     from racebot.standings.backfill import Selection
 
     settings = load_settings(database=database)
@@ -72,8 +71,7 @@ def import_file(
 
     Example: racebot import season-1.json --goal "Season 1"
     """
-    from racebot.cli.improvements import offer_fits
-    from racebot.cli.past_races import rate_results
+    from racebot.cli.past_races import offer_fits, rate_results
     from racebot.standings.backfill import read_races
 
     settings = load_settings(database=database)

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
+from urllib.parse import urlsplit
 
 import typer
 from dotenv import dotenv_values
 from pydantic import SecretStr
+from rich.prompt import Prompt
+from rich.text import Text
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
 from racebot.cli.common import console, progress_bars
 from racebot.cli.service import program
-from racebot.cli.setup_questions import (
-    agree,
-    ask,
-    check_bot,
-    confirm,
-    find_category,
-    heading,
-    not_empty,
-    numbers,
-    say,
-)
-from racebot.errors import RacebotError, SettingsError
+from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import running
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
+from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category
 from racebot.ratings import registry
 from racebot.settings.model import DEFAULT_MODEL, PREFIX, Settings
@@ -43,7 +38,11 @@ from racebot.standings.follow_settings import apply_plans
 from racebot.standings.settle import Settler
 from racebot.telemetry import logs
 from racebot.text.format import counted
+from racebot.text.safe import printable
 
+T = TypeVar("T")
+
+STEPS = 5
 COMPARED = (DEFAULT_MODEL, "plackett-luce", "trueskill")
 """The models that are compared with the one in use."""
 ENOUGH_RACES = 100
@@ -102,10 +101,15 @@ def setup(
         try:
             answers |= _asked(before, chosen.site, given)
             heading(4, "Two choices")
-            if not team_races:
-                answers["team_races"] = _ask_team_races(before.team_races)
-            if not info_block:
-                answers["info_block"] = _ask_info_block(before.info_block)
+            if not team_races and before.team_races is not TeamPolicy.TEAM:
+                counts = before.team_races is TeamPolicy.INDIVIDUAL
+                counts = agree("Do team races count, each racer by their own time?", default=counts)
+                answers["team_races"] = TeamPolicy.INDIVIDUAL if counts else TeamPolicy.IGNORE
+            if not info_block and before.info_block is not InfoPolicy.NEVER:
+                say("All bots share the info box above a race's results. The final changes go there.")
+                below = before.info_block is InfoPolicy.APPEND
+                below = agree("May they stand below another bot's lines in the info box?", default=below)
+                answers["info_block"] = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
         except KeyboardInterrupt:
             say("\nStopped. Nothing was saved.")
             raise
@@ -195,23 +199,6 @@ def _ask_credentials(
             return client_id, secret
 
 
-def _ask_team_races(stored: TeamPolicy) -> TeamPolicy:
-    if stored is TeamPolicy.TEAM:
-        return stored
-    question = "Do team races count, each racer by their own time?"
-    counts = agree(question, default=stored is TeamPolicy.INDIVIDUAL)
-    return TeamPolicy.INDIVIDUAL if counts else TeamPolicy.IGNORE
-
-
-def _ask_info_block(stored: InfoPolicy) -> InfoPolicy:
-    if stored is InfoPolicy.NEVER:
-        return stored
-    say("All bots share the info box above a race's results. The final changes go there.")
-    question = "May they stand below another bot's lines in the info box?"
-    below = agree(question, default=stored is InfoPolicy.APPEND)
-    return InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
-
-
 def _ask_goals(category: Category, stored: list[str]) -> list[str]:
     """Ask which goals to rate. An empty answer rates all of them, including those of later seasons."""
     heading(3, "Goals")
@@ -264,8 +251,7 @@ def _text(value: Any) -> str:
 
 def _rate_past_races(settings: Settings, *, interactive: bool, improve: bool) -> None:
     """Fetch and rate the past races, and choose model and parameters by questions or options."""
-    from racebot.cli.improvements import offer_fit, offer_fits
-    from racebot.cli.past_races import rate_from_site
+    from racebot.cli.past_races import offer_fit, offer_fits, rate_from_site
 
     if interactive:
         heading(5, "Past races")
@@ -317,3 +303,120 @@ def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Set
     for each in ledger.leaderboards.all():
         past_races.show_best(ledger, each, settings)
     return settings
+
+
+def say(text: str = "", *, style: str = "") -> None:
+    """Print a paragraph, wrapped at the width of the terminal."""
+    console.print(Text("\n".join(map(printable, text.split("\n"))), style))
+
+
+def heading(number: int, title: str) -> None:
+    """Print the heading of a step."""
+    say(f"\n{number} of {STEPS}  {title}", style="bold")
+
+
+def confirm(text: str) -> None:
+    """Say that an answer is right."""
+    console.print(Text.assemble(("ok  ", "green"), printable(text)))
+
+
+def ask(
+    question: str,
+    check: Callable[[str], T],
+    *,
+    given: str | None = None,
+    default: str = "",
+    shown: str | None = None,
+    hidden: bool = False,
+) -> T:
+    """Ask until `check` accepts the answer, and return the value that it makes of the answer.
+
+    Args:
+        check: turns the answer into a value, or raises a RacebotError that says what is wrong.
+        given: an answer from the command line, which is used in place of the first question.
+        default: the answer of a user who just presses Enter, shown as it is or as `shown`.
+        hidden: whether to hide what the user types.
+    """
+    note = default if shown is None else shown
+    prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
+    while True:
+        try:
+            typed = given or Prompt.ask(
+                prompt, console=console, password=hidden, default=default, show_default=False
+            )
+            return check((typed or "").strip() or default)
+        except EOFError:  # Ctrl-D
+            raise KeyboardInterrupt from None
+        except RacebotError as error:
+            say(f"    {error}", style="red")
+            given = None
+
+
+def agree(question: str, *, default: bool) -> bool:
+    """Ask a question with yes or no as its answer."""
+    try:
+        return typer.confirm(question, default=default)
+    except typer.Abort:  # Ctrl-C or Ctrl-D
+        raise KeyboardInterrupt from None
+
+
+def not_empty(answer: str) -> str:
+    if not answer:
+        raise RacebotError("This cannot be empty.")
+    return answer
+
+
+def numbers(answer: str, count: int) -> list[int]:
+    """Read numbers from 1 to `count`, such as `1, 3-5`. An empty answer, for all, is an empty list."""
+    found: list[int] = []
+    for word in re.findall(r"[^\s,;]+", answer.replace("all", "")):
+        ends = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", word)
+        span = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else range(0)
+        if not span or not all(1 <= number <= count for number in span):
+            raise RacebotError(f"Type numbers from 1 to {count}, such as 1 or 1, 2; or press Enter for all.")
+        found += [number for number in span if number not in found]
+    return found
+
+
+def find_category(site_url: str, answer: str) -> Category:
+    """Return the category with this slug or address."""
+    slug = urlsplit(answer).path.strip("/").partition("/")[0] if "://" in answer else answer.strip("/")
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug := slug.lower()):
+        raise RacebotError(f"Type the end of the category's address, such as smr for {site_url}/smr.")
+    try:
+        return _answer_of(site_url, lambda site: site.category(slug))
+    except NotFoundError:
+        raise RacebotError(f"{site_url} has no category {slug!r}. Check the spelling.") from None
+
+
+def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> None:
+    """Check that these are the credentials of a bot of this category."""
+    try:
+        token, _ = _answer_of(
+            site_url, lambda site: site.token(Credentials(client_id, SecretStr(client_secret)))
+        )
+    except CredentialsError:
+        raise RacebotError(
+            f"The site refuses this secret for client id {client_id!r}. Copy both again."
+        ) from None
+    try:
+        _answer_of(site_url, lambda site: site.category(slug, token))
+    except CredentialsError:
+        raise RacebotError(
+            f"This bot belongs to another category. Ask an owner of {slug} to create one."
+        ) from None
+
+
+def _answer_of(site_url: str, question: Callable[[Site], Awaitable[T]]) -> T:
+    """Ask the site, twice at most. Refusals raise the client's errors."""
+
+    async def answer() -> T:
+        async with Site(site_url, attempts=2) as site:
+            return await question(site)
+
+    try:
+        return asyncio.run(answer())
+    except (CredentialsError, NotFoundError):
+        raise
+    except SiteError as error:
+        raise RacebotError(f"The site does not answer ({error}). Check the network and try again.") from None

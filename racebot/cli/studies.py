@@ -13,6 +13,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from racebot import analysis
 from racebot.cli import common, studies_tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Columns, Database, console, load_settings, notices, print_json, tell
@@ -31,7 +32,7 @@ from racebot.standings.rater import current_states
 from racebot.study import iterated, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, Report, evaluate as judge
-from racebot.study.history import Earlier, History, final_states, newcomers
+from racebot.study.history import Earlier, History, newcomers
 from racebot.study.paired import Objective
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.search import Effort, Progress
@@ -182,7 +183,7 @@ def rate_file(
     settings = load_settings(database=database)
     (entry,) = _entries(settings, [model or settings.model], param or [])
     history = _history(settings, file, leaderboard, goal, columns)
-    found = forecasts.final_ratings(history, registry.create(entry.model, entry.parameters))[:limit]
+    found = analysis.rate(history, entry.model, entry.parameters)[:limit]
     if as_json:
         print_json([each._asdict() for each in found])
     else:
@@ -215,20 +216,16 @@ def show_odds(
     if of_file:
         (entry,) = _entries(settings, [model or settings.model], param or [])
         history = _history(settings, file, leaderboard, goal, columns)
-        rating_model = registry.create(entry.model, entry.parameters)
-        rows = [forecasts.find_player(history, name) for name in asked]
-        shown = [history.names[row] for row in rows]
-        states = final_states(rating_model, history)[rows]
+        found = list(analysis.odds(history, asked, entry.model, entry.parameters))
     elif model or param:
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
     else:
         with Ledger.open(settings.database, create=False) as ledger:
             board = _only_board(ledger, leaderboard)
             players = [ledger.players.find(name) for name in asked]
-            current = current_states(ledger, board, [each.id for each in players])
+            states = [state for state, _ in current_states(ledger, board, [each.id for each in players])]
         rating_model = registry.create(board.model, board.parameters)
-        shown, states = [each.shown for each in players], np.array([state for state, _ in current])
-    found = forecasts.odds(rating_model, shown, states)
+        found = forecasts.odds(rating_model, [each.shown for each in players], np.array(states))
     if as_json:
         print_json([each._asdict() for each in found])
     else:
@@ -488,11 +485,8 @@ def _show_search(advance: Callable[..., None], bar: str, generations: int, now: 
 def _presets(names: Iterable[str]) -> dict[str, Preset]:
     chosen: dict[str, Preset] = {}
     for name in names:
-        if name == ALL_PRESETS:
-            chosen |= PRESETS
-        elif name in PRESETS:
-            chosen[name] = PRESETS[name]
-        else:
-            known = [ALL_PRESETS, *PRESETS]
+        known = {ALL_PRESETS: PRESETS, **{each: {each: PRESETS[each]} for each in PRESETS}}
+        if name not in known:
             raise ModelError(f"no preset {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+        chosen |= known[name]
     return chosen

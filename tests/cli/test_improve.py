@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from racebot.cli import app, improvements
+from racebot.cli import app, past_races
 from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
 from racebot.study.fit import Fit
@@ -99,7 +99,7 @@ def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
     racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     racebot("improve", "--no-fit", "--yes")
-    monkeypatch.setattr(improvements, "fit", Mock(return_value=fitted(kept=True)))
+    monkeypatch.setattr(past_races, "fit", Mock(return_value=fitted(kept=True)))
     shown = racebot("improve", "games")
     assert "79.1% of cases instead of 78.4%" in shown.stdout
     assert parameters(racebot)["odds_scale"] != 0.8, "without a terminal, nobody said yes"
@@ -114,6 +114,6 @@ def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
 def test_a_fit_that_gains_nothing_changes_nothing(
     racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(improvements, "fit", Mock(return_value=fitted(kept=False)))
+    monkeypatch.setattr(past_races, "fit", Mock(return_value=fitted(kept=False)))
     assert "stay" in racebot("improve", "--yes").stdout
     assert not (tmp_path / "racebot.toml").exists()
