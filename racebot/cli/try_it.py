@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -115,7 +116,8 @@ def _open_pages(database: Path) -> None:
         tell(f"{address} - press Ctrl-C to stop")
         webbrowser.open(address)
 
-    server.serve(database, publication_of(Settings(database=database)), "127.0.0.1", 0, opened)
+    publication = replace(publication_of(Settings(database=database)), site="")  # the sandbox has ended
+    server.serve(database, publication, "127.0.0.1", 0, opened)
 
 
 def _need_sandbox() -> None:

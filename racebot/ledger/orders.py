@@ -118,11 +118,17 @@ class Orders(Table):
 
     def account(self, player: str) -> str:
         """Return the account under which a player's races are rated, following merges."""
-        rows = self._connection.rows("SELECT subject, target FROM orders WHERE kind = 'merge'")
-        merged: dict[str, str] = {row[0]: row[1] for row in rows}
-        while player in merged:
-            player = merged[player]
-        return player
+        return self.merged().get(player, player)
+
+    def merged(self) -> dict[str, str]:
+        """Return each merged account with the account under which its races are rated."""
+        rows = self._connection.rows(
+            "SELECT subject, target FROM orders WHERE kind = 'merge' ORDER BY id DESC"
+        )
+        merged: dict[str, str] = {}
+        for subject, target in rows:  # the last merge first, so that its target is a kept account
+            merged[subject] = merged.get(target, target)
+        return merged
 
     def amended(self, result: RaceResult) -> RaceResult:
         """Return a result with the orders applied: forgotten names removed, merged accounts replaced.

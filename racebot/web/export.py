@@ -24,7 +24,7 @@ from racebot.queries.listing import Listing
 from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Document
+from racebot.web.site.request import Document, Streamed
 
 MANIFEST = ".racebot-pages"
 """Manifest of the last export: a line for each file, with its path and token."""
@@ -141,11 +141,9 @@ def _end_with(parent: int) -> None:
 def _render(pages: Pages, folder: Path, path: str) -> bool | None:
     """Render a file. Return whether it was written, or None if the ledger has no content for it."""
     content = pages.document(path, {})
-    if content is None:
-        return None
-    return _write(
-        folder / path, content.body if isinstance(content, Document) else b"".join(content.pieces())
-    )
+    if isinstance(content, Streamed):
+        return _write(folder / path, b"".join(content.pieces()))
+    return _write(folder / path, content.body) if isinstance(content, Document) else None
 
 
 def _write(path: Path, body: bytes) -> bool:

@@ -89,6 +89,12 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
             path = board.address.player(player)
             if path in tokens:
                 tokens[path] += f"-{len(each)}"
+    for old, kept in view.merged.items():
+        for board in view.boards:
+            for route in (*routes["board", "player"], *routes["player",]):
+                path = route.path(player=kept, board=board.address.stem)
+                if path in tokens:
+                    tokens.setdefault(route.path(player=old, board=board.address.stem), tokens[path])
     for race, number in races.items():
         tokens |= {route.path(race=race): f"{number:x}" for route in routes["race",]}
     return tokens

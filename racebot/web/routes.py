@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import urlsplit
 
 from racebot.web.api.endpoints import DATA
 from racebot.web.api.feeds import FEEDS
@@ -18,9 +19,10 @@ from racebot.web.pictures.cards import CARDS
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.request import CSS, ICO, PNG, Content, Document, PageRequest
+from racebot.web.site.request import CSS, ICO, PNG, Content, Document, Moved, PageRequest
 
 WEBP = "image/webp"
+TEXT = "text/plain; charset=utf-8"
 NOT_FOUND = "Page not found."
 NO_PAGE = "The address may have a typo, or the page may be gone."
 NO_RACE = "A race's page appears once the race is recorded and rated."
@@ -66,8 +68,28 @@ class Pages:
                 return None
         known = match.route.known(query) if self.served else {}
         request = PageRequest(self.view, match.path, known, self.served)
+        merged = self.view.merged.keys() & {fields.get("player"), fields.get("other")}
+        if match.route in LIVE:  # overlays stay at their address
+            fields |= self._kept(match)
         content: Content = CONTENT[match.route](request, **fields)
-        return content
+        return self._moved(request, match) if content is None and merged else content
+
+    def _kept(self, match: Match) -> dict[str, str]:
+        """Return the players of an address by field, with the kept account for each merged one."""
+        names = match.fields.keys() & {"player", "other"}
+        return {name: self.view.merged.get(match.fields[name], match.fields[name]) for name in names}
+
+    def _moved(self, request: PageRequest, match: Match) -> Content:
+        """Lead from the address of a merged account to that of the kept one, in an export by a page."""
+        kept = self._kept(match)
+        target = match.route.path(**{**match.fields, **kept})
+        if not self.view.hidden.isdisjoint(kept.values()):
+            return None
+        if self.served:
+            return Moved(target)
+        if not target.endswith(".html"):  # a picture or data cannot lead elsewhere
+            return self.document(target, {})
+        return templating.page(request, "moved.html", target=target)
 
 
 def _asset(request: PageRequest, file: str) -> Content:
@@ -83,6 +105,15 @@ def _not_found(request: PageRequest) -> Content:
     detail = f"{NO_PAGE} {NO_RACE}"
     return templating.page(
         request, "error.html", root=request.view.publication.url, text=NOT_FOUND, detail=detail
+    )
+
+
+def _robots(request: PageRequest) -> Content:
+    """Keep search engines from data, and from pages without end: each pair of players has a comparison."""
+    root = urlsplit(request.view.publication.url).path
+    left_out = ("api", "compare", "events", "live", "overlay", "search")
+    return Document(
+        "\n".join(["User-agent: *", *(f"Disallow: {root}/{each}" for each in left_out), ""]).encode(), TEXT
     )
 
 
@@ -114,6 +145,7 @@ _INDEXES = {"": "index.html", "api": "api/index.json", "api/": "api/index.json"}
 CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT: leaderboard.front,
     addresses.NOT_FOUND: _not_found,
+    addresses.ROBOTS: _robots,
     addresses.FAVICON: lambda _: Document(templating.asset("assets/favicon.ico"), ICO),
     addresses.TOUCH_ICON: lambda _: Document(templating.asset("assets/apple-touch-icon.png"), PNG),
     addresses.PICTURE: _picture,

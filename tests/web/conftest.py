@@ -25,7 +25,7 @@ from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import Match, Pages, match_of
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
-from racebot.web.site.request import Document
+from racebot.web.site.request import Document, Streamed
 
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))
@@ -102,8 +102,10 @@ def document_at(
 ) -> Document:
     """Return the document at a path, in memory even if it would be streamed."""
     found = Pages(view, served=served).document(path, query or {})
-    assert found is not None, path
-    return found if isinstance(found, Document) else Document(b"".join(found.pieces()), found.media_type)
+    if isinstance(found, Streamed):
+        return Document(b"".join(found.pieces()), found.media_type)
+    assert isinstance(found, Document), path
+    return found
 
 
 def page_at(view: LedgerView, path: str, **query: str) -> str:

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urljoin, urlsplit
 
 import pytest
 from builders import result
@@ -11,10 +12,12 @@ from racebot.bot.links import comparison_page
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.pair import opponent_rank, opponents_of
 from racebot.settings.model import Settings
-from racebot.web.site.addresses import PLAYER, RACE, board_addresses, link, segment, text_of
+from racebot.web.site.addresses import PAGE_SIZE, PLAYER, RACE, board_addresses, link, segment, text_of
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge, document_at, page_at
+
+BOARD = "leaderboards/orb/any-orb"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
@@ -103,3 +106,29 @@ def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge:
 def test_earlier_addresses_of_comparisons_still_work(view: LedgerView) -> None:
     assert "Races together" in page_at(view, "compare.html", a="id-ann", b="id-bo", on="orb/any-orb")
     assert b"compare.js" in document_at(view, "compare.html", served=False).body
+
+
+@pytest.mark.parametrize("path", ["index", BOARD, f"{BOARD}/page-2", "races/orb/big", f"embed/{BOARD[13:]}"])
+@pytest.mark.parametrize("url", ["", "https://ratings.example.org/orb"])
+def test_every_page_names_its_canonical_address(merge: Merge, path: str, url: str) -> None:
+    view = merge([result("big", " ".join(f"p{number}" for number in range(PAGE_SIZE + 1)))], url=url)
+    (found,) = re.findall('<link rel="canonical" href="([^"]*)">', page_at(view, path))
+    expected = {"index": "", f"embed/{BOARD[13:]}": f"{BOARD}.html"}.get(path, f"{path}.html")
+    here = f"{url or 'http://pages'}/{path}.html"
+    assert urljoin(here, found).removesuffix("index.html") == f"{url or 'http://pages'}/{expected}"
+
+
+def test_comparisons_have_one_canonical_address(merge: Merge) -> None:
+    view = merge(url="https://ratings.example.org")
+    pages = (
+        page_at(view, "compare/id-ann/id-bo"),
+        page_at(view, "players/id-ann/orb/any-orb.html", vs="id-bo"),
+        page_at(view, "compare.html", a="id-ann", b="id-bo"),
+    )
+    found = {re.findall('rel="canonical" href="([^"]*)"', page)[0] for page in pages}
+    assert found == {"https://ratings.example.org/compare/id-ann/id-bo.html?on=orb%2Fany-orb"}
+
+
+def test_search_engines_are_kept_from_endless_pages_below_any_prefix(merge: Merge) -> None:
+    robots = page_at(merge(url="https://ratings.example.org/orb"), "robots.txt")
+    assert "Disallow: /orb/compare\n" in robots and "Disallow: /orb/api\n" in robots

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NOON, result
+from builders import NOON, entrant, result
 from openapi_schema_validator import OAS31Validator
 
 from racebot.bot.links import comparison_page
+from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
-from racebot.races.result import HIDDEN_NAME
+from racebot.races.result import HIDDEN_NAME, Profile
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import Plans
@@ -21,9 +24,9 @@ from racebot.web.api.openapi import description
 from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Streamed
+from racebot.web.site.request import Document, Streamed
 
-from .conftest import SIMPLE
+from .conftest import SIMPLE, Merge
 
 BOARD = "api/leaderboards/orb/any-orb"
 
@@ -43,7 +46,7 @@ def body(view: LedgerView, path: str, *, served: bool = True, **query: str) -> b
     content = Pages(view, served=served).document(path, query)
     if isinstance(content, Streamed):
         return b"".join(content.pieces())
-    return None if content is None else content.body
+    return content.body if isinstance(content, Document) else None
 
 
 @pytest.mark.parametrize("served", [False, True])
@@ -119,3 +122,23 @@ def test_chat_links_no_comparison_with_a_hidden_player(view: LedgerView) -> None
     (board,) = view.ledger.leaderboards.all()
     assert comparison_page(settings, view.ledger, board, "id-ann", "id-bo") is not None
     assert comparison_page(settings, view.ledger, board, "id-ann", "id-zaphira") is None
+
+
+@pytest.mark.parametrize("order", [orders.hide, orders.forget])
+def test_picture_of_a_hidden_or_forgotten_player_is_gone(
+    merge: Merge, ledger: Ledger, tmp_path: Path, order: Callable[..., object]
+) -> None:
+    avatars = {name: f"/media/{name}.png" for name in ("ann", "bo")}
+    entrants = [replace(entrant(name, time=1), profile=Profile(at)) for name, at in avatars.items()]
+    of_ann, of_bo = (f"avatars/{name_of(at)}.webp" for at in avatars.values())
+    for at in avatars.values():
+        Pictures(tmp_path).store(at, b"a picture")
+    view = merge([result("a", entrants=tuple(entrants))], pictures=tmp_path)
+    assert body(view, of_ann) == body(view, of_bo) == b"a picture"
+    (player,) = ledger.players.called("Ann")
+    order(Settler(ledger, Plans(SIMPLE)), player, "asked", NOON)
+    for served in (True, False):
+        fresh = LedgerView(ledger, view.publication)
+        assert body(fresh, of_ann, served=served) is None
+        assert body(fresh, of_bo, served=served) == b"a picture"
+        assert (of_ann in export_tokens(fresh), of_bo in export_tokens(fresh)) == (False, True)

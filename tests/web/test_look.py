@@ -9,15 +9,12 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from builders import NOON, entrant, result
+from builders import entrant, result
 from PIL import Image, ImageColor
 
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Profile
-from racebot.standings import orders
-from racebot.standings.counting import Plans
-from racebot.standings.settle import Settler
 from racebot.text.safe import initials
 from racebot.web.html.templating import ICON, THEME, asset
 from racebot.web.manifest import export_tokens
@@ -25,7 +22,7 @@ from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Look, theme_beside
 from racebot.web.site.request import Document
 
-from .conftest import SIMPLE, Merge, document_at, page_at
+from .conftest import Merge, document_at, page_at
 
 AVATAR = "/media/ann.png"
 
@@ -72,11 +69,6 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})
     assert picture == Document(b"a picture", "image/webp")
     assert Pages(view, served=True).document("avatars/../../secret.webp", {}) is None
-    ann = view.ledger.players.get("id-ann")
-    assert ann is not None
-    orders.hide(Settler(view.ledger, Plans(SIMPLE)), ann, "asked", NOON)
-    pages = Pages(merge([], pictures=tmp_path), served=True)
-    assert pages.document(f"avatars/{name_of(AVATAR)}.webp", {}) is None
 
 
 @pytest.mark.parametrize(("path", "side"), [("favicon.ico", 32), ("apple-touch-icon.png", 180)])

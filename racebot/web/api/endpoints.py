@@ -133,7 +133,8 @@ def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types
 def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
     """Return the odds of a race between the query's `players`."""
     view = request.view
-    players = [part.strip() for part in request.query.get("players", "").split(",")]
+    asked = [part.strip() for part in request.query.get("players", "").split(",")]
+    players = [view.merged.get(each, each) for each in asked]
     if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
         raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
     # The answer must not tell a hidden player from an unknown one.
@@ -146,7 +147,7 @@ def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
 def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
     """Return the query's players `a` and `b` against each other, None if one is not known here."""
     view, query = request.view, request.query
-    a, b = (query.get(name, "").strip() for name in ("a", "b"))
+    a, b = (view.merged.get(each, each) for each in (query.get(name, "").strip() for name in ("a", "b")))
     if not a or not b or a == b:
         raise BadQueryError("a, b: the ids of two different players are required")
     one, other = (view.standing(board, player) for player in (a, b))
@@ -218,7 +219,8 @@ def _with_addresses(
 
 def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
     page = page_of(view, addresses.RACE.path(race=race))
-    return {"room": f"{view.publication.site}/{quote(race)}", "page": page}
+    site = view.publication.site
+    return {"room": f"{site}/{quote(race)}" if site else "", "page": page}
 
 
 def page_of(view: LedgerView, path: str) -> str:

@@ -20,7 +20,7 @@ from racebot.queries.races import (
 from racebot.text.format import integer, signed
 from racebot.web.html import templating
 from racebot.web.site import addresses
-from racebot.web.site.addresses import Route, link
+from racebot.web.site.addresses import Route
 from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, timer
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import ATOM, Content, Document, PageRequest
@@ -92,10 +92,6 @@ def _feed(request: PageRequest, board: Board, title: str, page: str, entries: Se
     updated = {sequence: race.updated_at for sequence, race in races.items()}
     publication = request.view.publication
 
-    def address(target: str) -> str:
-        """Return the address of a page, relative to the feed if that of the pages is unknown."""
-        return f"{publication.url}/{link('', target)}" if publication.url else link(request.path, target)
-
     def id_of(what: str) -> str:
         """Return an id that stays the same when the pages move to another host."""
         return uuid5(NAMESPACE_URL, f"{publication.site} {what}").urn
@@ -108,7 +104,8 @@ def _feed(request: PageRequest, board: Board, title: str, page: str, entries: Se
         entries=entries,
         updated=updated,
         last=max(updated.values(), default=_NEVER),
-        address=address,
+        url=publication.url,
+        site=publication.site,
         id_of=id_of,
     )
     return Document(content, ATOM)

@@ -88,8 +88,12 @@ class Choice:
             BadQueryError: a number or the date is invalid.
         """
         given = {name: value for name, value in query.items() if value}
-        column = _COLUMNS.get(query.get("sort", ""), COLUMNS[0])
-        down = {"up": False, "down": True}.get(query.get("order", ""), column.down)
+        column = _COLUMNS.get(given.get("sort", COLUMNS[0].key))
+        if column is None:
+            raise BadQueryError(f"sort: must be one of {', '.join(_COLUMNS)}")
+        if given.get("order", "up") not in {"up", "down"}:
+            raise BadQueryError("order: must be up or down")
+        down = given["order"] == "down" if "order" in given else column.down
         return cls(
             q=query.get("q", "")[:100],
             sort=column.key,
@@ -146,7 +150,7 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
     at, view = choice.moment, request.view
     report = view.report(board) if at is None else view.report_at(board, at)
     players = _chosen(report, choice)
-    number = page if choice.default else page_number(request.query) or 1
+    number = page_number(request.query) or page
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
@@ -191,7 +195,7 @@ def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[Page
 
 
 def page_number(query: Mapping[str, str]) -> int | None:
-    return int(query["page"]) if re.fullmatch("[0-9]{1,6}", query.get("page", "")) else None
+    return whole_number(query, "page", 0) if query.get("page") else None
 
 
 def older_race_pages(total: int) -> int:

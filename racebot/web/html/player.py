@@ -161,6 +161,7 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     if standing is None or choice.opponent in view.hidden:
         return None
     history = view.history(board, player)
+    number = page_number(request.query) or number
     if choice == RaceFilter():
         chosen = history
 
@@ -171,7 +172,6 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
         if choice.opponent:
             met = {each.race for each in meetings(view.ledger, board.stored, player, choice.opponent)}
             chosen = [race for race in chosen if race.race in met]
-        number = page_number(request.query)
 
         def page_link(page: int | None) -> str:
             fields = {**asdict(choice), "page": page}

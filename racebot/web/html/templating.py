@@ -59,8 +59,12 @@ class LinkPreview:
 
     @property
     def page(self) -> str:
-        page = self._absolute("" if self.path == addresses.FRONT.pattern else self.path)
+        page = self.at(self.path)
         return f"{page}?{urlencode(self.query)}" if self.query else page
+
+    def at(self, path: str) -> str:
+        """Return the public address of a page, empty if that of the pages is unknown."""
+        return self._absolute("" if path == addresses.FRONT.pattern else path) if self.url else ""
 
     def card(self, route: Route, query: str = "", **fields: Any) -> str:
         """Return the address of a card."""

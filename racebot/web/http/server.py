@@ -34,7 +34,7 @@ from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import HTML, Content, Streamed
+from racebot.web.site.request import HTML, Content, Moved, Streamed
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +92,7 @@ def application(
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
         query = dict(request.query_params)
+        query_string = f"?{request.url.query}" if request.url.query else ""
         if path in {"api", "api/"} and "text/html" in request.headers.get("accept", ""):
             if path == "api":
                 return RedirectResponse("api/", headers=HEADERS | {"Vary": "Accept"})
@@ -99,12 +100,15 @@ def application(
         match = match_of(path)
         if match is None:
             if path.endswith("/") and match_of(path[:-1]) is not None:
-                rest = f"?{request.url.query}" if request.url.query else ""
-                return RedirectResponse(f"../{path[:-1].rpartition('/')[2]}{rest}", 308, headers=HEADERS)
+                target = f"../{path[:-1].rpartition('/')[2]}{query_string}"
+                return RedirectResponse(target, 308, headers=HEADERS)
             return _problem(request, 404, NOT_FOUND, _missing(path))
         found = await document(match, query)
         if found is None:
             return _problem(request, 404, NOT_FOUND, _missing(path, match))
+        if isinstance(found, Moved):
+            target = addresses.link(path, found.path) + query_string
+            return RedirectResponse(target, 308, headers=HEADERS | {"Cache-Control": "public, max-age=300"})
         headers = {
             **(framed if match.route is addresses.EMBED else HEADERS),
             "Cache-Control": _cache_control(match, query),

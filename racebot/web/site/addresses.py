@@ -144,6 +144,7 @@ _PARTS = frozenset({"page", "per_page"})
 FRONT = Route("index.html")
 NOT_FOUND = Route("404.html")
 """The page that static hosts show for a missing file."""
+ROBOTS = Route("robots.txt")
 FAVICON = Route("favicon.ico")
 TOUCH_ICON = Route("apple-touch-icon.png")
 PICTURE = Route("avatars/{picture}.webp")

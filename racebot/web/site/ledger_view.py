@@ -66,7 +66,7 @@ class Publication:
     Attributes:
         listing: the rule that decides which players a leaderboard lists.
         provisional_races: number of races below which a rating is provisional.
-        site: address of the site, for links to race rooms and users.
+        site: address of the site, for links to race rooms and users; empty if these do not exist.
         url: public address of the pages, without a slash at the end; empty if unknown.
         embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
             policy; `'none'` forbids it.
@@ -237,6 +237,11 @@ class LedgerView:
     def hidden(self) -> frozenset[str]:
         """The players who are named nowhere. They have no pages, and their ids are on nobody else's."""
         return frozenset(self.ledger.orders.hidden())
+
+    @cached_property
+    def merged(self) -> dict[str, str]:
+        """The account under which the races of each merged account are rated."""
+        return self.ledger.orders.merged()
 
     @cached_property
     def rated_players(self) -> dict[str, NamedPlayer]:

@@ -48,7 +48,14 @@ def entity_tag(content: bytes) -> str:
     return f'W/"{hashlib.sha256(content).hexdigest()[:20]}"'
 
 
-Content = Document | Streamed | None
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The address that an address has moved to, as a path."""
+
+    path: str
+
+
+Content = Document | Streamed | Moved | None
 """The content at an address, or None if there is none."""
 
 
