@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
-from racebot.cli.tables import table
+from racebot.cli.tables import safe, table
 from racebot.ledger.rows import Leaderboard, Player, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
 from racebot.standings.settle import Settler
 from racebot.text.format import counted
-from racebot.text.safe import printable
 
 Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
 Race = Annotated[str, typer.Argument(help="The race's name, as in its address.")]
@@ -112,10 +109,7 @@ def merge(
         if not common.confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
             return
         rated = orders.merge_accounts(Settler(ledger, settings.plans()), given_up, kept, reason, utc_now())
-        common.carry_out_jobs(ledger)
-        tell(f"the races of {_named(given_up)} are now those of {_named(kept)}")
-        for board in rated:
-            tell(f"{board.name}: ratings updated")
+        _carry_out(ledger, rated, f"the races of {_named(given_up)} are now those of {_named(kept)}")
 
 
 @app.command()
@@ -128,7 +122,7 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     with Ledger.open_to_read(settings.database) as ledger:
         given = orders.audit(ledger)
     if as_json:
-        common.print_json([{**asdict(each), "given_at": each.given_at.isoformat()} for each in given])
+        common.print_json(given)
         return
     if not given:
         console.print("no orders")
@@ -137,8 +131,7 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     for each in given:
         subject = _described(each.subject, each.name)
         target = "" if each.target is None else f" → {_described(each.target, each.target_name)}"
-        cells = (f"{each.given_at:%Y-%m-%d %H:%M}", each.order, subject + target, each.reason)
-        made.add_row(*(escape(printable(cell)) for cell in cells))
+        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", each.order, safe(subject + target), safe(each.reason))
     console.print(made)
 
 
@@ -152,10 +145,13 @@ def _order_race(
     with _settler(database) as settler:
         stored = settler.ledger.races.find(race)
         rated = order(settler, stored, reason, utc_now())
-        common.carry_out_jobs(settler.ledger)
-        tell(f"{stored.result.name} {done}")
-        for board in rated:
-            tell(f"{board.name}: ratings updated")
+        _carry_out(settler.ledger, rated, f"{stored.result.name} {done}")
+
+
+def _carry_out(ledger: Ledger, rated: Iterable[Leaderboard], done: str) -> None:
+    common.carry_out_jobs(ledger)
+    for line in (done, *(f"{board.name}: ratings updated" for board in rated)):
+        tell(line)
 
 
 @contextmanager
