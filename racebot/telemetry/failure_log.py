@@ -38,10 +38,7 @@ class _Failure:
 
 
 class FailureLog:
-    """Keeps the log of a long failure short. Sources that fail in the same way are logged once.
-
-    `clock` returns seconds on a monotonic scale.
-    """
+    """Keeps the log of a long failure short. Sources that fail in the same way are logged once."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -60,8 +57,7 @@ class FailureLog:
 
         Args:
             source: what failed, such as a job or a room.
-            problem: why.
-            remedy: what the bot does about it.
+            remedy: what the bot does about the problem.
             level: the level of the first line. A failure that lasts is at least a warning.
             error: an error whose traceback belongs into the first line.
         """

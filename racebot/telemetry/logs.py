@@ -13,6 +13,11 @@ from pythonjsonlogger.json import JsonFormatter
 
 from racebot.text.safe import printable
 
+_JSON = JsonFormatter(
+    ["asctime", "levelname", "name", "message", "category", "race", "room"],
+    rename_fields={"asctime": "time", "levelname": "level", "name": "logger", "exc_info": "error"},
+    datefmt="%Y-%m-%dT%H:%M:%S%z",
+)
 _race: ContextVar[str | None] = ContextVar("race", default=None)
 
 
@@ -30,7 +35,7 @@ def to_stderr(level: str, form: str = "text") -> None:
     """Send all logging to standard error, as `text` or as `json` with one object per line."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_note_race)
-    handler.setFormatter(_json() if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_JSON if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
@@ -55,17 +60,8 @@ class _Text(logging.Formatter):
         return "\n".join(map(printable, super().formatException(ei).splitlines()))
 
 
-def _json() -> logging.Formatter:
-    return JsonFormatter(
-        ["asctime", "levelname", "name", "message", "category", "race", "room"],
-        rename_fields={"asctime": "time", "levelname": "level", "name": "logger", "exc_info": "error"},
-        datefmt="%Y-%m-%dT%H:%M:%S%z",
-    )
-
-
 def _note_race(record: logging.LogRecord) -> bool:
     """Add the race, its category and its room to a record; they are None outside a race."""
-    race = _race.get()
-    category, _, room = race.partition("/") if race else ("", "", "")
-    record.race, record.category, record.room = race, category or None, room or None
+    record.race = race = _race.get()
+    record.category, _, record.room = race.partition("/") if race else (None, None, None)
     return True

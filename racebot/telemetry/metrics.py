@@ -26,11 +26,8 @@ REGISTRY = CollectorRegistry()
 
 _category_gauge = partial(Gauge, labelnames=["category"], registry=REGISTRY)
 _category_counter = partial(Counter, labelnames=["category"], registry=REGISTRY)
-_seconds = partial(
-    Histogram,
-    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0),
-    registry=REGISTRY,
-)
+_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 60.0, 600.0)
+_seconds = partial(Histogram, buckets=_BUCKETS, registry=REGISTRY)
 
 BUILD = Gauge("racebot_build_info", "The running version, as a label.", ["version"], registry=REGISTRY)
 BUILD.labels(__version__).set(1)
@@ -49,9 +46,7 @@ SETTLED = _category_counter("racebot_races_settled_total", "Recorded races that 
 MESSAGES = Counter(
     "racebot_messages_total", "Messages by kind and final state.", ["kind", "state"], registry=REGISTRY
 )
-MESSAGE_SECONDS = _seconds(
-    "racebot_message_seconds", "Seconds from a final result until its message appears in chat."
-)
+MESSAGE_SECONDS = _seconds("racebot_message_seconds", "Seconds from a final result to its message in chat.")
 SETTLE_SECONDS = _seconds("racebot_settle_seconds", "Seconds to rate a recorded race and store the result.")
 COMMANDS = Counter("racebot_commands_total", "Commands answered in chat.", ["command"], registry=REGISTRY)
 ERRORS = Counter("racebot_errors_total", "Errors by kind.", ["kind"], registry=REGISTRY)
@@ -61,9 +56,7 @@ ERRORS = Counter("racebot_errors_total", "Errors by kind.", ["kind"], registry=R
 def monitor(
     host: str, port: int, *, ages: Callable[[], dict[str, float | None]], health_timeout: float
 ) -> Generator[int | None]:
-    """Serve `/healthz` and `/metrics` for supervisors inside a `with` block, and yield the port.
-
-    If the port is not available, log that and yield None: ratings do not depend on it.
+    """Serve `/healthz` and `/metrics` inside a `with` block, and yield the port; None if it is not available.
 
     Args:
         port: 0 chooses a free one.

@@ -26,11 +26,7 @@ _SENSITIVE = re.compile(
 
 
 class Redactor:
-    """Replaces known secrets, and anything that looks like one.
-
-    Args:
-        secrets: values that must not appear in any encoding that logs and settings use.
-    """
+    """Replaces known secrets, however logs and settings write them, and anything that looks like one."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets if secret for form in _forms(secret)}
@@ -48,14 +44,8 @@ class Redactor:
 
 def _forms(secret: str) -> set[str]:
     """Return a secret as it may be written: plain, in JSON, in an address, as Python shows it."""
-    return {
-        secret,
-        json.dumps(secret)[1:-1],
-        json.dumps(secret, ensure_ascii=False)[1:-1],
-        quote(secret, safe=""),
-        quote_plus(secret),
-        repr(secret)[1:-1],
-    }
+    in_json = json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
+    return {secret, *in_json, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}
 
 
 def _kept(match: re.Match[str]) -> str:

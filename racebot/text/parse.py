@@ -8,6 +8,7 @@ import math
 import re
 import reprlib
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Never
 
@@ -22,12 +23,10 @@ LARGEST_NUMBER = 2**63
 YEARS = range(1970, 3000)
 """Years that are safe for calculations with `datetime`."""
 
-_FULL_NAME = re.compile(r"(?P<name>.+)#(?P<discriminator>\d{1,10})", re.DOTALL | re.ASCII)
+_FULL_NAME = re.compile(r"(.+)#(\d{1,10})", re.DOTALL | re.ASCII)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _DURATION = re.compile(
-    r"P(?:(?P<days>\d{1,6})D)?T(?=\d)"
-    r"(?:(?P<hours>\d{1,9})H)?(?:(?P<minutes>\d{1,9})M)?(?:(?P<seconds>\d{1,9})(?:\.(?P<fraction>\d{1,9}))?S)?",
-    re.ASCII,
+    r"P(?:(\d{1,6})D)?T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})(?:\.(\d{1,9}))?S)?", re.ASCII
 )
 
 
@@ -38,8 +37,8 @@ def read_json(text: str | bytes, most_commas: float = math.inf) -> Any:
     bounds the number of values, and so the time to read them.
 
     Raises:
-        PayloadError: not JSON, nested deeper than `DEEPEST`, with more commas than allowed, or with a number
-            that is not finite or exceeds 64 bits.
+        PayloadError: not JSON, nested too deeply, with too many commas, or with a number that is not finite
+            or exceeds 64 bits.
     """
     try:
         if isinstance(text, bytes):
@@ -60,33 +59,24 @@ def read_json(text: str | bytes, most_commas: float = math.inf) -> Any:
 def parse_time(text: object) -> datetime:
     """Read an ISO 8601 time with its UTC offset, and return it in UTC.
 
-    Raises:
-        ValueError: not a time, no offset, or a year outside `YEARS`.
+    Raise a ValueError for anything else, and for a year outside `YEARS`.
     """
-    try:
+    with suppress(ValueError, OverflowError):
         if isinstance(text, str) and (moment := datetime.fromisoformat(text)).tzinfo is not None:
             moment = moment.astimezone(UTC)
             if moment.year in YEARS:
                 return moment
-    except (ValueError, OverflowError):
-        pass
     raise ValueError(f"{reprlib.repr(text)} is not a time with its offset from UTC")
 
 
 def parse_duration(text: object) -> int:
-    """Read an ISO 8601 duration such as `P0DT01H00M03.047053S`, and return it in microseconds.
-
-    Raises:
-        ValueError: not a duration.
-    """
+    """Read an ISO 8601 duration such as `P0DT01H00M03.047053S` in microseconds, or raise a ValueError."""
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"{reprlib.repr(text)} is not a duration")
-    days, hours, minutes, seconds = (
-        int(match[unit] or 0) for unit in ("days", "hours", "minutes", "seconds")
-    )
-    fraction = (match["fraction"] or "").ljust(6, "0")[:6]
-    return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000 + int(fraction)
+    days, hours, minutes, seconds, fraction = match.groups(default="0")
+    total = ((int(days) * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds)
+    return total * 1_000_000 + int(fraction.ljust(6, "0")[:6])
 
 
 def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
@@ -96,10 +86,7 @@ def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
 
 
 def fold_name(text: str) -> str:
-    """Fold a name for look-ups to lower-case Latin letters and single spaces: `olof` for Ólöf.
-
-    A name of symbols that have no such letters keeps them.
-    """
+    """Fold a name for look-ups to lower-case Latin letters, if it has any, and single spaces: `olof`."""
     lower = text.casefold()
     return " ".join((anyascii(lower).lower() or lower).split())
 
@@ -130,4 +117,4 @@ def _check_limits(document: Any) -> None:
 def split_full_name(text: str) -> tuple[str, str] | None:
     """Return the name and the discriminator of `name#1234`, or None for anything else."""
     match = _FULL_NAME.fullmatch(text)
-    return None if match is None else (match["name"], match["discriminator"])
+    return None if match is None else (match[1], match[2])

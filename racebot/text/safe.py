@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn"}
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 _ISOLATE, _END_ISOLATE = "\N{FIRST STRONG ISOLATE}", "\N{POP DIRECTIONAL ISOLATE}"
 _JOINER = "\N{ZERO WIDTH JOINER}"
@@ -27,16 +28,12 @@ def plain(text: str, *, bare_domains: bool = False) -> str:
     """Make a user's text harmless in a room: no mention, link, markup, control character or line break.
 
     The site turns `@everyone` and addresses into notifications and links, even in a bot's message, so their
-    characters are replaced by look-alikes. Right-to-left text is isolated.
-
-    Args:
-        bare_domains: whether the text appears where the site also links bare domains such as `example.org`.
+    characters are replaced by look-alikes. In some places it also links `bare_domains` such as `example.org`.
+    Right-to-left text is isolated.
     """
-    visible = printable(text)
-    visible = visible.replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
-    visible = " ".join(visible.split()) or "?"
-    visible = without_domains(visible) if bare_domains else visible
-    return isolated(visible)
+    shown = printable(text).replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
+    shown = " ".join(shown.split()) or "?"
+    return isolated(without_domains(shown) if bare_domains else shown)
 
 
 def isolated(text: str) -> str:
@@ -58,9 +55,10 @@ def printable(text: str) -> str:
     joined = {match.start() for match in _JOINED.finditer(text)}
     shown, marks = " ", 0
     for index, char in enumerate(text):
-        if not (_visible(char) or index in joined):
+        category = unicodedata.category(char)
+        if not (char.isspace() or category not in _HIDDEN or index in joined):
             continue
-        marks = marks + 1 if unicodedata.category(char) in {"Mn", "Me"} else 0
+        marks = marks + 1 if category in {"Mn", "Me"} else 0
         if marks == 0 or (marks <= MOST_MARKS and shown[-1] != " "):
             shown += " " if char.isspace() else char
     return shown[1:]
@@ -75,7 +73,3 @@ def initials(name: str) -> str:
     """Return the first letters or digits of a name's first two words, or `?`."""
     words = "".join(char if char.isalnum() else " " for char in printable(name)).split()
     return "".join(word[0] for word in words[:2]).upper()[:2] or "?"
-
-
-def _visible(char: str) -> bool:
-    return char.isspace() or unicodedata.category(char) not in {"Cc", "Cf", "Cs", "Co", "Cn"}

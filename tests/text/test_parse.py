@@ -10,13 +10,9 @@ from racebot.text.parse import DEEPEST, parse_duration, read_json
 
 
 def test_plain_json_is_read_as_it_is() -> None:
-    document = {"a": [1, -2.5, True, None, "雪"], "b": {"c": {}}, "n": -(2**62)}
+    document = {"a": [1, -2.5, True, None, "雪"], "b": {"c": {}}, "n": 2**63 - 1}
     assert read_json(json.dumps(document)) == document
-    assert read_json(json.dumps(document, ensure_ascii=False).encode()) == document
-
-
-def test_byte_order_mark_is_ignored() -> None:
-    assert read_json(b"\xef\xbb\xbf[1]") == [1]
+    assert read_json(json.dumps(document, ensure_ascii=False).encode("utf-8-sig")) == document
 
 
 @pytest.mark.parametrize(
@@ -40,20 +36,10 @@ def test_bytes_are_utf_8_and_nothing_else() -> None:
             read_json(raw)
 
 
-@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
-def test_nan_and_infinity_are_refused(word: str) -> None:
-    with pytest.raises(PayloadError, match=f"^not JSON: {word} is not a number$"):
-        read_json(f'{{"expires_in": {word}}}')
-
-
-@pytest.mark.parametrize("number", ["1e999", "-1e999", "1e400", str(2**63), "-" + str(2**63), "1" * 4000])
-def test_numbers_over_64_bits_are_refused(number: str) -> None:
-    with pytest.raises(PayloadError, match="a number beyond 64 bits"):
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1e400", str(2**63), "-" + str(2**63)])
+def test_numbers_that_are_not_finite_or_over_64_bits_are_refused(number: str) -> None:
+    with pytest.raises(PayloadError, match=r"is not a number|a number beyond 64 bits"):
         read_json(f'[{{"place": {number}}}]')
-
-
-def test_largest_64_bit_number_is_accepted() -> None:
-    assert read_json(str(2**63 - 1)) == 2**63 - 1
 
 
 def test_depth_is_bounded_before_anything_recurses() -> None:
@@ -79,13 +65,10 @@ def test_invalid_json_is_refused_in_one_short_line(text: str) -> None:
     ("text", "microseconds"),
     [
         ("P0DT01H00M03.047053S", 3_603_047_053),
-        ("P0DT00H00M00S", 0),
-        ("P1DT00H00M00S", 86_400_000_000),
         ("P2DT03H04M05.000006S", 2 * 86_400_000_000 + 11_045_000_006),
         ("P0DT00H00M01.5S", 1_500_000),
         ("P0DT00H00M00.1234567S", 123_456),
         ("PT15S", 15_000_000),
-        ("PT1H", 3_600_000_000),
         ("PT90M", 5_400_000_000),
     ],
 )
@@ -93,26 +76,13 @@ def test_durations_are_parsed(text: str, microseconds: int) -> None:
     assert parse_duration(text) == microseconds
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        None,
-        15,
-        "",
-        "P",
-        "PT",
-        "P0DT",
-        "P1D2H",
-        "1:00:03",
-        "-PT1S",
-        "PT-1S",
-        "PT1.S",
-        "PT1H ",
-        "PT1H\n",
-        "PT٣S",
-        "PT" + "9" * 5000 + "S",
-    ],
-)
+NO_DURATIONS = [
+    None, 15, "", "P", "PT", "P0DT", "P1D2H", "1:00:03", "-PT1S", "PT-1S", "PT1.S", "PT1H ", "PT1H\n", "PT٣S",
+    "PT" + "9" * 5000 + "S",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NO_DURATIONS)
 def test_invalid_duration_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)
