@@ -20,6 +20,7 @@ from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.listing import Listing
 from racebot.queries.player import last_race
 from racebot.races.outcome import TeamPolicy
+from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.standings.counting import LeaderboardPlan, Plans
@@ -67,18 +68,23 @@ def asking(
     return ask
 
 
+def add(ledger: Ledger, *races: RaceResult) -> None:
+    """Rate more past races."""
+    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+
+
+def any_orb(ledger: Ledger) -> Leaderboard:
+    return next(board for board in ledger.leaderboards.all() if board.name == GOAL)
+
+
 def points(ledger: Ledger, player: Person) -> int:
-    board = ledger.leaderboards.get(CATEGORY, GOAL)
-    assert board is not None
-    standing = ledger.standings.get(board, player.id)
+    standing = ledger.standings.get(any_orb(ledger), player.id)
     assert standing is not None
     return standing.points
 
 
 def last_change(ledger: Ledger, player: Person) -> int:
-    board = ledger.leaderboards.get(CATEGORY, GOAL)
-    assert board is not None
-    last = last_race(ledger, board, player.id)
+    last = last_race(ledger, any_orb(ledger), player.id)
     assert last is not None
     return next(change.points_change for change in last.changes if change.player == player.id)
 
@@ -96,16 +102,11 @@ def test_rating_shows_the_askers_points_place_and_record(ledger: Ledger) -> None
     )
 
 
-@pytest.mark.parametrize("name", ["cy", "Cy", "CY"])
-def test_rating_of_another_player_ignores_case(ledger: Ledger, name: str) -> None:
+def test_rating_of_another_player_ignores_case_and_accents(ledger: Ledger) -> None:
     ask = asking(ledger)
-    assert ask(Command.RATING, name).startswith(f"Cy: {points(ledger, CY)}, 3rd of 3")
-    assert "3 races, 0 wins, 0 finished" in ask(Command.RATING, name)
-
-
-def test_a_newcomer_learns_the_initial_rating(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    assert ask(Command.RATING, by=DI) == "Di is new and starts at 1000"
+    for name in ("cy", "Cy", "CY", "çý"):
+        assert ask(Command.RATING, name).startswith(f"Cy: {points(ledger, CY)}, 3rd of 3")
+        assert "3 races, 0 wins, 0 finished" in ask(Command.RATING, name)
 
 
 def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
@@ -151,9 +152,7 @@ def test_punctuation_after_a_name_is_ignored_unless_it_is_part_of_it(ledger: Led
     ask = asking(ledger)
     assert ask(Command.WHY, "Bo?") == ask(Command.WHY, "Bo")
     assert ask(Command.RATING, "me!") == ask(Command.RATING)
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [result("what", "bo? di", after=7)], "import"
-    )
+    add(ledger, result("what", "bo? di", after=7))
     assert ask(Command.RATING, "Bo?").startswith("Bo?: ")
 
 
@@ -174,42 +173,26 @@ def test_a_comparison_suggests_names_for_the_unknown_one_of_two(ledger: Ledger) 
     assert "Cy" in ask(Command.RATING, "cyy")
 
 
-def test_a_name_without_its_accents_is_found(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    assert ask(Command.RATING, "çý") == ask(Command.RATING, "cy")
-
-
 def test_a_name_with_two_spaces_in_a_row_is_found(ledger: Ledger) -> None:
     """The site and chat show one space."""
     ask = asking(ledger)
     racer = replace(entrant("x", time=1, user_id="id-x"), name="Wide  Name")
     assert ask(Command.RATING, "wide name", race=replace(OPEN, entrants=(racer,))).startswith("Wide Name")
     merged = result("d", after=4, entrants=(racer, entrant("bo", time=9)))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races([merged], "import")
+    add(ledger, merged)
     assert ask(Command.RATING, "wide name").startswith("Wide Name: ")
 
 
 @pytest.mark.parametrize(
-    ("name", "typed"),
-    [
-        ("Ólöf", "olof"),
-        ("Bjørnar", "bjornar"),
-        ("Łukasz", "lukasz"),
-        ("Ægir", "aegir"),
-        ("Weißbär", "weissbar"),
-        ("Đorđe", "dorde"),
-    ],
+    ("name", "typed"), [("Łukasz", "lukasz"), ("Ægir", "aegir"), ("Weißbär", "weissbar")]
 )
 def test_letters_with_strokes_and_ligatures_are_found_in_plain_letters(
     ledger: Ledger, name: str, typed: str
 ) -> None:
     ask = asking(ledger)
-    racer = entrant("x", time=1, user_id="id-x")
-    winner = replace(racer, name=name)
-    room = replace(OPEN, entrants=(winner,))
-    assert ask(Command.RATING, typed, race=room).startswith(name), "in the room"
-    merged = result("d", after=4, entrants=(winner, entrant("bo", time=9)))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races([merged], "import")
+    winner = replace(entrant("x", time=1, user_id="id-x"), name=name)
+    assert ask(Command.RATING, typed, race=replace(OPEN, entrants=(winner,))).startswith(name), "in the room"
+    add(ledger, result("d", after=4, entrants=(winner, entrant("bo", time=9))))
     assert ask(Command.RATING, typed).startswith(f"{name}: "), "and in the ledger"
 
 
@@ -221,12 +204,10 @@ def test_a_discriminator_chooses_between_players_with_the_same_name(ledger: Ledg
     first, second = (
         entrant("eve", time=time, user_id=f"id-eve-{time}", discriminator=f"000{time}") for time in (1, 2)
     )
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [
-            result("d", after=4, entrants=(first, second)),
-            result("e", after=5, entrants=(second, entrant("bo", time=9))),
-        ],
-        "import",
+    add(
+        ledger,
+        result("d", after=4, entrants=(first, second)),
+        result("e", after=5, entrants=(second, entrant("bo", time=9))),
     )
     assert ask(Command.RATING, "eve#0001").startswith("Eve#0001: ")
     assert ask(Command.RATING, "EVE#0002").startswith("Eve#0002: ")
@@ -245,7 +226,9 @@ def test_unlisted_player_learns_the_reason(ledger: Ledger) -> None:
     assert f"Ann: {mine}?, 2 more finishes to be ranked" in few(Command.RATING)
     one = asking(ledger, listing=Listing(minimum_finishes=4))
     assert f"Ann: {mine}?, 1 more finish to be ranked" in one(Command.RATING)
-    assert f"Ann: {mine}, " in asking(ledger, listing=Listing(minimum_finishes=3))(Command.RATING)
+    three = asking(ledger, listing=Listing(minimum_finishes=3))
+    assert f"Ann: {mine}, " in three(Command.RATING)
+    assert three(Command.LEADERBOARD, by=CY).endswith(", 3 more finishes to be ranked")
 
 
 def test_points_of_unranked_players_carry_a_question_mark_in_every_answer(ledger: Ledger) -> None:
@@ -278,19 +261,10 @@ def test_why_marks_points_before_and_after_the_race_by_the_finishes_then(
     assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
 
 
-def test_an_unranked_player_learns_the_missing_finishes_below_the_leaderboard(ledger: Ledger) -> None:
-    ask = asking(ledger, listing=Listing(minimum_finishes=3))
-    assert ask(Command.LEADERBOARD, by=CY).endswith(
-        f" · Cy: {points(ledger, CY)}?, 3 more finishes to be ranked"
-    )
-
-
 def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert "3 races, 1 win, 3 finished" in ask(Command.RATING, "bo")
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [result("d", "di ann", after=9)], "import"
-    )
+    add(ledger, result("d", "di ann", after=9))
     assert " · 1 race · " in ask(Command.RATING, "di")
     assert "Di vs Ann: 1–0 in 1 race · " in ask(Command.VERSUS, "di ann")
 
@@ -298,9 +272,7 @@ def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
 def test_inactive_player_learns_the_reason(ledger: Ledger) -> None:
     asking(ledger)
     ask = asking(ledger, listing=Listing(inactive_days=10))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [result("d", "bo di", after=24 * 30)], "import"
-    )
+    add(ledger, result("d", "bo di", after=24 * 30))
     assert "not listed after 29 days without a race" in ask(Command.RATING)
     assert "1st of 2" in ask(Command.RATING, "bo")
 
@@ -319,19 +291,10 @@ def test_rating_shows_the_pending_change_of_this_room(ledger: Ledger) -> None:
 
 def test_player_in_the_room_is_preferred_among_players_with_one_name(ledger: Ledger) -> None:
     ask = asking(ledger)
-    other = entrant("ann", user_id="id-other")
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [
-            replace(
-                result("d", "bo", after=4),
-                entrants=(*result("d", "bo").entrants, replace(other, finish_time=9 * 10**9)),
-            )
-        ],
-        "import",
-    )
+    other = entrant("ann", time=9, user_id="id-other")
+    add(ledger, result("d", after=4, entrants=(entrant("bo", time=1), other)))
     assert "3 races" in ask(Command.RATING, "ann", by=BO), "the player with the most races"
-    room = replace(OPEN, entrants=(other,))
-    assert "1 race ·" in ask(Command.RATING, "ann", by=BO, race=room)
+    assert "1 race ·" in ask(Command.RATING, "ann", by=BO, race=replace(OPEN, entrants=(other,)))
 
 
 # !leaderboard
@@ -347,18 +310,11 @@ def test_leaderboard_shows_the_first_players(ledger: Ledger) -> None:
         assert ask(Command.LEADERBOARD, odd).startswith("Any Orb, top ")
 
 
-def test_leaderboard_links_its_page(ledger: Ledger) -> None:
-    ask = asking(ledger, link="https://example.org/any-orb")
-    assert ask(Command.LEADERBOARD, "1").endswith(" · https://example.org/any-orb")
-
-
 def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(ledger: Ledger) -> None:
     page = f"https://example.org/{'p' * 150}"
     ask = asking(ledger, link=page)
     names = " ".join(f"player-{n:02}-{'w' * 15}" for n in range(40))
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [result("d", names, after=9)], "import"
-    )
+    add(ledger, result("d", names, after=9))
     answer = ask(Command.LEADERBOARD, "25")
     opening, _, rest = answer.partition(": ")
     shown = rest.split(" · ")
@@ -371,18 +327,13 @@ def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(led
 @pytest.mark.parametrize("named", ["Map Rando S3", "map rando s3", "s3", "rando"])
 def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Ledger, named: str) -> None:
     ask = asking(ledger)
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [result("other", "di ann", after=9, goal="Map Rando  S3")], "import"
-    )
+    add(ledger, result("other", "di ann", after=9, goal="Map Rando  S3"))
     assert ask(Command.LEADERBOARD, named).startswith("Map Rando S3, top 2 of 2: 1 Di ")
     assert ask(Command.LEADERBOARD, "orb").startswith("Any Orb, ")
     assert ask(Command.LEADERBOARD, f"{named} 1").startswith("Map Rando S3, top 1 of 2: 1 Di ")
     assert ask(Command.LEADERBOARD, "1").startswith("Any Orb, top 1 of ")
-
-
-@pytest.mark.parametrize("text", ["xyz", "xyz 10", "xyz?"])
-def test_unknown_leaderboard_is_said_to_be_unknown(ledger: Ledger, text: str) -> None:
-    assert asking(ledger)(Command.LEADERBOARD, text) == Texts().unknown_leaderboard
+    for unknown in ("xyz", "xyz 10", "xyz?"):
+        assert ask(Command.LEADERBOARD, unknown) == Texts().unknown_leaderboard
 
 
 def test_a_leaderboard_without_players_says_so(ledger: Ledger) -> None:
@@ -406,41 +357,22 @@ def test_why_explains_place_parts_and_opponents_in_one_line(ledger: Ledger) -> N
 
 
 def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
-    board = ledger.leaderboards.get(CATEGORY, GOAL)
-    assert board is not None
+    board = any_orb(ledger)
     row = ledger.ratings.get(board, race)
     assert row is not None
     model = registry.create(board.model, board.parameters)
     return explain_race(model, TeamPolicy.IGNORE, ledger.races.find(race).result, row.changes)[player.id][1]
 
 
-def test_why_of_a_dnf_gives_the_chance_to_finish(ledger: Ledger) -> None:
-    answer = asking(ledger)(Command.WHY, by=CY)
-    assert re.fullmatch(r"Cy \d+ \(−\d+\), last race: DNF; finishing was \d+% likely", answer)
-
-
-def test_why_of_a_dq_gives_the_chance_to_finish(ledger: Ledger) -> None:
+def test_why_of_a_dnf_and_a_dq_gives_the_chance_to_finish(ledger: Ledger) -> None:
     ask = asking(ledger)
-    room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
-    assert re.search(r": DQ; finishing was \d+% likely$", ask(Command.WHY, by=BO, race=room))
-
-
-def test_why_names_the_only_finisher(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    room = seen(result("now", "ann", dnf="bo cy", after=3, recorded=False))
-    answer = ask(Command.WHY, race=room)
-    change = answer.partition("(")[2].partition(")")[0]
-    assert answer.partition(": ")[2] == f"the only finisher · finishing {change}"
-
-
-def test_why_compares_finishers_only_with_a_hurdle_model(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    everyone = seen(result("now", "cy=bo ann", after=3, recorded=False))
-    assert ": 1st of 3 (expected " in ask(Command.WHY, race=everyone, by=CY)
-    assert ": 1st of 3 (expected " in ask(Command.WHY, race=everyone, by=BO)
-    assert ": 3rd of 3 (expected " in ask(Command.WHY, race=everyone)
-    two = seen(result("now", "cy ann", dnf="bo", after=3, recorded=False))
-    assert ": 1st of 2 (expected " in ask(Command.WHY, race=two, by=CY)
+    assert re.fullmatch(
+        r"Cy \d+ \(−\d+\), last race: DNF; finishing was \d+% likely", ask(Command.WHY, by=CY)
+    )
+    room = seen(result("now", "ann", dnf="cy", dq="bo", after=3, recorded=False))
+    assert re.search(r" if recorded: DQ; finishing was \d+% likely$", ask(Command.WHY, by=BO, race=room))
+    change = ask(Command.WHY, race=room).partition("(")[2].partition(")")[0]
+    assert ask(Command.WHY, race=room).partition(": ")[2] == f"the only finisher · finishing {change}"
 
 
 def test_why_of_no_change_says_so_without_numbers_that_cancel_out(ledger: Ledger) -> None:
@@ -453,28 +385,14 @@ def test_why_of_no_change_says_so_without_numbers_that_cancel_out(ledger: Ledger
 
 
 def test_a_deleted_account_takes_no_place_among_the_compared(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    shown = result("now", "zed bo ann", after=3, recorded=False)
-    gone = replace(
-        shown, entrants=tuple(replace(e, user_id=None) if e.name == "Zed" else e for e in shown.entrants)
-    )
-    assert ": 2nd of 2 (expected " in ask(Command.WHY, race=seen(gone))
+    racers = (entrant("zed", time=1, user_id=None), entrant("bo", time=2), entrant("ann", time=3))
+    shown = result("now", after=3, recorded=False, entrants=racers)
+    assert ": 2nd of 2 (expected " in asking(ledger)(Command.WHY, race=seen(shown))
 
 
 def test_why_of_a_dnf_names_opponents_if_the_model_compares_everyone(ledger: Ledger) -> None:
     ask = asking(ledger, model="trueskill")
     assert re.search(r": DNF \(expected \d\.\d\) · cost: ", ask(Command.WHY, by=CY))
-
-
-def test_why_says_that_a_race_is_not_recorded_yet(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    room = seen(result("now", "cy ann", dq="bo", after=3, recorded=False))
-    assert " if recorded: 1st of 2 (expected " in ask(Command.WHY, by=CY, race=room)
-    assert "if recorded" not in ask(Command.WHY, "di", race=room)
-
-
-def test_why_says_that_a_player_has_no_rated_race(ledger: Ledger) -> None:
-    assert asking(ledger)(Command.WHY, by=DI) == "Di has no rated race yet."
 
 
 # !odds
@@ -490,27 +408,16 @@ def field(*people: Person, **facts: object) -> Race:
 
 def test_odds_add_up_and_newcomers_are_marked(ledger: Ledger) -> None:
     answer = asking(ledger)(Command.ODDS, race=field(ANN, BO, DI))
-    assert answer.startswith("Chances to win: ")
-    chances = dict(
-        piece.rstrip("%").replace("% (new)", " new").split(" ", 1)
-        for piece in answer.partition(": ")[2].split(" · ")
-    )
-    assert chances["Di"].endswith(" new")
-    shares = [int(text.split()[0]) for text in chances.values()]
-    assert sum(shares) == pytest.approx(100, abs=2), (
-        "everything but the chance that no player finishes, rounded"
-    )
+    assert re.fullmatch(r"Chances to win: \w+ \d+% · \w+ \d+% · Di \d+% \(new\)", answer)
+    shares = list(map(int, re.findall(r"\d+", answer)))
+    assert sum(shares) == pytest.approx(100, abs=2), "all but the chance that nobody finishes, rounded"
     assert shares == sorted(shares, reverse=True)
 
 
-@pytest.mark.parametrize("status", ["in_progress", "finished", "cancelled"])
-def test_odds_are_for_before_the_start(ledger: Ledger, status: str) -> None:
-    answer = asking(ledger)(Command.ODDS, race=field(ANN, BO, status=status))
-    assert answer == Texts().odds_started
-
-
-def test_odds_are_refused_without_known_entrants_or_for_teams(ledger: Ledger) -> None:
+def test_odds_are_refused_after_the_start_without_known_entrants_and_for_teams(ledger: Ledger) -> None:
     ask = asking(ledger)
+    for status in ("in_progress", "finished", "cancelled"):
+        assert ask(Command.ODDS, race=field(ANN, BO, status=status)) == Texts().odds_started
     assert ask(Command.ODDS, race=field(ANN)) == Texts().odds_none
     assert ask(Command.ODDS, race=replace(OPEN, hidden=True)) == Texts().odds_none
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
@@ -521,30 +428,25 @@ def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) ->
     plans = Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
     answers = Answers(Settler(ledger, plans), Texts(), CommandNames(), lambda _: Listing())
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
-    alone = replace(OPEN, entrants=tuple(replace(each, team=None) for each in team.entrants))
-    odds = [
-        answers.draft(ParsedCommand(Command.ODDS), room, ANN, moderator=False)() for room in (team, alone)
-    ]
-    assert odds[0] == odds[1]
-    assert odds[0].count("%") == 2
+    alone, members = (
+        answers.draft(ParsedCommand(Command.ODDS), room, ANN, moderator=False)()
+        for room in (field(ANN, BO), team)
+    )
+    assert alone == members
+    assert alone.count("%") == 2
 
 
 def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
-    settler.add_past_races(
-        [
-            result("a", "ann bo cy"),
-            result("b", "bo ann cy", after=1),
-            result("c", "ann cy", dnf="bo", after=2),
-            result("d", "ann=bo cy", after=3),
-            result("e", "cy", dnf="ann bo", after=4),
-            result("f", "cy", dnf="ann", dq="bo", after=5),
-        ],
-        "import",
+    ask = asking(ledger)
+    add(
+        ledger,
+        result("d", "ann=bo cy", after=3),
+        result("e", "cy", dnf="ann bo", after=4),
+        result("f", "cy", dnf="ann", dq="bo", after=5),
+        result("g", "ann", dnf="bo", after=6),
     )
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
-    told = answers.draft(ParsedCommand(Command.VERSUS, "bo"), OPEN, ANN, moderator=False)()
-    assert [int(number) for number in re.findall(r"\d+", told.partition("·")[0])] == [2, 1, 6, 1, 2]
+    told = ask(Command.VERSUS, "bo").partition("·")[0]
+    assert [int(number) for number in re.findall(r"\d+", told)] == [3, 1, 7, 1, 2]
 
 
 # !vs
@@ -555,7 +457,6 @@ def test_comparison_shows_record_points_and_chance(ledger: Ledger) -> None:
     assert ask(Command.VERSUS, "bo").startswith(
         f"Ann vs Bo: 2–1 in 3 races · {points(ledger, ANN)} and {points(ledger, BO)} · "
     )
-    assert ask(Command.VERSUS, "cy", by=BO).startswith("Bo vs Cy: 3–0 in 3 races · ")
     assert ask(Command.VERSUS, "bo").endswith("% to beat Bo next time")
 
 
@@ -565,33 +466,20 @@ def test_comparison_accepts_words_between_two_names(ledger: Ledger, text: str) -
 
 
 def test_words_between_names_can_be_part_of_a_name(ledger: Ledger) -> None:
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [
-            replace(race, entrants=(replace(race.entrants[0], name="Salt and Pepper"), race.entrants[1]))
-            for race in [result("x", "ann bo", after=7)]
-        ],
-        "import",
-    )
-    assert asking(ledger)(Command.VERSUS, "Salt and Pepper, bo").startswith("Salt and Pepper vs Bo: ")
+    salt = entrant("Salt and Pepper", time=1, user_id="id-salt")
+    add(ledger, result("x", after=7, entrants=(salt, entrant("bo", time=2))))
+    assert asking(ledger)(Command.VERSUS, "Salt and Pepper, bo").startswith("Salt And Pepper vs Bo: ")
 
 
-def test_comparison_links_the_page_of_both_players(ledger: Ledger) -> None:
-    ask = asking(ledger, link="https://example.org/compare")
-    assert ask(Command.VERSUS, "bo").endswith(" https://example.org/compare/id-ann/id-bo")
-
-
-def test_comparison_says_that_players_never_met(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    room = replace(OPEN, entrants=(entrant("di", "racing"),))
-    assert "no rated race together · " in ask(Command.VERSUS, "di", race=room)
+def test_answers_link_the_page_of_the_leaderboard_and_of_both_players(ledger: Ledger) -> None:
+    ask = asking(ledger, link="https://example.org")
+    assert ask(Command.LEADERBOARD, "1").endswith(" · https://example.org")
+    assert ask(Command.VERSUS, "bo").endswith(" https://example.org/id-ann/id-bo")
 
 
 def test_comparison_needs_another_player(ledger: Ledger) -> None:
     ask = asking(ledger)
-    assert ask(Command.VERSUS) == "Write !vs name, or !vs name name."
-    assert ask(Command.VERSUS, "ann") == Texts().versus_whom.format(command="!vs"), (
-        "a player cannot race themselves"
-    )
+    assert ask(Command.VERSUS) == ask(Command.VERSUS, "ann") == "Write !vs name, or !vs name name."
 
 
 # !ratings
@@ -630,13 +518,11 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
         assert (first, second) == ("X", "Y")
 
 
-@pytest.mark.parametrize(("entrants", "named", "others"), [(8, 8, 0), (9, 9, 0), (10, 8, 2), (40, 8, 32)])
-def test_odds_name_the_best_and_count_the_others(
-    ledger: Ledger, entrants: int, named: int, others: int
-) -> None:
+@pytest.mark.parametrize(("entrants", "named"), [(8, 8), (9, 9), (10, 8), (40, 8)])
+def test_odds_name_the_best_and_count_the_others(ledger: Ledger, entrants: int, named: int) -> None:
     people = [Person(f"id-{number}", f"Racer {number}") for number in range(entrants)]
     phrases = asking(ledger)(Command.ODDS, race=field(*people)).partition(": ")[2].split(" · ")
-    if others:
+    if others := entrants - named:
         count, chance = map(int, re.findall(r"\d+", phrases.pop()))
         assert count == others
         assert chance == pytest.approx(100 * others / entrants, abs=2)
@@ -655,9 +541,7 @@ def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
 
 def test_an_answer_is_one_message_of_the_sites_length(ledger: Ledger) -> None:
     names = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" + "w" * 40 for n in range(60)]
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(
-        [result("big", " ".join(names), after=5)], "import"
-    )
+    add(ledger, result("big", " ".join(names), after=5))
     ask = asking(ledger)
     people = [Person(f"id-{name}", name.title()) for name in names]
     for answer in (

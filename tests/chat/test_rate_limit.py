@@ -12,13 +12,6 @@ def test_answers_per_minute_are_limited_per_person_and_per_room() -> None:
     assert limiter.allows("r", "ann", WINDOW), "a minute after the first"
 
 
-def test_refused_answers_do_not_count() -> None:
-    limiter = Limiter(per_person=1, per_room=9)
-    assert limiter.allows("r", "ann", 0)
-    assert not any(limiter.allows("r", "ann", now) for now in range(1, 60))
-    assert limiter.allows("r", "ann", WINDOW)
-
-
 def test_limiter_forgets_inactive_players() -> None:
     limiter = Limiter(per_person=1, per_room=10**6)
     for person in range(5000):
@@ -38,10 +31,6 @@ def test_orders_have_a_limit_of_their_own() -> None:
 
 def test_a_player_is_told_once_in_a_window_that_answers_pause() -> None:
     limiter = Limiter(per_person=1, per_room=1)
-    assert [limiter.tells("r", "ann", now) for now in (0, 1, WINDOW - 1, WINDOW)] == [
-        True,
-        False,
-        False,
-        True,
-    ]
+    told = [limiter.tells("r", "ann", now) for now in (0, 1, WINDOW - 1, WINDOW)]
+    assert told == [True, False, False, True]
     assert limiter.tells("r", "bo", 1)

@@ -28,7 +28,6 @@ def test_each_default_takes_its_fields(name: str) -> None:
     [
         ('provisional = "{gaol}: "', "{gaol} is not a field of this text; there are: {goal}"),
         ('provisional = "{goal.__class__}"', "{goal.__class__} is not a field"),
-        ('provisional = "{0}"', "{0} is not a field"),
         ('provisional = "{goal!r}"', "{goal} is not a field"),
         ('provisional = "{goal:>99999999}"', "{goal} is not a field"),
         ('provisional = "100 {"', "double a brace that does not enclose a field"),
@@ -56,7 +55,3 @@ def test_the_wording_of_the_documentation_loads(tmp_path: Path) -> None:
     assert texts.new == ", neu"
     assert texts.withdrawn == ""
     assert texts.dnf == Texts().dnf, "what is left out stays as it is"
-
-
-def test_doubled_braces_are_literal() -> None:
-    assert Texts(withdrawn="{{x}}").withdrawn.format() == "{x}"
