@@ -1,18 +1,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from builders import CATEGORY, GOAL, entrant, result
+from builders import CATEGORY, GOAL, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.reasons import Rule, in_words
-from racebot.races.outcome import TeamPolicy, outcome_of
+from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import PredictsFinish
@@ -162,7 +161,6 @@ def test_no_opponent_is_named_for_a_result_as_expected() -> None:
     for why in explained(on, result("r", "ann bo")).values():
         assert why.compares
         assert why.pushed == ()
-        assert why.pushed == ()
         assert "about as expected" in words(why, {}) or why.unchanged is not None
 
 
@@ -232,24 +230,3 @@ def test_change_is_explained_in_words() -> None:
 def test_words_for_a_dnf_give_the_chance_to_finish() -> None:
     why = explained(rater("thurstone-hurdle"), result("r", "ann bo", dnf="cy"))["cy"]
     assert words(why, {}) == [f"{why.finish_chance:.0%} to finish"]
-
-
-# Size
-
-
-def test_a_race_is_not_rated_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    on = rater("thurstone-hurdle")
-    race = large_race([f"p{number:03}" for number in range(200)])
-    changes = on.rate(race).changes
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("rated again")
-
-    monkeypatch.setattr(type(on.model), "rate", refuse)
-    monkeypatch.setattr(type(on.model), "steps", refuse)
-    whys = explain_race(on.model, on.teams, race, changes)
-    assert list(whys) == [str(each.user_id) for each in outcome_of(race).entrants]
-
-
-def large_race(names: Sequence[str]) -> RaceResult:
-    return result("r", entrants=tuple(entrant(name, time=number) for number, name in enumerate(names, 1)))

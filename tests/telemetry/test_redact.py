@@ -31,7 +31,6 @@ def test_known_secret_never_remains(secret: str, before: str, after: str) -> Non
         f'{{"access_token": "{TOKEN}", "expires_in": 36000}}',
         f"connected with {TOKEN}",
         "RACEBOT_CLIENT_SECRET='pa ss word' # ours",
-        "client_secret=abc&grant_type=client_credentials",
         'password: "a b c"',
         "https://owner:hunter2@ratings.example.org/",
         "mail to owner@example.org",
