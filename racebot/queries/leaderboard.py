@@ -31,11 +31,12 @@ from racebot.ratings.parameters import Parameters
 
 MOVEMENT_WINDOW = timedelta(days=7)
 """Movement is measured over this time before the leaderboard's last race."""
-_LISTED = (
-    "WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
-    " AND player NOT IN (SELECT player FROM hidden_players)"
+_ACTIVE = (
+    "WHERE leaderboard = ?1 AND last_race_at >= ?3 AND player NOT IN (SELECT player FROM hidden_players)"
 )
-"""Chooses the standings of listed players, with the values of `_bounds`."""
+_LISTED = f"{_ACTIVE} AND finishes >= ?2"
+_UNRANKED = f"{_ACTIVE} AND finishes < ?2"
+"""Choose the standings of listed players, and of those with too few finishes, by the values of `_bounds`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,19 @@ class OpenLeaderboard(LeaderboardReport):
 
 
 @dataclass(frozen=True, slots=True)
+class UnrankedPlayer:
+    """A player with fewer `finishes` than the `needed` ones."""
+
+    id: str
+    name: str
+    points: int
+    races: int
+    finishes: int
+    needed: int
+    last_race_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class BoardTotals:
     """The numbers of listed players and rated races, and when races were last rated, None if unknown."""
 
@@ -322,6 +336,28 @@ def place_among(
 def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
     """Return the number of players that a leaderboard lists."""
     return _counts(ledger, board, listing)[1]
+
+
+def unranked_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
+    """Return the number of players whom a leaderboard would list if they had more finishes."""
+    bounds = _bounds(board, listing, ledger.standings.latest_race(board))
+    return as_int(ledger.connection.value(f"SELECT count(*) FROM standings {_UNRANKED}", *bounds))  # noqa: S608
+
+
+def unranked_players(
+    ledger: Ledger, board: Leaderboard, listing: Listing, limit: int, offset: int = 0
+) -> list[UnrankedPlayer]:
+    """Return players whom a leaderboard would list if they had more finishes, those with most first."""
+    rows = ledger.connection.rows(
+        "SELECT player, players.name, points, races, finishes, last_race_at"  # noqa: S608 - constants
+        f" FROM standings CROSS JOIN shown_players AS players ON players.id = player {_UNRANKED}"
+        " ORDER BY finishes DESC, rating DESC, players.name COLLATE NOCASE, player LIMIT ?4 OFFSET ?5",
+        *_bounds(board, listing, ledger.standings.latest_race(board)),
+        limit,
+        offset,
+    )
+    needed = listing.minimum_finishes
+    return [UnrankedPlayer(row[0], row[1], row[2], row[3], row[4], needed, moment_of(row[5])) for row in rows]
 
 
 def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:

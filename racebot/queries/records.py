@@ -1,19 +1,22 @@
-"""Records of a leaderboard: the highest ratings ever, the biggest upsets, the longest streaks."""
+"""Records of a leaderboard: highest ratings, upsets, streaks, fastest times, and most wins and races."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 import numpy as np
 
+from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.player import NamedPlayer
 from racebot.queries.races import entrants_of, races_numbered
+from racebot.races.result import EntrantStatus
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -25,8 +28,9 @@ LIKELY_UPSETS = 12
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The highest rating of a player, and the race that led to it."""
+    """The highest rating of a player, and the race that led to it. Equal ratings share a rank."""
 
+    rank: int
     player: NamedPlayer
     points: int
     race: str
@@ -35,8 +39,9 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """A player's longest run of won races. `ongoing` is True if the last race is part of it."""
+    """A player's longest run of won races, `ongoing` if the last race is part. Equal lengths share a rank."""
 
+    rank: int
     player: NamedPlayer
     length: int
     ended_at: datetime
@@ -60,18 +65,50 @@ class Upset:
 
 
 @dataclass(frozen=True, slots=True)
+class Count:
+    """A player's number of wins, or of races. Equal numbers share a rank."""
+
+    rank: int
+    player: NamedPlayer
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class BestTime:
+    """A player's fastest finish of a goal, in seconds. Equal times share a rank."""
+
+    rank: int
+    player: NamedPlayer
+    finish_time: float
+    race: str
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class HallOfFame:
-    """Records of a leaderboard, each list best first, with one peak and one streak for each player."""
+    """Records of a leaderboard, each list best first. Only upsets name a player more than once.
+
+    `times` has a list for each goal.
+    """
 
     peaks: Sequence[Peak]
     streaks: Sequence[Streak]
     upsets: Sequence[Upset]
+    wins: Sequence[Count]
+    races: Sequence[Count]
+    times: Mapping[str, Sequence[BestTime]]
 
 
 def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfFame:
     """Read the records of a leaderboard. A player's ratings and wins count after `settled` races."""
-    surprises = upsets(ledger, board, settled=settled, limit=SHOWN)
-    return HallOfFame(_peaks(ledger, board, settled), _streaks(ledger, board), surprises)
+    return HallOfFame(
+        peaks=_peaks(ledger, board, settled),
+        streaks=_streaks(ledger, board),
+        upsets=upsets(ledger, board, settled=settled, limit=SHOWN),
+        wins=_most(ledger, board, "wins"),
+        races=_most(ledger, board, "races"),
+        times=_fastest_times(ledger, board),
+    )
 
 
 def upsets(
@@ -132,10 +169,11 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
         SHOWN,
     )
     races = races_numbered(ledger, board.key, [row[2] for row in rows])
-    names = ledger.players.names([row[0] for row in rows])
+    players = _players(ledger, [row[0] for row in rows])
+    ranks = _ranks([row[1] for row in rows])
     return [
-        Peak(NamedPlayer(player, names[player]), points, races[sequence].race, races[sequence].ended_at)
-        for player, points, sequence in rows
+        Peak(rank, players[player], points, races[sequence].race, races[sequence].ended_at)
+        for rank, (player, points, sequence) in zip(ranks, rows, strict=True)
     ]
 
 
@@ -156,14 +194,71 @@ def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
     found = [(player, *run) for player, run in longest.items() if run[0] > 1 and player not in hidden]
     found = sorted(found, key=lambda each: (-each[1], each[2]))[:SHOWN]
     races = races_numbered(ledger, board.key, [sequence for _, _, sequence, _ in found])
-    names = ledger.players.names(player for player, *_ in found)
-    standings = {player: ledger.standings.get(board, player) for player in names}
+    players = _players(ledger, [player for player, *_ in found])
+    standings = {player: ledger.standings.get(board, player) for player in players}
+    ranks = _ranks([length for _, length, *_ in found])
     return [
         Streak(
-            NamedPlayer(player, names[player]),
+            rank,
+            players[player],
             length,
             races[sequence].ended_at,
             ongoing=(standing := standings[player]) is not None and standing.races == last,
         )
-        for player, length, sequence, last in found
+        for rank, (player, length, sequence, last) in zip(ranks, found, strict=True)
     ]
+
+
+def _most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -> list[Count]:
+    rows = ledger.connection.rows(
+        f"SELECT player, players.name, {column}"  # noqa: S608 - constants
+        " FROM standings CROSS JOIN shown_players AS players ON players.id = player"
+        f" WHERE leaderboard = ? AND {column} > 0 AND player NOT IN (SELECT player FROM hidden_players)"
+        f" ORDER BY {column} DESC, players.name COLLATE NOCASE, player LIMIT ?",
+        board.key,
+        SHOWN,
+    )
+    ranks = _ranks([row[2] for row in rows])
+    return [Count(rank, NamedPlayer(row[0], row[1]), row[2]) for rank, row in zip(ranks, rows, strict=True)]
+
+
+def _fastest_times(ledger: Ledger, board: Leaderboard) -> dict[str, list[BestTime]]:
+    """Return each goal's fastest finishes in races that count, one for each player."""
+    hidden = ledger.orders.hidden()
+    best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+    for sequence, race, goal, result in ledger.connection.stream(
+        "SELECT sequence, race, goal, result FROM rated JOIN races ON races.name = race"
+        " WHERE leaderboard = ? AND note IS NULL",
+        board.key,
+    ):
+        try:
+            entrants = entrants_of(race, result)
+        except DamagedRaceError:
+            continue  # the race's own page says so
+        for entrant in entrants:
+            player, time = entrant.get("user_id", ""), entrant.get("finish_time")
+            if entrant.get("status") == EntrantStatus.DONE and time and player and player not in hidden:
+                best[goal][player] = min(best[goal].get(player, (time, sequence)), (time, sequence))
+    return {goal: _times(ledger, board, of_players) for goal, of_players in best.items()}
+
+
+def _times(ledger: Ledger, board: Leaderboard, best: Mapping[str, tuple[int, int]]) -> list[BestTime]:
+    """Return the best of some times, in microseconds with the numbers of their races."""
+    fastest = sorted(best, key=lambda player: best[player])[:SHOWN]
+    ranks = _ranks([best[player][0] for player in fastest])
+    players, found = _players(ledger, fastest), []
+    races = races_numbered(ledger, board.key, [best[player][1] for player in fastest])
+    for rank, player in zip(ranks, fastest, strict=True):
+        time, sequence = best[player]
+        race = races[sequence]
+        found.append(BestTime(rank, players[player], time / 1_000_000, race.race, race.ended_at))
+    return found
+
+
+def _players(ledger: Ledger, ids: Sequence[str]) -> dict[str, NamedPlayer]:
+    return {player: NamedPlayer(player, name) for player, name in ledger.players.names(ids).items()}
+
+
+def _ranks(values: Sequence[int]) -> list[int]:
+    """Return the ranks of values that are in order. Equal values share a rank."""
+    return [values.index(value) + 1 for value in values]

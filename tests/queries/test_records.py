@@ -1,0 +1,129 @@
+"""Records of a leaderboard, and the players below it."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+import pytest
+from builders import NOON, entrant, result
+
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import leaderboard_report, unranked_count, unranked_players
+from racebot.queries.listing import Listing
+from racebot.queries.records import SHOWN, hall_of_fame
+from racebot.races.result import RaceResult
+from racebot.standings import orders
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+
+NAMES = [f"player-{number:02}" for number in range(30)]
+LATER = NOON + timedelta(days=400)
+
+
+def invented_races(count: int) -> list[RaceResult]:
+    """Races in which some do not finish, some are disqualified with a time, and many times are equal."""
+    rng = random.Random(3)
+    races = []
+    for number in range(count):
+        racers = [
+            entrant(name, rng.choice(("done", "done", "done", "dnf", "dq")), time=rng.randint(50, 59))
+            for name in rng.sample(NAMES, rng.randint(1, 6))
+        ]
+        racers.sort(key=lambda racer: racer.finish_time or 0)
+        races.append(result(f"r{number}", after=number, entrants=tuple(racers)))
+    return races
+
+
+RACES = invented_races(120)
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler.add_past_races(RACES, "import")
+    return settler
+
+
+@pytest.fixture
+def board(settler: Settler) -> Leaderboard:
+    (board,) = settler.ledger.leaderboards.all()
+    return board
+
+
+def test_fastest_times_are_those_of_every_finish_in_races_that_count(
+    settler: Settler, board: Leaderboard
+) -> None:
+    ledger = settler.ledger
+    orders.hide(settler, ledger.players.find(NAMES[0]), "", LATER)
+    best: dict[str, float] = {}
+    for race in RACES:
+        for each in race.entrants:
+            row = ledger.ratings.get(board, race.name)
+            if each.finished and each.user_id != f"id-{NAMES[0]}" and row is not None and row.changes:
+                time = (each.finish_time or 0) / 1_000_000
+                best[str(each.user_id)] = min(best.get(str(each.user_id), time), time)
+    (found,) = hall_of_fame(ledger, board, settled=0).times.values()
+    assert [each.finish_time for each in found] == sorted(best.values())[:SHOWN]
+    assert all(best[each.player.id] == each.finish_time for each in found)
+    assert [each.rank for each in found] == [
+        1 + sum(time < each.finish_time for time in best.values()) for each in found
+    ]
+    first = found[0]
+    stored = ledger.races.find(first.race).result
+    assert (stored.ended_at, stored.name) == (first.ended_at, first.race)
+
+
+def test_each_goal_has_fastest_times_of_its_own(ledger: Ledger) -> None:
+    plan = LeaderboardPlan("elo-ffa", name="Both", goals=("Any Orb", "All Orbs"))
+    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa"), (plan,)))
+    long = (entrant("ann", time=90), entrant("bo", time=80))
+    settler.add_past_races(
+        [result("a", "ann bo"), result("b", after=1, goal="All Orbs", entrants=long)], "import"
+    )
+    (board,) = ledger.leaderboards.all()
+    found = hall_of_fame(ledger, board, settled=0).times
+    assert {goal: [each.player.name for each in of_goal] for goal, of_goal in found.items()} == {
+        "Any Orb": ["Ann", "Bo"],
+        "All Orbs": ["Bo", "Ann"],
+    }
+
+
+def test_most_wins_and_races_share_ranks_and_leave_out_hidden_players(
+    settler: Settler, board: Leaderboard
+) -> None:
+    ledger = settler.ledger
+    most = max(ledger.standings.all(board), key=lambda each: each.wins)
+    orders.forget(settler, ledger.players.find(most.player), "", LATER)
+    fame = hall_of_fame(ledger, board, settled=0)
+    others = [each for each in ledger.standings.all(board) if each.player != most.player]
+    for records, numbers in (
+        (fame.wins, [each.wins for each in others]),
+        (fame.races, [each.races for each in others]),
+    ):
+        assert [each.number for each in records] == sorted(numbers, reverse=True)[:SHOWN]
+        assert [each.rank for each in records] == [
+            1 + sum(other > each.number for other in numbers) for each in records
+        ]
+        assert len({each.rank for each in records}) < len(records), "some are equal"
+
+
+def test_unranked_players_are_all_who_lack_finishes(settler: Settler, board: Leaderboard) -> None:
+    ledger = settler.ledger
+    hidden = f"id-{NAMES[3]}"
+    orders.hide(settler, ledger.players.find(NAMES[3]), "", LATER)
+    listing = Listing(minimum_finishes=12, inactive_days=2)
+    total = unranked_count(ledger, board, listing)
+    pages = [unranked_players(ledger, board, listing, 4, offset) for offset in range(0, total + 4, 4)]
+    assert max(map(len, pages)) == 4
+    found = [each for page in pages for each in page]
+    assert len({each.id for each in found}) == total == len(found)
+    finishes = [each.finishes for each in found]
+    assert finishes == sorted(finishes, reverse=True)
+    assert all(each.finishes < each.needed == 12 for each in found)
+    ranked = {each.id for each in leaderboard_report(ledger, board, listing).players}
+    everybody = {each.id for each in leaderboard_report(ledger, board, Listing(inactive_days=2)).players}
+    assert {each.id for each in found} == everybody - ranked
+    assert ranked
+    assert hidden not in everybody
