@@ -15,7 +15,7 @@ from worker_support import PATIENCE
 
 from racebot.web.http import events
 
-from .conftest import Open, Visit, write_rooms
+from .conftest import NAMES, Open, Visit, write_rooms
 
 ROOM = "overlay/room/orb/live-1"
 SEEN = """seen => {
@@ -108,7 +108,14 @@ def test_overlay_follows_the_room_on_a_transparent_page(visit: Visit, served: st
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgba(0, 0, 0, 0)"
     write_rooms(database, "finished")
     expect(page.get_by_text("Ratings if recorded")).to_be_visible()
-    assert page.locator("tbody tr").first.inner_text().split() == ["1", "Ann", "Orbit", "1510", "+10"]
+    assert page.locator("tbody tr").first.inner_text().split() == [
+        "1",
+        "Ann",
+        "Orbit",
+        "1:00:00",
+        "1510",
+        "+10",
+    ]
 
 
 def test_overlay_grows_with_its_source_and_takes_colors(visit: Visit, served: str) -> None:
@@ -116,13 +123,33 @@ def test_overlay_grows_with_its_source_and_takes_colors(visit: Visit, served: st
         page = visit(f"{served}{ROOM}{query}", width=width)
         return float(page.evaluate("parseFloat(getComputedStyle(document.querySelector('th')).fontSize)"))
 
-    assert size(800) == pytest.approx(2 * size(400))
+    assert size(600) == pytest.approx(1.5 * size(400))
+    assert size(1920) == pytest.approx(size(1200)), "limited by the height"
+    assert size(1200, "?width=50") == pytest.approx(size(600))
     assert size(400, "?size=200") == pytest.approx(2 * size(400))
     page = visit(f"{served}{ROOM}?text=ff0000&background=00ff0080")
     assert page.evaluate("getComputedStyle(document.querySelector('th')).color") == "rgb(255, 0, 0)"
     assert page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor").startswith(
         "rgba(0, 255, 0, 0.5"
     )
+
+
+def test_overlay_stands_where_its_options_say_and_counts_the_rows_without_room(
+    visit: Visit, served: str
+) -> None:
+    page = visit(f"{served}{ROOM}?width=30&align=right&valign=bottom&size=200")
+    rows = page.locator("tbody tr:visible")
+    expect(rows).to_have_count(len(NAMES))
+    for height in (1080, 240):
+        page.set_viewport_size({"width": 1920, "height": height})
+        page.wait_for_timeout(100)
+        box = page.locator("main").bounding_box()
+        assert box is not None
+        assert 1890 < box["x"] + box["width"] < 1920 and height - 30 < box["y"] + box["height"] < height
+        assert box["y"] >= 0
+    left = len(NAMES) - rows.count()
+    assert left > 0
+    expect(page.get_by_text(f"and {left} more player")).to_be_visible()
 
 
 def test_without_scripts_the_state_at_load_is_shown(opened: Open, served: str) -> None:

@@ -93,7 +93,9 @@ def test_race_page_has_a_row_for_each_deleted_account(view: LedgerView) -> None:
     assert order == [("1", "Ann"), ("2", "Bo"), ("3", NO_NAME), ("DNF", "Cy")]
     assert f"{NO_NAME} 2:00:00 +1:00:00 not rated" in shown
     assert text(view, "races/orb/won.html").count("not rated") == 2
-    assert text(view, "overlay/part/room/orb/won.html").startswith(f"Ratings 1 {NO_NAME} 2 Ann 1100 +")
+    assert text(view, "overlay/part/room/orb/won.html").startswith(
+        f"won Ratings 1 {NO_NAME} 0:59:59 2 Ann 1:00:00 1100 +"
+    )
     shared = re.findall(
         'property="og:(title|description)" content="([^"]*)">', page_at(view, "races/orb/won.html")
     )

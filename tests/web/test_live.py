@@ -336,11 +336,15 @@ RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OU
 @pytest.mark.parametrize(
     ("rooms", "path", "shown"),
     [
-        ([OPEN], "room/orb/live-1", "Chance to win Ann 1190 73% Zoe 1000 27%"),
-        ([RACING], "room/orb/live-1", "Odds before the start 1 Zoe 1000 50% Ann 1000 50% DNF Bo 1000 10%"),
-        ([FINISHED], "room/orb/live-1", "Ratings if recorded 1 Zoe 1021 +21 DNF Ann 1180 −10"),
-        ([], "room/orb/c", "Ratings 1 Ann 1190 +90 2 Bo 810 −90"),
-        ([room(racer("ann", win_chance=None))], "room/orb/live-1", "Ratings Ann 1000"),
+        ([OPEN], "room/orb/live-1", "live-1 Chance to win Ann 1190 73% Zoe 1000 27%"),
+        (
+            [RACING],
+            "room/orb/live-1",
+            "live-1 Odds before the start 1 Zoe 1000 50% Ann 1000 50% DNF Bo 1000 10%",
+        ),
+        ([FINISHED], "room/orb/live-1", "live-1 Ratings if recorded 1 Zoe 1:02:03 1021 +21 DNF Ann 1180 −10"),
+        ([], "room/orb/c", "c Ratings 1 Ann 1:00:00 1190 +90 2 Bo 1:01:00 810 −90"),
+        ([room(racer("ann", win_chance=None))], "room/orb/live-1", "live-1 Ratings Ann 1000"),
         ([], "room/orb/other", ""),
         ([], "player/id-ann", "Ann 1190 place 2 of 5"),
         ([OPEN], "player/id-ann", "Ann 1190 place 2 of 5 · 73% to win"),
@@ -348,7 +352,11 @@ RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OU
         ([FINISHED], "player/id-ann", "Ann 1180 −10 place 2 of 5"),
         ([FINISHED], "player/id-nobody", ""),
         ([RACING], "player/id-bo", "Bo 1000 place 4 of 5"),
-        ([RACING], "room/orb/live-1?rows=1", "Odds before the start 1 Zoe 1000 50% and 2 more players"),
+        (
+            [RACING],
+            "room/orb/live-1?rows=1",
+            "live-1 Odds before the start 1 Zoe 1000 50% and 2 more players",
+        ),
     ],
 )
 def test_overlays_show_odds_then_coming_changes_then_final_ones(
@@ -415,7 +423,7 @@ def test_overlays_follow_a_race_beyond_its_record(live: Live) -> None:
     for path in FOLLOWING:
         assert live.get(path.replace("overlay", "overlay/part")).text == expected, path
     live.write(at("next", "open", 0))
-    assert "if recorded" not in expected and words(live.get("/overlay/room/orb")).startswith("Ratings")
+    assert "if recorded" not in expected and words(live.get("/overlay/room/orb")).startswith("d Ratings")
     live.write(at("next", "in_progress", 0))
     assert words(live.get("/overlay/room/orb")).endswith("Ann 1000 50%")
 

@@ -29,6 +29,10 @@ ROWS = 12
 MOST_ROWS = 60
 LEAST_SIZE, MOST_SIZE = 25, 400
 """Size of an overlay's text, in percent."""
+MOST_SIZE_WITH_TIMES = 125
+"""Size up to which a room's rows have space for finish times."""
+LEAST_WIDTH = 5
+"""Least width of an overlay, in percent of its source."""
 JUST_ENDED = timedelta(minutes=15)
 """Age of a result up to which an overlay shows it rather than an open room or an older race."""
 RECENT = timedelta(hours=3)
@@ -45,6 +49,11 @@ COLORS = {
     "loss": "ff9d92",
 }
 """Colors of an overlay, by query parameter, with their defaults: red, green, blue and, if given, opacity."""
+SIDES = {
+    "align": {"left": "flex-start", "center": "center", "right": "flex-end"},
+    "valign": {"top": "flex-start", "middle": "center", "bottom": "flex-end"},
+}
+"""Where an overlay stands in its source, by query parameter, the default first, with the words of CSS."""
 _COLOR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 
 T = TypeVar("T", LiveRoom | PlayedRace, LiveRoom | RaceRow)
@@ -110,9 +119,16 @@ def _style(request: PageRequest) -> Content:
         if not _COLOR.fullmatch(color):
             raise BadQueryError(f"{name}: must be a color of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
         rules += f"--{name}:#{color};"
-    return Document(
-        f":root{{{rules}--size:{size / 100}}}\n".encode() + templating.asset(templating.OVERLAY_STYLE), CSS
-    )
+    for name, sides in SIDES.items():
+        side = request.query.get(name, next(iter(sides)))
+        if side not in sides:
+            raise BadQueryError(f"{name}: must be {', '.join(sides)}")
+        rules += f"--{name}:{sides[side]};"
+    width = whole_number(request.query, "width", 100, least=LEAST_WIDTH, most=100)
+    rules = f":root{{{rules}--size:{size / 100};--width:{width / 100}}}\n"
+    if size > MOST_SIZE_WITH_TIMES:
+        rules += "td.time{display:none}\n"
+    return Document(rules.encode() + templating.asset(templating.OVERLAY_STYLE), CSS)
 
 
 def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Content]:
@@ -124,7 +140,10 @@ def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Conten
         _style(request)  # shows a problem with the options on the page itself
         body = part(request, **fields).decode()
         events = part_route.path(**fields)
-        return Document(templating.render("overlay.html", request.path, part=events, query=query, body=body))
+        kind = "room" if "rows" in part_route.query else "player"
+        return Document(
+            templating.render("overlay.html", request.path, part=events, query=query, body=body, kind=kind)
+        )
 
     return content
 
@@ -151,7 +170,14 @@ def _race_rows(request: PageRequest, race: str | None) -> bytes:
         boards = zip(request.view.boards_of(report), report.leaderboards, strict=True)
         rows = next((part.placed for board, part in boards if _wanted(request, board.address.stem)), ())
     return templating.render(
-        "overlay_room.html", request.path, rows=rows[:limit], more=len(rows[limit:]), heading=heading
+        "overlay_room.html",
+        request.path,
+        race=race,
+        room=room,
+        rows=rows[:limit],
+        more=len(rows[limit:]),
+        heading=heading,
+        timed=any(row.finish_time is not None for row in rows),
     )
 
 

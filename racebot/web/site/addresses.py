@@ -200,7 +200,12 @@ LATEST_BADGE = Route("badges/{player}.svg")
 EMBED = Route("embed/{board}.html", frozenset({"rows"}))
 
 OVERLAY_OPTIONS = frozenset(
-    {"text", "outline", "background", "accent", "gain", "loss", "size", "rows", "board"}
+    {
+        *("text", "outline", "background", "accent", "gain", "loss"),
+        *("size", "width", "align", "valign"),
+        "rows",
+        "board",
+    }
 )
 LIVE = Route("live.html")
 LIVE_PART = Route("live/rooms.html")

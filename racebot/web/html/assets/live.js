@@ -65,6 +65,22 @@
       clock.textContent = `${Math.floor(seconds / 3600)}:${two(seconds / 60)}:${two(seconds)}`;
     }
   };
+  // An overlay counts the rows that its height has no room for.
+  const fit = () => {
+    const more = document.getElementById("more");
+    if (!more) return;
+    const rows = [...shown.querySelectorAll("tbody tr")];
+    for (const row of rows) row.hidden = false;
+    let left = Number(more.dataset.more);
+    const height = document.body.clientHeight - 2 * parseFloat(getComputedStyle(document.body).paddingTop);
+    while (true) {
+      more.hidden = left === 0;
+      more.textContent = `and ${left} more player${left === 1 ? "" : "s"}`;
+      if (rows.length < 2 || shown.offsetHeight <= height) return;
+      rows.pop().hidden = true;
+      left += 1;
+    }
+  };
   const tell = () => {
     if (notice) notice.hidden = false;
   };
@@ -92,9 +108,9 @@
       show(fresh);
       if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
     }
-    if (!notice) return; // an overlay
     tick();
-    window.racebot.refresh();
+    if (notice) window.racebot.refresh();
+    else fit();
   };
   const follow = () => {
     stop();
@@ -113,9 +129,13 @@
   const followIfSeen = () => (notice && document.hidden ? stop() : follow());
   if (notice) document.addEventListener("visibilitychange", followIfSeen);
   followIfSeen();
-  if (notice) tick();
+  tick();
+  if (!notice) {
+    fit();
+    addEventListener("resize", fit);
+  }
   setInterval(() => {
-    if (notice) tick();
+    tick();
     // A connection can end without a word, for instance while the computer sleeps.
     if (source?.readyState !== EventSource.OPEN || Date.now() - heard < silence) return;
     miss();
