@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,18 +21,23 @@ from racebot.standings.settle import Settler
 from .conftest import Racebot
 
 
+@contextmanager
+def settler_of(folder: Path) -> Generator[Settler]:
+    with Ledger.open(folder / "ledger.db") as ledger:
+        yield Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+
+
 @pytest.fixture
 def racebot(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Racebot:
     """Run a command on a ledger with two races."""
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_MODEL", "elo-ffa")
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "0")
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
+    with settler_of(tmp_path) as settler:
         anns = tuple(
             entrant("ann", time=time, user_id=f"ann{time}", discriminator=f"000{time}") for time in (1, 2)
         )
-        races = [result("first", entrants=anns), result("second", "bo cy", after=1)]
-        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races(races, "import")
+        settler.add_past_races([result("first", entrants=anns), result("second", "bo cy", after=1)], "import")
     return racebot
 
 
@@ -41,6 +48,8 @@ def names(racebot: Racebot) -> list[str]:
 
 
 def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
+    assert racebot("audit") == (0, "no orders\n", "")
+    assert racebot("merge", "ann1", "ann2", "--yes")[0] == 2, "they raced each other"
     assert racebot("hide", "Ann#0001", "--reason", "asked")[0] == 0
     assert "Ann#0001" not in names(racebot)
     assert racebot("unhide", "ann1")[0] == 0
@@ -69,9 +78,8 @@ def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
 
 
 def test_unhide_says_that_players_who_hid_themselves_stay_hidden(racebot: Racebot, tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
-        orders.hide(settler, ledger.players.find_exactly("ann1"), "", NOON, by_player=True)
+    with settler_of(tmp_path) as settler:
+        orders.hide(settler, settler.ledger.players.find_exactly("ann1"), "", NOON, by_player=True)
     assert racebot("hide", "ann1")[0] == 0
     code, out, err = racebot("unhide", "ann1")
     assert (code, "stays hidden" in out + err) == (0, True)
@@ -83,24 +91,22 @@ def test_unhide_says_that_players_who_hid_themselves_stay_hidden(racebot: Racebo
 def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
     racebot: Racebot, tmp_path: Path
 ) -> None:
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    with settler_of(tmp_path) as settler:
         orders.hide(settler, Player("new7", "Newcomer", "", "Newcomer"), "", NOON, by_player=True)
     (listed,) = json.loads(racebot("audit", "--json").out)
     steps = [racebot(*words, listed["subject"]) for words in (("unhide",), ("hide",), ("forget", "--yes"))]
     assert [step.code for step in steps] == [0, 0, 0]
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
+    with settler_of(tmp_path) as settler:
         third = result("third", entrants=(entrant("newcomer", user_id="new7"), entrant("bo")), after=2)
-        Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races([third], "import")
-        player = ledger.players.get("new7")
+        settler.add_past_races([third], "import")
+        player = settler.ledger.players.get("new7")
     assert player is not None
     assert player.name == NO_NAME
 
 
 def test_an_account_without_a_race_is_merged_but_never_kept(racebot: Racebot, tmp_path: Path) -> None:
     """The ledger knows the account from an order in chat."""
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    with settler_of(tmp_path) as settler:
         orders.hide(settler, Player("new7", "Newcomer", "", "Newcomer"), "", NOON, by_player=True)
     done = racebot("merge", "id-bo", "new7", "--yes")
     assert (done.code, len(done.complaints), "new7" in done.complaints[0]) == (2, 1, True)
@@ -148,24 +154,12 @@ def test_an_order_that_cannot_be_undone_needs_a_confirmation_and_backs_up(
         assert orders.audit(before) == []
 
 
-def test_accounts_that_raced_each_other_are_not_merged(racebot: Racebot) -> None:
-    before = names(racebot)
-    assert racebot("merge", "ann1", "ann2", "--yes").code == 2
-    assert names(racebot) == before
-
-
 @pytest.mark.parametrize("stage", ["joined", "finished"])
 def test_an_order_about_a_race_that_is_not_recorded_says_so(
     racebot: Racebot, tmp_path: Path, stage: str
 ) -> None:
+    finished = () if stage == "joined" else (NOON, NOON)
     with Ledger.open(tmp_path / "ledger.db") as ledger, ledger.transaction():
-        if stage == "joined":
-            ledger.cases.save(CaseRow("orb/third", "orb"))
-        else:
-            ledger.cases.save(CaseRow("orb/third", "orb", NOON, NOON))
+        ledger.cases.save(CaseRow("orb/third", "orb", *finished))
     code, _, err = racebot("exclude", "orb/third", "--reason", "x")
     assert (code, "not recorded on the site" in err) == (2, True)
-
-
-def test_audit_says_that_there_are_no_orders(racebot: Racebot) -> None:
-    assert racebot("audit") == (0, "no orders\n", "")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from worker_support import Bench, finish, said, until
@@ -40,7 +38,6 @@ async def test_report_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
         assert secret not in done.stdout
 
 
-Report = Callable[..., dict[str, Any]]
 SECRET = "hush-HUSH-1234"
 
 
@@ -82,9 +79,3 @@ def test_secret_at_the_edge_of_a_long_log_line_is_removed(
     (line,) = json.loads(racebot("doctor", "--json", "--log", "-").out)["log"]
     assert "hush" not in line
     assert "long" not in line
-
-
-def test_log_that_cannot_be_read_is_named(racebot: Racebot) -> None:
-    done = racebot("doctor", "--json", "--log", "missing.log")
-    assert (done.code, done.out) == (2, "")
-    assert "missing.log" in done.err

@@ -57,18 +57,13 @@ def test_unit_has_the_folder_the_account_and_the_paths_quoted(racebot: Racebot, 
     assert f"ExecStart={folder.parent}/programs/racebot run" in lines
 
 
-def test_unit_begins_with_the_two_commands_that_install_it(racebot: Racebot, folder: Path) -> None:
-    commands = [line.split()[1:] for line in printed(racebot) if line.startswith("#     ")]
-    assert [words[-1] for words in commands] == ["/etc/systemd/system/racebot.service", "racebot"]
-    commands = [line.split()[1:] for line in printed(racebot, "--user") if line.startswith("#     ")]
-    assert "sudo" not in {word for words in commands for word in words}
-
-
 def test_unit_of_a_user_needs_no_rights(racebot: Racebot, folder: Path) -> None:
+    commands = [line.split() for line in printed(racebot) if line.startswith("#     ")]
+    assert [words[-1] for words in commands] == ["/etc/systemd/system/racebot.service", "racebot"]
     lines = printed(racebot, "--user")
     assert not [line for line in lines if line.startswith(("User=", "ReadWritePaths=", "ProtectSystem="))]
-    assert "NoNewPrivileges=yes" in lines
-    assert "WantedBy=default.target" in lines
+    assert not [line for line in lines if line.startswith("#     ") and "sudo" in line]
+    assert {"NoNewPrivileges=yes", "WantedBy=default.target"} <= set(lines)
 
 
 def test_secret_comes_from_systemd_while_the_service_runs(
@@ -83,14 +78,13 @@ def test_secret_comes_from_systemd_while_the_service_runs(
     assert secret.get_secret_value() == SECRET
 
 
-def test_unit_without_a_separate_secret_names_none(racebot: Racebot, folder: Path) -> None:
+def test_unit_without_a_separate_secret_names_none_and_without_settings_is_refused(
+    racebot: Racebot, folder: Path
+) -> None:
     env = folder / ".env"
     env.write_text(env.read_text().replace("SECRET_FILE=secret", f"SECRET={SECRET}"))
     assert not [line for line in printed(racebot) if line.startswith("LoadCredential")]
-
-
-def test_folder_without_settings_is_refused(racebot: Racebot, folder: Path) -> None:
-    (folder / ".env").unlink()
+    env.unlink()
     assert racebot("service").code == 2
 
 

@@ -66,16 +66,16 @@ class Bench:
     def environment(self, **extra: str) -> dict[str, str]:
         """Return an environment without programs or colors."""
         # Compiling the models' kernels would take longer than the few races here.
-        fixed = {"NUMBA_DISABLE_JIT": "1", "TERM": "dumb", "COLUMNS": "80"}
+        fixed = {"NUMBA_DISABLE_JIT": "1", "TERM": "dumb", "COLUMNS": "80", "RACEBOT_REQUEST_INTERVAL": "0"}
         return {**os.environ, **fixed, "PATH": str(self.folder / "no-programs"), **extra}
 
-    def start(self, *options: str, **variables: str) -> Terminal:
+    def start(self, *options: str) -> Terminal:
         """Start setup in a terminal of 80 columns."""
         own, given = os.openpty()
         termios.tcsetwinsize(given, (40, 80))
         arguments = ["setup", "--site", self.address, *options]
         terminal = Path(os.ttyname(given))
-        process = fork(arguments, self.environment(**variables), self.folder, terminal, terminal)
+        process = fork(arguments, self.environment(), self.folder, terminal, terminal)
         os.close(given)
         self.terminals.append(Terminal(own, process))
         return self.terminals[-1]
@@ -110,10 +110,6 @@ class Terminal(fdspawn):  # type: ignore[misc]
             if self.expect([pexpect.EOF, pexpect.TIMEOUT], timeout=PATIENCE / 10) == 0:
                 break
         return self._ended(130)
-
-    def end(self) -> None:
-        """Press Ctrl-D."""
-        self.send("\x04")
 
     def rest(self, code: int) -> str:
         """Return the output until the process ends, with an exit code."""
@@ -200,8 +196,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
             terminal.expect(r"\[y/N\]: $")  # the fit
             shown += str(terminal.before)
             terminal.sendline("n")
-            shown += terminal.rest(0)
-            return shown
+            return shown + terminal.rest(0)
 
         shown = await asyncio.to_thread(set_up)
         assert CLIENT_SECRET not in shown
@@ -214,7 +209,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
         with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
             (board,) = ledger.leaderboards.all()
             assert ledger.ratings.count(board) == 120
-        fast = {"RACEBOT_QUIET_SECONDS": "0.1", "RACEBOT_ROOMS_EVERY": "0.2", "RACEBOT_REQUEST_INTERVAL": "0"}
+        fast = {"RACEBOT_QUIET_SECONDS": "0.1", "RACEBOT_ROOMS_EVERY": "0.2"}
         worker = start(["run"], sandbox.environment(**fast), sandbox.folder, tmp_path / "log")
         try:
             room = sandbox.site.open_race(GOALS[0])
@@ -230,28 +225,19 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
 
 
 @pytest.mark.parametrize("question", range(len(QUESTIONS)))
-async def test_ctrl_c_at_a_question_leaves_nothing(sandbox: Bench, question: int) -> None:
-    def interrupt() -> str:
-        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: Bench, question: int) -> None:
+    def end() -> str:
+        terminal = sandbox.start()
         answer(terminal, *QUESTIONS[:question])
         terminal.expect_question(QUESTIONS[question][0])
-        return terminal.interrupt()
-
-    shown = await asyncio.to_thread(interrupt)
-    assert "Traceback" not in shown
-    assert "Nothing was saved" in shown
-    assert not list(sandbox.folder.iterdir())
-
-
-async def test_ctrl_d_at_a_question_leaves_nothing(sandbox: Bench) -> None:
-    def end() -> str:
-        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
-        answer(terminal, QUESTIONS[0])
-        terminal.expect_question("Client id")
-        terminal.end()
+        if question != 1:
+            return terminal.interrupt()
+        terminal.send("\x04")  # Ctrl-D
         return terminal.rest(130)
 
-    assert "Traceback" not in await asyncio.to_thread(end)
+    shown = await asyncio.to_thread(end)
+    assert "Traceback" not in shown
+    assert "Nothing was saved" in shown
     assert not list(sandbox.folder.iterdir())
 
 
@@ -260,7 +246,7 @@ async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: P
     async with bench(tmp_path, 110) as sandbox:
 
         def interrupt() -> str:
-            terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+            terminal = sandbox.start()
             answer(terminal, *QUESTIONS)
             if "Model" not in question:
                 answer(terminal, ("Model", ""))
@@ -282,7 +268,7 @@ async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
     sandbox.misbehaviour.fail_http(50, 503, retry_after="3600", path="/races/data")
 
     def interrupt() -> str:
-        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        terminal = sandbox.start()
         answer(terminal, *QUESTIONS)
         terminal.expect("Fetching")
         return terminal.interrupt()
@@ -295,7 +281,7 @@ async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
 
 async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> None:
     def set_up() -> str:
-        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        terminal = sandbox.start()
         shown = answer(
             terminal,
             ("Category", "S M R"),
@@ -311,8 +297,7 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> Non
             ("team race", "y"),
             ("info box", "n"),
         )
-        shown += terminal.rest(0)
-        return shown
+        return shown + terminal.rest(0)
 
     shown = await asyncio.to_thread(set_up)
     assert "no category 'smrr'" in shown
@@ -322,33 +307,23 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> Non
     assert (settings.team_races, settings.info_block) == (TeamPolicy.INDIVIDUAL, InfoPolicy.WHEN_EMPTY)
 
 
-async def test_bot_of_another_category_is_refused(sandbox: Bench) -> None:
-    def set_up() -> str:
-        terminal = sandbox.start("--category", "smr", RACEBOT_REQUEST_INTERVAL="0")
-        answer(terminal, QUESTIONS[1])
-        sandbox.misbehaviour.fail_http(1, 403, path="/smr/data")
-        answer(terminal, QUESTIONS[2])
-        terminal.expect_question("Client id")
-        shown = str(terminal.before)
-        terminal.interrupt()
-        return shown
-
-    assert "another category" in await asyncio.to_thread(set_up)
-    assert not list(sandbox.folder.iterdir())
-
-
-async def test_question_is_repeated_while_the_site_is_unavailable(sandbox: Bench) -> None:
+async def test_question_is_repeated_while_the_site_is_unavailable_or_refuses(sandbox: Bench) -> None:
     sandbox.misbehaviour.fail_http(2, 503, path="/smr/data")
 
     def set_up() -> str:
-        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
-        shown = answer(terminal, QUESTIONS[0], QUESTIONS[0])
+        terminal = sandbox.start()
+        shown = answer(terminal, QUESTIONS[0], QUESTIONS[0], QUESTIONS[1])
+        sandbox.misbehaviour.fail_http(1, 403, path="/smr/data")
+        answer(terminal, QUESTIONS[2])
         terminal.expect_question("Client id")
         shown += str(terminal.before)
         terminal.interrupt()
         return shown
 
-    assert "does not answer" in await asyncio.to_thread(set_up)
+    shown = await asyncio.to_thread(set_up)
+    assert "does not answer" in shown
+    assert "another category" in shown
+    assert not list(sandbox.folder.iterdir())
 
 
 async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
@@ -359,11 +334,9 @@ async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
     )
 
     def set_up() -> str:
-        terminal = sandbox.start(RACEBOT_REQUEST_INTERVAL="0")
+        terminal = sandbox.start()
         exchanges = [("Category", ""), ("Client id", ""), ("Client secret", ""), ("Keep these", "")]
-        shown = answer(terminal, *exchanges, ("team race", "y"), ("info box", ""))
-        shown += terminal.rest(0)
-        return shown
+        return answer(terminal, *exchanges, ("team race", "y"), ("info box", "")) + terminal.rest(0)
 
     shown = await asyncio.to_thread(set_up)
     assert CLIENT_SECRET not in shown
@@ -378,7 +351,7 @@ async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: Bench) 
     (sandbox.folder / ".env").write_text("RACEBOT_CLIENT_ID=old\nRACEBOT_CLIENT_SECRET=stale\n")
 
     def set_up() -> str:
-        terminal = sandbox.start("--category", "smr", "--no-backfill", RACEBOT_REQUEST_INTERVAL="0")
+        terminal = sandbox.start("--category", "smr", "--no-backfill")
         first = answer(terminal, ("Client id", ""), ("Client secret", "typed"))
         shown = answer(terminal, QUESTIONS[1])
         terminal.interrupt()
@@ -455,10 +428,8 @@ async def test_refused_answer_ends_a_script_and_saves_nothing(
 
 
 async def test_variable_that_overrides_an_answer_is_named(sandbox: Bench, script: Script) -> None:
-    options = (*SMR, "--secret-file", "-")
-    done = await script(
-        *options, "--team-races", "individual", given=CLIENT_SECRET, RACEBOT_TEAM_RACES="ignore"
-    )
+    options = (*SMR, "--secret-file", "-", "--team-races", "individual")
+    done = await script(*options, given=CLIENT_SECRET, RACEBOT_TEAM_RACES="ignore")
     assert done.code == 2
     assert "RACEBOT_TEAM_RACES is set in the environment" in done.err
     assert not list(sandbox.folder.iterdir())

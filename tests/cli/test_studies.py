@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from archives import archive
@@ -41,6 +42,10 @@ def run(*arguments: object) -> str:
     done = runner.invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
+
+
+def evaluate_json(*arguments: object) -> list[dict[str, Any]]:
+    return json.loads(run("evaluate", *arguments, "--json"))
 
 
 def refuse(*arguments: object) -> BaseException:
@@ -83,10 +88,7 @@ def test_all_models_are_evaluated_and_the_others_named_with_the_reason(season: P
 
 
 def test_json_has_one_entry_per_model_with_the_named_figures(season: Path) -> None:
-    entries = json.loads(
-        run("evaluate", season, "--model", "plackett-luce", "--param", "initial_rating=0.5", "--json")
-    )
-    (entry,) = entries
+    (entry,) = evaluate_json(season, "--model", "plackett-luce", "--param", "initial_rating=0.5")
     assert entry["model"] == "plackett-luce"
     assert entry["parameters"]["initial_rating"] == 0.5
     assert {"races", "pairs", "misordered", "log_loss", "unfinished_gains", "winner_losses"} <= entry.keys()
@@ -101,7 +103,7 @@ def test_json_has_one_entry_per_model_with_the_named_figures(season: Path) -> No
 
 
 def test_published_presets_run_on_any_file(season: Path) -> None:
-    entries = json.loads(run("evaluate", season, "--preset", "published", "--json"))
+    entries = evaluate_json(season, "--preset", "published")
     assert [entry["label"] for entry in entries] == list(PRESETS)
     assert entries[0]["published"] == 0.2396
     assert "Here − rerun" in run("evaluate", season, "--preset", "thurstone-full")
@@ -109,7 +111,7 @@ def test_published_presets_run_on_any_file(season: Path) -> None:
 
 def test_parameter_can_be_set_for_one_model_only(season: Path) -> None:
     models = ("--model=plackett-luce", "--model=thurstone")
-    entries = json.loads(run("evaluate", season, *models, "--param=thurstone:rates=0.5", "--json"))
+    entries = evaluate_json(season, *models, "--param=thurstone:rates=0.5")
     rates = {entry["model"]: entry["parameters"]["rates"] for entry in entries}
     assert rates["thurstone"] == [0.5]
     assert rates["plackett-luce"] != [0.5]
@@ -135,18 +137,16 @@ def test_invalid_evaluations_are_reported(season: Path, arguments: list[str], wo
 
 def test_ledger_is_studied_if_no_file_is_given(season: Path) -> None:
     run("import", season)
-    from_ledger = json.loads(run("evaluate", "--model", "plackett-luce", "--json"))
-    from_file = json.loads(run("evaluate", season, "--model", "plackett-luce", "--json"))
-    assert from_ledger == from_file
+    models = ("--model", "plackett-luce")
+    assert evaluate_json(*models) == evaluate_json(season, *models)
     assert isinstance(refuse("evaluate", "--leaderboard", "nowhere"), NoSuchEntryError)
     assert isinstance(refuse("evaluate", season, "--leaderboard", "season"), SettingsError)
 
 
 def test_races_before_since_only_train(season: Path) -> None:
     dates = sorted(race["ended_at"] for race in json.loads(season.read_text()))
-    whole, late = (
-        json.loads(run("evaluate", season, "--model", "plackett-luce", "--json", *more))[0]
-        for more in ([], ["--since", dates[40][:10]])
+    (whole,), (late,) = (
+        evaluate_json(season, "--model", "plackett-luce", *more) for more in ([], ["--since", dates[40][:10]])
     )
     assert 0 < late["races"] < whole["races"]
 
@@ -167,7 +167,7 @@ def test_tuned_parameters_can_be_given_to_evaluate(season: Path) -> None:
         f"--param={name}={' '.join(map(str, value)) if isinstance(value, list) else value}"
         for name, value in tuned["parameters"].items()
     ]
-    (entry,) = json.loads(run("evaluate", season, "--model", "plackett-luce", *given, "--json"))
+    (entry,) = evaluate_json(season, "--model", "plackett-luce", *given)
     assert entry["parameters"] == tuned["parameters"]
 
 
@@ -203,7 +203,7 @@ def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path
 
 def test_one_model_can_be_evaluated_with_two_sets_of_parameters(season: Path) -> None:
     models = ("--model=tie=trueskill", "--model=trueskill", "--preset=trueskill-tuned")
-    entries = json.loads(run("evaluate", season, *models, "--param=tie:unfinished=tie", "--json"))
+    entries = evaluate_json(season, *models, "--param=tie:unfinished=tie")
     assert [(entry["label"], entry["parameters"]["unfinished"]) for entry in entries] == [
         ("trueskill-tuned", "tie"),
         ("tie", "tie"),
@@ -216,7 +216,7 @@ def test_configured_model_is_evaluated_with_its_settings(
 ) -> None:
     monkeypatch.setenv("RACEBOT_MODEL", "plackett-luce")
     monkeypatch.setenv("RACEBOT_PARAMETERS", "rates=0.4")
-    (entry,) = json.loads(run("evaluate", season, "--model", "plackett-luce", "--json"))
+    (entry,) = evaluate_json(season, "--model", "plackett-luce")
     assert entry["parameters"]["rates"] == [0.4]
 
 
@@ -250,19 +250,16 @@ def test_races_can_be_chosen_by_size(season: Path, tmp_path: Path, field: str, s
     assert set(races.values()) == sizes
 
 
-@pytest.mark.parametrize("field", ["1", "3-2", "two", "2-"])
-def test_invalid_field_size_is_refused(season: Path, field: str) -> None:
-    assert isinstance(refuse("evaluate", season, "--field", field), SettingsError)
-
-
-def test_two_player_elo_can_be_evaluated_on_duels(season: Path) -> None:
-    (entry,) = json.loads(run("evaluate", season, "--model=elo-exponential", "--field=2", "--json"))
+def test_duels_suit_two_player_elo_and_invalid_sizes_are_refused(season: Path) -> None:
+    (entry,) = evaluate_json(season, "--model=elo-exponential", "--field=2")
     assert entry["races"] > 0
+    for field in ("1", "3-2", "two", "2-"):
+        assert isinstance(refuse("evaluate", season, "--field", field), SettingsError)
 
 
 def test_every_forecast_is_written(season: Path, tmp_path: Path) -> None:
     models = ["--model=trueskill", "--model=thurstone-hurdle"]
-    entries = json.loads(run("evaluate", season, *models, "--predictions", tmp_path / "p.csv", "--json"))
+    entries = evaluate_json(season, *models, "--predictions", tmp_path / "p.csv")
     with (tmp_path / "p-pairs.csv").open() as file:
         pairs = [row for row in csv.DictReader(file) if row["model"] == "trueskill"]
     assert len(pairs) == entries[0]["pairs"]
@@ -293,7 +290,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_csv_file_is_evaluated_tuned_and_imported(table: Path) -> None:
-    (entry,) = json.loads(run("evaluate", table, "--model=elo-exponential", "--json"))
+    (entry,) = evaluate_json(table, "--model=elo-exponential")
     assert (entry["races"], entry["pairs"]) == (12, 12)
     run("tune", "plackett-luce", table, "--only=rates", "--generations=1", "--candidates=8")
     run("import", table)
