@@ -76,9 +76,6 @@ class Chronicle:
     judged: int = 0
     """Messages whose points have been checked."""
 
-    def follow(self) -> None:
-        self.room.listen(self._hear)
-
     def look(self) -> None:
         """Note the result; an edited one is saved without a frame."""
         if (now := stands(self.room)) != self.results[-1]:
@@ -86,7 +83,7 @@ class Chronicle:
             self.settled_at_result.append(self.lengths())
             self.result_since = self.clock()
 
-    def _hear(self, frame: Frame) -> None:
+    def hear(self, frame: Frame) -> None:
         self.look()
         if frame["type"] == "chat.message" and frame["message"]["bot"] == self.room.site.bot.name:
             text = frame["message"]["message"].replace("\N{NO-BREAK SPACE}", " ")

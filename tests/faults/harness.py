@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from worker_support import PATIENCE, Bench, WorkerProcess, reserved_port, until
 
@@ -45,8 +46,8 @@ PEOPLE = 60
 STAYS = 1.0
 """Seconds for which everything must stay right, so that a repeated message is seen."""
 ROOMS_EVERY = 0.5
-SPEAKS_WITHIN = 6.0
-"""Seconds without faults within which a result must be announced; the quiet time is .3."""
+SPEAKS_WITHIN = 10.0
+"""Seconds without faults within which a result must be announced: an edited one is certain after 6.5."""
 
 
 @dataclass(frozen=True)
@@ -105,26 +106,18 @@ class Run:
         self.site.bots["racebot"] = self.site.bot
         self.misbehaviour = Misbehaviour()
         self.bench = Bench(self.site, "", folder / "racebot.db", self.misbehaviour)
+        boards: list[dict[str, Any]] = []
+        for board, model in MODELS.items():
+            goals = [goal for goal, counted_on in GOALS.items() if board in counted_on]
+            boards.append({"name": board, "goals": goals, "model": model})
+            if carry := CARRIES.get(board):
+                boards[-1]["carry_over"] = {"from": carry.source, "factor": carry.factor}
         self.bench.extra = {
             "RACEBOT_QUIET_SECONDS": "0.3",
             "RACEBOT_ROOMS_EVERY": str(ROOMS_EVERY),
             "RACEBOT_LIST_EVERY": "2",
             "RACEBOT_LOG_LEVEL": "debug",
-            "RACEBOT_LEADERBOARDS": json.dumps(
-                [
-                    {
-                        "name": board,
-                        "goals": [g for g, boards in GOALS.items() if board in boards],
-                        "model": model,
-                    }
-                    | (
-                        {"carry_over": {"from": CARRIES[board].source, "factor": CARRIES[board].factor}}
-                        if board in CARRIES
-                        else {}
-                    )
-                    for board, model in MODELS.items()
-                ]
-            ),
+            "RACEBOT_LEADERBOARDS": json.dumps(boards),
         }
         self._clock = folder / "clock"
         self.set_clock(0)
@@ -148,42 +141,15 @@ class Run:
         self.ids = {user.name: user.id for user in self.people}
         self.recorded_names: dict[str, str] = {}
         """The name with which each player was last recorded."""
-        self.stories = [
-            Story(
-                self.site,
-                number,
-                seed=plan.seed,
-                acts=plan.acts,
-                people=self.people,
-                opened=self._opened,
-                edited=lambda room: self.chronicles[room.name].look(),
-                recording=self._recording,
-                guest=self._guest,
-                noticed=lambda room: room.name in self.database.joined(),
-                settled=lambda room: room.name in self.database.races(),
-            )
-            for number in range(plan.races)
-        ]
-        self.weather = Weather(
-            self.site,
-            self.misbehaviour,
-            self._restart,
-            self.set_clock,
-            self.disturbed,
-            seed=plan.seed,
-            severity=plan.severity,
-        )
+        self.stories = [Story(self, number) for number in range(plan.races)]
+        self.weather = Weather(self)
         self._sequences: dict[str, list[str]] = {}
-        self.killer = Killer(self, seed=plan.seed)
-        self.rating_again = RatingAgain(self, seed=plan.seed)
+        self.killer = Killer(self)
+        self.rating_again = RatingAgain(self)
         self._serving = contextlib.AsyncExitStack()
 
     async def perform(self) -> Report:
-        """Perform all acts, one after the other.
-
-        Raises:
-            WrongError: something is wrong.
-        """
+        """Perform all acts, one after the other."""
         with reserved_port() as self._port:
             return await self._perform()
 
@@ -216,11 +182,7 @@ class Run:
         return self.report
 
     async def _repair_damage(self) -> None:
-        """Damage a stored result: `verify` and `rebuild` must notice, and a backfill must repair it.
-
-        Raises:
-            WrongError: they did not.
-        """
+        """Damage a stored result: `verify` and `rebuild` must notice, and a backfill must repair it."""
         listed = {room.name for room in self.site.past_races()}
         rated = [
             race for sequence in self.database.sequences().values() for race in sequence if race in listed
@@ -263,7 +225,7 @@ class Run:
         serving = serve(self.site, misbehaviour=self.misbehaviour, list_cache=0.0, port=self._port)
         self.bench.address = await self._serving.enter_async_context(serving)
 
-    async def _restart(self, lose_rooms: bool) -> None:
+    async def restart(self, lose_rooms: bool) -> None:
         self.misbehaviour.stall(0)
         self.misbehaviour.drop_sockets()
         await self._serving.aclose()
@@ -299,11 +261,11 @@ class Run:
 
     # ── callbacks of stories and faults ──
 
-    def _opened(self, room: FakeRoom) -> None:
+    def opened(self, room: FakeRoom) -> None:
         boards = GOALS[room.goal]
         chronicle = Chronicle(room, boards, self._heard, self.ids, self.database.lengths, self._time)
         self.chronicles[room.name] = chronicle
-        chronicle.follow()
+        room.listen(chronicle.hear)
 
     def _heard(self, room: FakeRoom) -> None:
         """React to a message of the bot before its echo reaches the bot."""
@@ -318,7 +280,7 @@ class Run:
         """Note a fault that lasts some seconds from now on."""
         self.calm_since = max(self.calm_since, self._time() + seconds)
 
-    def _recording(self, room: FakeRoom) -> None:
+    def recording(self, room: FakeRoom) -> None:
         """Check a room that is about to be recorded, and remember its state."""
         if room.name in self.database.known():
             self.watched.add(room.name)
@@ -327,7 +289,7 @@ class Run:
         self.settled_before[room.name] = self.database.races()
         self.recorded_names |= {entrant.user.id: entrant.user.name for entrant in room.entrants}
 
-    def _guest(self, name: str) -> User:
+    def guest(self, name: str) -> User:
         """Create an account that takes part in one race only."""
         user = self.site.add_user(name)
         self.ids[name] = user.id
@@ -464,11 +426,7 @@ class Run:
                 yield f"{user.name}: the ledger calls them {known}"
 
     def _check_output(self) -> None:
-        """Check that nothing secret was printed.
-
-        Raises:
-            WrongError: it was, or there is a traceback.
-        """
+        """Check that nothing secret and no traceback was printed."""
         printed = self.bench.log.read_text(encoding="utf-8", errors="replace")
         if not printed:
             raise WrongError("the worker has printed nothing")

@@ -36,9 +36,9 @@ async def next_write(database: Path) -> None:
 class Killer:
     """Kills the worker of a run and starts it again."""
 
-    def __init__(self, run: Run, *, seed: int) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._rng = random.Random(f"kills {seed}")
+        self._rng = random.Random(f"kills {run.plan.seed}")
         self._word: asyncio.Event | None = None
 
     async def strike(self, times: int, count: Counter[str]) -> None:

@@ -27,9 +27,9 @@ PATIENCE = SLOW + 5.0
 class RatingAgain:
     """Requests jobs, kills their processes, drops sockets meanwhile, and slows the ledger down."""
 
-    def __init__(self, run: Run, *, seed: int) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
-        self._rng = random.Random(f"jobs {seed}")
+        self._rng = random.Random(f"jobs {run.plan.seed}")
 
     async def strike(self, times: int, seconds: float, count: Counter[str]) -> None:
         """Request jobs at random moments of an act, each with one of these faults."""

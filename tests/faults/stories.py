@@ -4,82 +4,54 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from worker_support import PATIENCE
 
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError, User
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, RuleError
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.site import FakeSite
+
+if TYPE_CHECKING:
+    from .harness import Run
 
 GOALS = {"Any%": ("Any%", "Together"), "100%": ("100%", "Together"), "Low%": ("Low%",), "Next%": ("Next%",)}
 """Each goal of the site and the leaderboards that its races count on."""
 
 
+FATES = {
+    "record": 46,
+    "late": 12,
+    "never": 7,
+    "do not record": 6,
+    "cancel": 4,
+    "give up": 3,
+    "go on": 3,
+    "alter": 5,
+    "come back": 5,
+    "undo": 5,
+    "delete before": 2,
+    "delete after": 2,
+}
+"""How a race ends, and how often of a hundred."""
+
+
 class Story:
     """One race, over one or more acts: it is raced in the first, and its fate is sealed in the last.
 
-    Args:
-        site: the site of the race.
-        number: the race's number; with the seed it decides everything that happens.
-        acts: how many acts the run has; the last one has only late records.
-        people: the users to draw entrants from.
-        opened: called with the room when it opens.
-        edited: called with the room after each change of its result.
-        recording: called with the room just before it is recorded.
-        guest: creates an account that enters this race only.
-        noticed: says whether the worker watches an open room.
-        settled: says whether the ledger holds the room's race.
+    The seed and the race's number decide everything that happens. The last act has only late records.
     """
 
-    def __init__(
-        self,
-        site: FakeSite,
-        number: int,
-        *,
-        seed: int,
-        acts: int,
-        people: Sequence[User],
-        opened: Callable[[FakeRoom], None],
-        edited: Callable[[FakeRoom], None],
-        guest: Callable[[str], User],
-        recording: Callable[[FakeRoom], None],
-        noticed: Callable[[FakeRoom], bool],
-        settled: Callable[[FakeRoom], bool],
-    ) -> None:
-        self._site = site
-        self._rng = random.Random(f"{seed} {number}")
-        self._opened = opened
-        self._edited = edited
-        self._guest = guest
-        self._recording = recording
-        self._noticed = noticed
-        self._settled = settled
+    def __init__(self, run: Run, number: int) -> None:
+        self._run, self._site, acts = run, run.site, run.plan.acts
+        self._rng = random.Random(f"{run.plan.seed} {number}")
         self._slug = f"faulty-race-{number:04d}"
-        self._people = people
         self.room: FakeRoom | None = None
         length = self._rng.choice((1, 2, 2, 2, 3, 3))
         self.first = self._rng.randrange(max(1, acts - length))
         self.last = min(self.first + length - 1, acts - 2)
-        self.fate = self._rng.choices(
-            (
-                "record",
-                "late",
-                "never",
-                "do not record",
-                "cancel",
-                "give up",
-                "go on",
-                "alter",
-                "come back",
-                "undo",
-                "delete before",
-                "delete after",
-            ),
-            (46, 12, 7, 6, 4, 3, 3, 5, 5, 5, 2, 2),
-        )[0]
+        self.fate = self._rng.choices(list(FATES), list(FATES.values()))[0]
         if self.fate == "late":
             self.last = acts - 1
 
@@ -115,10 +87,10 @@ class Story:
             custom_goal=kind == "custom",
             team_race=team_race,
         )
-        self._opened(room)
-        entrants = rng.sample(self._people, rng.randint(2, 12))
+        self._run.opened(room)
+        entrants = rng.sample(self._run.people, rng.randint(2, 12))
         if self.fate.startswith("delete"):
-            entrants.append(self._guest(f"Guest {self._slug[-4:]}"))
+            entrants.append(self._run.guest(f"Guest {self._slug[-4:]}"))
         for index, user in enumerate(entrants):
             room.enter(user, team=f"Team {index // 2}" if team_race else None)
             room.ready(user)
@@ -126,7 +98,7 @@ class Story:
         if room.unlisted:
             # A race that is over is on no list. Real races last longer than any fault here.
             async with asyncio.timeout(PATIENCE):
-                while room.slug in self._site.rooms and not self._noticed(room):  # noqa: ASYNC110
+                while room.slug in self._site.rooms and room.name not in self._run.database.joined():  # noqa: ASYNC110
                     await asyncio.sleep(0.2)
             if room.slug not in self._site.rooms:
                 return
@@ -163,7 +135,7 @@ class Story:
                 break
             with suppress(RuleError, IndexError):
                 await self._edit_once(room, seconds)
-            self._edited(room)
+            self._run.chronicles[room.name].look()
             await self._pause(seconds * 0.15)
         await self._go_on(room)
 
@@ -216,7 +188,7 @@ class Story:
                 done = [e for e in room.entrants if e.status is RacerStatus.DONE]
                 if done:
                     room.edit_time(self._rng.choice(done).user, self._time())
-                    self._edited(room)
+                    self._run.chronicles[room.name].look()
                 self._record(room)
             case "do not record":
                 room.do_not_record()
@@ -233,7 +205,7 @@ class Story:
                 self._record(room)
                 # Otherwise the bot would rightly never rate the account.
                 async with asyncio.timeout(PATIENCE):
-                    while not self._settled(room):  # noqa: ASYNC110
+                    while room.name not in self._run.database.races():  # noqa: ASYNC110
                         await asyncio.sleep(0.2)
                 self._site.delete_user(room.entrants[-1].user)
 
@@ -241,8 +213,8 @@ class Story:
         """Edit one result, which makes a race that was cancelled or set aside recordable again."""
         if room.slug in self._site.rooms:
             room.edit_result(self._rng.choice(room.entrants).user, RacerStatus.DONE, self._time())
-            self._edited(room)
+            self._run.chronicles[room.name].look()
 
     def _record(self, room: FakeRoom) -> None:
-        self._recording(room)
+        self._run.recording(room)
         room.record()

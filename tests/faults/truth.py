@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -89,9 +90,9 @@ class Board:
 
     model: str
     states: dict[str, State] = field(default_factory=dict)
-    races: dict[str, int] = field(default_factory=dict)
-    finishes: dict[str, int] = field(default_factory=dict)
-    wins: dict[str, int] = field(default_factory=dict)
+    races: Counter[str] = field(default_factory=Counter)
+    finishes: Counter[str] = field(default_factory=Counter)
+    wins: Counter[str] = field(default_factory=Counter)
     carried: dict[str, State] = field(default_factory=dict)
     history: dict[str, list[tuple[int, State]]] = field(default_factory=dict)
     length: int = 0
@@ -131,9 +132,9 @@ class Board:
         for user, change in rated.items():
             self.history.setdefault(user, []).append((self.length, change.after))
             self.states[user] = change.after
-            self.races[user] = self.races.get(user, 0) + 1
-            self.finishes[user] = self.finishes.get(user, 0) + (change.place is not None)
-            self.wins[user] = self.wins.get(user, 0) + (change.place == 1)
+            self.races[user] += 1
+            self.finishes[user] += change.place is not None
+            self.wins[user] += change.place == 1
         self.length += 1
         return rated
 
@@ -174,8 +175,7 @@ class Database:
 
     def known(self) -> set[str]:
         """Races that the worker watches or waits for."""
-        rows = self.rows("SELECT race FROM cases")
-        return {row["race"] for row in rows}
+        return {row["race"] for row in self.rows("SELECT race FROM cases")}
 
     def joined(self) -> list[str]:
         """Open races that the worker watches."""
@@ -230,14 +230,8 @@ def replay(
 ) -> tuple[dict[str, Board], list[str]]:
     """Rate the ledger's sequences from the site's rooms.
 
-    Args:
-        database: the ledger.
-        rooms: the site's, by race name.
-        models: the model's key by leaderboard.
-        carries: the seasons that start from another leaderboard.
-
-    Returns:
-        The leaderboards as they must be, and one line for each difference from the ledger, to the last bit.
+    Returns the leaderboards as they must be, and one line for each difference from the ledger, to the last
+    bit.
     """
     boards: dict[str, Board] = {}
     problems: list[str] = []
@@ -316,12 +310,9 @@ def misplaced(
     before: Mapping[str, Sequence[str]],
     settled_before: Mapping[str, Iterable[str]],
 ) -> Iterator[str]:
-    """Say where an order breaks the rules at the top of this module.
+    """Say where the sequences of leaderboards, now and before, break the rules at the top of this module.
 
-    Args:
-        sequences: of each leaderboard, now.
-        before: the same at an earlier time.
-        settled_before: for each race, the races in the ledger when it was recorded.
+    `settled_before` holds, for each race, the races in the ledger when it was recorded.
     """
     for name, sequence in sequences.items():
         if len(set(sequence)) != len(sequence):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
-from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
+from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.site import TOKEN_SECONDS, FakeSite
+from racebot.sandbox.site import TOKEN_SECONDS
+
+if TYPE_CHECKING:
+    from .harness import Run
 
 SITE_WRONG_BY = 240
 """Largest error of the site's clock in seconds, in either direction."""
@@ -23,36 +26,11 @@ CROWD = 105
 
 
 class Weather:
-    """Faults of every kind, some in each act.
+    """Faults of every kind, some in each act, many of them in bursts."""
 
-    Args:
-        site: the site; its tokens and its clock go wrong.
-        misbehaviour: schedules faults of the server.
-        restart: restarts the site; with True, rooms that are not over are lost.
-        set_clock: sets the error of the worker's clock, in seconds.
-        disturbed: called with the seconds that a fault lasts.
-        seed: decides everything.
-        severity: about how many faults come in each act, many of them in bursts.
-    """
-
-    def __init__(
-        self,
-        site: FakeSite,
-        misbehaviour: Misbehaviour,
-        restart: Callable[[bool], Awaitable[None]],
-        set_clock: Callable[[float], None],
-        disturbed: Callable[[float], None],
-        *,
-        seed: int,
-        severity: int,
-    ) -> None:
-        self._site = site
-        self._misbehaviour = misbehaviour
-        self._restart = restart
-        self._set_clock = set_clock
-        self._disturbed = disturbed
-        self._rng = random.Random(f"weather {seed}")
-        self._severity = severity
+    def __init__(self, run: Run) -> None:
+        self._run, self._site, self._misbehaviour = run, run.site, run.misbehaviour
+        self._rng = random.Random(f"weather {run.plan.seed}")
         self._echoes_to_lose = 0
         self._crowds = 0
         self._talks = False
@@ -65,7 +43,7 @@ class Weather:
         kinds = [self._spoil] * 6 + [self._fail] * 4 + [self._lose_echo] * 2
         kinds += [self._refuse, self._tokens, self._skew, self._crowd]
         rare = [self._drop, self._stall, self._down, self._long_stall, self._lose_rooms]
-        faults = [rng.choice(kinds) for _ in range(self._severity)] + [rare[act % len(rare)]]
+        faults = [rng.choice(kinds) for _ in range(self._run.plan.severity)] + [rare[act % len(rare)]]
         self._echoes_to_lose += 1
         at = 0.0
         for moment, fault in sorted(
@@ -73,9 +51,9 @@ class Weather:
         ):
             await asyncio.sleep(moment - at)
             at = moment
-            self._disturbed(LASTS)
+            self._run.disturbed(LASTS)
             await fault()
-            self._disturbed(LASTS)
+            self._run.disturbed(LASTS)
 
     def heard(self, room: FakeRoom) -> None:
         """Break the room's socket before the bot's echo, if one is to be lost; a crowd may talk meanwhile."""
@@ -83,7 +61,7 @@ class Weather:
             self._crowds -= 1
             asyncio.get_running_loop().call_soon(self._talk, room)
         if self._echoes_to_lose:
-            self._disturbed(LASTS)
+            self._run.disturbed(LASTS)
             self._echoes_to_lose -= 1
             self._misbehaviour.drop_sockets(room.slug)
             self.thrown["socket dropped before an echo"] += 1
@@ -112,7 +90,7 @@ class Weather:
     async def _crowd(self) -> None:
         # The clocks tell how far back the history reaches, so both must be right.
         self._site.skew = timedelta(0)
-        self._set_clock(0)
+        self._run.set_clock(0)
         self._talks = True
         self._crowds += 1
         self._echoes_to_lose += 1
@@ -149,7 +127,7 @@ class Weather:
             self._site.skew = timedelta(seconds=self._rng.randint(-SITE_WRONG_BY, SITE_WRONG_BY))
             self.thrown["clock jump of the site"] += 1
         else:
-            self._set_clock(self._rng.randint(-WORKER_WRONG_BY, WORKER_WRONG_BY))
+            self._run.set_clock(self._rng.randint(-WORKER_WRONG_BY, WORKER_WRONG_BY))
             self.thrown["clock jump of the worker"] += 1
 
     async def _drop(self) -> None:
@@ -165,9 +143,9 @@ class Weather:
         await asyncio.sleep(10)
 
     async def _down(self) -> None:
-        await self._restart(False)
+        await self._run.restart(False)
         self.thrown["restart of the site"] += 1
 
     async def _lose_rooms(self) -> None:
-        await self._restart(True)
+        await self._run.restart(True)
         self.thrown["restart of the site with rooms gone"] += 1
