@@ -87,6 +87,14 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
+@pytest.fixture
+def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> trustme.CA:
+    """An authority that this machine trusts."""
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    return authority
+
+
 def context(authority: trustme.CA, *names: str) -> ssl.SSLContext:
     """A server's context with a certificate for these names."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -115,29 +123,19 @@ async def test_certificate_of_an_unknown_authority_is_refused_at_once(authority:
     assert server.received == b""
 
 
-async def test_a_certificate_for_another_name_is_refused(
-    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(known))
-    monkeypatch.setenv("SSL_CERT_FILE", str(known))
-    async with Server().serving(context(authority, "elsewhere.example")) as server:
+async def test_a_certificate_for_another_name_is_refused(trusted: trustme.CA) -> None:
+    async with Server().serving(context(trusted, "elsewhere.example")) as server:
         for told in await refused(server.port):
             assert "its TLS certificate was refused (Hostname mismatch" in told
     assert server.received == b""
 
 
-async def test_a_good_certificate_is_accepted(
-    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_good_certificate_is_accepted(trusted: trustme.CA) -> None:
     """So the refusals above have no other cause than the certificate."""
-    known = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(known))
-    monkeypatch.setenv("SSL_CERT_FILE", str(known))
     answer = '{"access_token": "x", "expires_in": 60}'
     server = Server(f"HTTP/1.1 200 OK\r\nContent-Length: {len(answer)}\r\nConnection: close\r\n\r\n{answer}")
     async with (
-        server.serving(context(authority, "localhost")),
+        server.serving(context(trusted, "localhost")),
         Site(f"https://localhost:{server.port}", interval=0) as site,
     ):
         assert await site.token(CREDENTIALS) == ("x", 60.0)
