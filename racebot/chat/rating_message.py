@@ -108,7 +108,7 @@ def players(
     *,
     by_team: bool = False,
 ) -> dict[str, str]:
-    """Return one entry for each rated entrant, by user id: finishers by place, then the others.
+    """Return one entry for each rated entrant, by user id: finishers by place, DNFs, the disqualified.
 
     Entrants with the same place and points are in the order of their names.
     If teams are rated, the first entry of each team begins with the team's place and name.
@@ -116,6 +116,7 @@ def players(
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
     names = chat_names(result.entrants, texts)
     ordered = by_place(sorted(changes, key=lambda change: names[change.player].casefold()))
+    ordered.sort(key=lambda c: c.place is None and entrants[c.player].status is EntrantStatus.DQ)
     teams = {c.player: entrants[c.player].team if by_team else None for c in changes}
     if by_team:
         ordered.sort(key=lambda c: (c.place is None, c.place or 0, teams[c.player] or ""))

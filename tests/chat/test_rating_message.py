@@ -98,14 +98,14 @@ def test_ties_share_a_place() -> None:
     assert written(race, changes) == ["1 Bo 1605 (+5)", "1 Ann 1510 (+10)", "3 Cy 1485 (−15)"]
 
 
-def test_disqualified_and_unfinished_come_last_by_points_and_then_by_name() -> None:
+def test_unfinished_come_before_disqualified_by_points_and_then_by_name() -> None:
     race = result("r", "ann", dnf="bo di", dq="cy")
     places = {"di": 1490, "cy": 1690, "bo": 1490}
     changes = [
         *(change(name, None, 1500, after) for name, after in places.items()),
         change("ann", 1, 1500, 1520),
     ]
-    shown = ["1 Ann 1520 (+20)", "DQ Cy 1690 (+190)", "DNF Bo 1490 (−10)", "DNF Di 1490 (−10)"]
+    shown = ["1 Ann 1520 (+20)", "DNF Bo 1490 (−10)", "DNF Di 1490 (−10)", "DQ Cy 1690 (+190)"]
     assert written(race, changes) == shown
 
 
