@@ -16,7 +16,6 @@ from racebot.errors import ModelError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
-from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
 from racebot.ratings import registry
@@ -27,13 +26,14 @@ from racebot.settings.write import write_leaderboard
 from racebot.standings import backfill
 from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import require_sources, unknown_sources
+from racebot.standings.counting import MOVE_NO_RATING
+from racebot.standings.fitted_odds import rated_history, with_fitted_odds
 from racebot.standings.follow_settings import apply_checked_plans, apply_plans
 from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.standings.updater import save_settings
 from racebot.study.cores import cores
-from racebot.study.fit import ODDS_FROM, Fit, fit
-from racebot.study.history import History
+from racebot.study.fit import RATINGS_FROM, Fit, expected_minutes, fit
 from racebot.text.format import counted
 
 
@@ -65,7 +65,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
         _show_merge(asyncio.run(fetched(slug)))
     carry_out_jobs(ledger)
     for board in ledger.leaderboards.all():
-        show_best(ledger, board, settings)
+        show_best(ledger, tell_fitted_odds(settler, board), settings)
 
 
 def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:
@@ -77,10 +77,19 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
         require_sources(settler.plans, ledger.leaderboards.all())
     carry_out_jobs(ledger)
     _show_merge(report)
-    boards = [settler.current(board) for board in report.leaderboards]
+    boards = [tell_fitted_odds(settler, settler.current(board)) for board in report.leaderboards]
     for board in boards:
         show_best(ledger, board, settings)
     return boards
+
+
+def tell_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
+    """Fit a leaderboard's odds to its races, and say so if they changed."""
+    fitted = with_fitted_odds(settler, board)
+    if fitted.parameters != board.parameters:
+        races = counted(settler.ledger.ratings.count(board), "race")
+        tell(f"{board.name}: odds and finish forecast fitted to {races}; no rating changed")
+    return fitted
 
 
 def _show_merge(report: PastRacesReport) -> None:
@@ -106,11 +115,14 @@ def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int
 def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
     """Offer to fit each leaderboard that has enough races; without a terminal, print the command to run."""
     for board in boards:
-        if ledger.ratings.count(board) < ODDS_FROM:
+        if ledger.ratings.count(board) < RATINGS_FROM:
             continue
         if not sys.stdin.isatty():
-            tell(f'{board.name}: to fit the model to its races, run: racebot improve "{board.name}"')
-        elif typer.confirm(f"{board.name}: fit the model to its races? It takes about a minute."):
+            tell(f'{board.name}: to fit the ratings to its races, too, run: racebot improve "{board.name}"')
+            continue
+        minutes = expected_minutes(rated_history(ledger, board), board.model, board.parameters)
+        length = f"It takes about {counted(minutes, 'minute')}."
+        if typer.confirm(f"{board.name}: fit the ratings to its races, too? {length}"):
             offer_fit(settings, ledger, board, yes=False)
 
 
@@ -134,36 +146,37 @@ def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderbo
 
 def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
     """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
-    history = History.of((race.result for race in ledger.races.of(board)), TeamPolicy(board.teams))
+    board = tell_fitted_odds(Settler(ledger, settings.plans()), board)
     try:
         with progress_bars() as advance, cores():
             found = fit(
-                history,
+                rated_history(ledger, board),
                 board.model,
                 board.parameters,
-                progress=lambda part, now: advance(f"{board.name}, {part}", now.generation, now.generations),
+                progress=lambda done, total: advance(f"{board.name}, fits", done, total),
             )
     except ModelError as error:
         tell(f"{board.name}: {error}", to=notices)
         return
-    tell(f"{board.name}: {fit_in_words(found)}")
-    proposal = Proposal(board, replace(board, parameters=dict(found.parameters)))
+    tell(f"{board.name}: {fit_in_words(found, board.model)}")
+    proposal = Proposal(board, replace(board, model=found.model, parameters=dict(found.parameters)))
     if not found.kept or not _agreed(settings, ledger, proposal, yes=yes):
         return
-    usual = defaults(registry.MODELS[board.model])
-    differing = {name: value for name, value in found.parameters.items() if value != usual[name]}
-    path = write_leaderboard(settings.config, board.name, board.category, board.goals, board.model, differing)
-    apply_plans(Settler(ledger, load(database=settings.database).plans()))
+    usual = defaults(registry.MODELS[found.model])
+    moving = {name: value for name, value in found.parameters.items() if name not in MOVE_NO_RATING}
+    differing = {name: value for name, value in moving.items() if value != usual[name]}
+    path = write_leaderboard(settings.config, board.name, board.category, board.goals, found.model, differing)
+    settler = Settler(ledger, load(database=settings.database).plans())
+    apply_plans(settler)
     carry_out_jobs(ledger)
+    tell_fitted_odds(settler, settler.current(board))
     tell(f"{board.name}: rated again; {path} has its parameters. Restart the bot if it is running.")
 
 
-def fit_in_words(found: Fit) -> str:
-    """Describe the result of a fit in one or two sentences."""
+def fit_in_words(found: Fit, model: str) -> str:
+    """Describe the result of a fit in a few sentences, given the model in use."""
     if not found.kept:
-        return (
-            f"the parameters in use stay. A fit to these {found.races} races does not predict clearly better."
-        )
+        return f"the ratings stay. A fit to these {found.races} races does not predict clearly better."
     before, after = found.judged.start_pairs, found.judged.tuned_pairs
     off_before, off_after = found.calibration
     gains = []
@@ -173,7 +186,13 @@ def fit_in_words(found: Fit) -> str:
     if off_after < off_before:
         gains.append(f"gives odds that are off by {off_after:.1%} on average instead of {off_before:.1%}")
     better = ", and ".join(gains) or "gives odds that fit the results better"
-    return f"fitted to these {found.races} races, the model {better} (on races that the fit did not see)."
+    name = "the model" if found.model == model else f"the model {found.model}"
+    text = f"fitted to these {found.races} races, {name} {better} (on races that the fit did not see)."
+    if off_after > off_before:
+        text += f" Its odds are off by {off_after:.1%} on average instead of {off_before:.1%}."
+    if found.model != model:
+        text += " Its points also depend on the days between a player's races, which nobody sees in a result."
+    return text
 
 
 def _agreed(settings: Settings, ledger: Ledger, proposal: Proposal, *, yes: bool) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -10,8 +11,16 @@ from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.parameters import Parameters, as_json
+from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 
+log = logging.getLogger(__name__)
+
+NO_FORFEITS = {"level": -1.0}
+"""Parameters of a new leaderboard of thurstone-hurdle if nobody gave up in its past races."""
+NO_FORFEITS_FROM = 100
+"""Fewest past entrants, all of whom finished, to start with `NO_FORFEITS`."""
+MOVE_NO_RATING = ("odds_scale", "odds_doubt", "odds_by_finish", "finish_level", "finish_width")
+"""Parameters that are fitted to a leaderboard's races without asking."""
 FUTURE = timedelta(days=1)
 """A race that counts later than this from now has a wrong date. Clocks that go ahead a little do no harm."""
 
@@ -56,6 +65,28 @@ class LeaderboardPlan:
             return planned
         given = {name: planned.parameters[name] for name in self.parameters}
         return replace(planned, model=earlier.model, parameters={**earlier.parameters, **given})
+
+    def begun(
+        self, category: str, goal: str, source: Leaderboard | None, races: Iterable[RaceResult]
+    ) -> Leaderboard:
+        """Return a new leaderboard for this goal, given the one that it carries over from and past races."""
+        board = self.kept(category, goal, source)
+        if board.model != "thurstone-hurdle" or self.carry or NO_FORFEITS.keys() & self.parameters.keys():
+            return board
+        own = (race for race in races if race.category == category and race.goal in board.goals)
+        finished = [entrant.finished for race in own for entrant in race.entrants]
+        if len(finished) < NO_FORFEITS_FROM or not all(finished):
+            return board
+        text = "leaderboard %s: all %d past entrants finished, so it starts with %s"
+        log.info(text, board.name, len(finished), NO_FORFEITS)
+        return replace(board, parameters={**board.parameters, **NO_FORFEITS})
+
+    def own_parameters(self, board: Leaderboard) -> dict[str, ParameterValue]:
+        """Return a stored leaderboard's parameters that come from its races, not from racebot's defaults."""
+        own = set(MOVE_NO_RATING)
+        if NO_FORFEITS.items() <= board.parameters.items():
+            own |= NO_FORFEITS.keys()
+        return {n: v for n, v in board.parameters.items() if n in own and n not in self.parameters}
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,9 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
         plan, _ = missing[board.category, board.name]
-        made.append(ledger.leaderboards.save(settler.new_leaderboard(plan, board.category, board.goals[0])))
+        past = (stored.result for stored in ledger.races.of(board))
+        new = settler.new_leaderboard(plan, board.category, board.goals[0], past)
+        made.append(ledger.leaderboards.save(new))
     return made
 
 

@@ -12,7 +12,8 @@ from operator import attrgetter
 
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
-from racebot.ratings.parameters import ParameterValue
+from racebot.ratings import registry
+from racebot.ratings.parameters import ParameterValue, as_json
 from racebot.standings.counting import Plans
 from racebot.standings.rater import replay
 
@@ -46,7 +47,11 @@ def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
         named = board.carry and (board.category, board.carry.source)
         source = next((each for each in boards if (each.category, each.name) == named), None)
         proposed = replace(plan.kept(board.category, board.goals[0], source), id=board.id)
-        if (proposed.model, proposed.parameters) != (board.model, board.parameters):
+        if proposed.model == board.model:
+            own = plan.own_parameters(board)
+            proposed = replace(proposed, parameters={**proposed.parameters, **own})
+        stored = as_json(registry.create(board.model, board.parameters))  # with parameters that are new since
+        if (proposed.model, proposed.parameters) != (board.model, stored):
             kept = plan.kept(board.category, board.goals[0], board)
             unchanged = (kept.model, kept.parameters) == (board.model, board.parameters)
             found.append(Proposal(board, proposed, in_settings=not unchanged))

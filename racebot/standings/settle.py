@@ -166,7 +166,9 @@ class Settler:
         since: dict[int, Position] = {}
         boards: dict[int, Leaderboard] = {}
         with self.ledger.transaction():
-            for given in sorted(results, key=lambda r: (r.ended_at, r.name)):
+            past = sorted(results, key=lambda r: (r.ended_at, r.name))
+            rated = [result for result in past if result.recorded and self.plans.counts(result)]
+            for given in past:
                 if not given.recorded or not self.plans.counts(given):
                     skipped += 1
                     continue
@@ -176,7 +178,7 @@ class Settler:
                     self.ledger.players.save(result, current=source != "import")
                     known += 1
                     continue
-                touched = self._boards(result)
+                touched = self._boards(result, rated)
                 if position is None:
                     new += 1
                     position = Position(min(result.ended_at, latest), result.name)
@@ -244,19 +246,24 @@ class Settler:
         result = orders.amended(result.with_accounts_of(stored.result))
         return result, position, result.fingerprint() == stored.result.fingerprint()
 
-    def _boards(self, result: RaceResult) -> list[Leaderboard]:
+    def _boards(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
         """Return the leaderboards of a result's goal, storing missing ones."""
-        boards = (self._stored_or_new(p, result) for p in self.plans.plans_for(result.category, result.goal))
+        plans = self.plans.plans_for(result.category, result.goal)
+        boards = (self._stored_or_new(plan, result, past) for plan in plans)
         return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
 
-    def _stored_or_new(self, plan: LeaderboardPlan, result: RaceResult) -> Leaderboard:
+    def _stored_or_new(
+        self, plan: LeaderboardPlan, result: RaceResult, past: Sequence[RaceResult] = ()
+    ) -> Leaderboard:
         stored = self.ledger.leaderboards.get(result.category, plan.name)
-        return self.new_leaderboard(plan, result.category, result.goal) if stored is None else stored
+        return stored or self.new_leaderboard(plan, result.category, result.goal, past)
 
-    def new_leaderboard(self, plan: LeaderboardPlan, category: str, goal: str) -> Leaderboard:
+    def new_leaderboard(
+        self, plan: LeaderboardPlan, category: str, goal: str, past: Iterable[RaceResult]
+    ) -> Leaderboard:
         """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
         source = None if plan.carry is None else self.ledger.leaderboards.get(category, plan.carry.source)
-        return plan.kept(category, goal, None if source is None else self.settings_of(source))
+        return plan.begun(category, goal, None if source is None else self.settings_of(source), past)
 
     def settings_of(self, board: Leaderboard) -> Leaderboard:
         """Return a stored leaderboard with the settings that it has once its job is done."""

@@ -1,50 +1,84 @@
-"""Fit a model to a category's history, and keep the fit only if it is clearly better.
+"""Fit a model to a category's history, shrunk toward its defaults, so that a fit never hurts.
 
-From 100 races on, only the scale of the odds is fitted; from 300 on, so is every parameter that moves
-ratings. The fit uses the first half of the races and is judged on the second. If it gains more than two
-paired standard errors, it is repeated on all races and kept.
+A fit has two parts. The odds and the finish forecast move no rating, so their fit is always used. All
+parameters together move ratings: they, or another model, are only proposed if they predict races that the fit
+did not see better than fitted odds alone, by two paired standard errors. For that, fits to the first quarter,
+half and three quarters of the races are each judged on the next quarter.
+
+Every fit minimizes N·L + P/η. L is the mean log loss, and N the number of comparisons: n - 1 for a race of n
+entrants, since its pairs are not independent. P is half the squared distance from the defaults, in units of
+`SPREADS`, and η the strength of the evidence that it takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+import itertools
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy
 
 from racebot.errors import ModelError
+from racebot.races.outcome import BoolArray, IntArray
+from racebot.ratings import fast
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
-from racebot.ratings.parameters import Parameters, as_json, declared
+from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
 from racebot.study.calibration import of_pairs
-from racebot.study.history import History, newcomers, replay
-from racebot.study.metrics import log_loss, observed_pairs
-from racebot.study.paired import ERRORS_REQUIRED, Objective
-from racebot.study.search import Dimension, Effort, Progress, dimensions, four_digits, search
-from racebot.study.tuning import Judged, judged
+from racebot.study.cores import spread
+from racebot.study.history import History, final_states, replay
+from racebot.study.metrics import log_loss, misordered, observed_pairs
+from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tally
+from racebot.study.search import dimensions, four_digits, parameters_at
+from racebot.study.tuning import Judged, PairFigures
 from racebot.text.format import counted
 
-ODDS_FROM = 100
-"""Fewest races to fit the scale of the odds."""
-EVERYTHING_FROM = 300
-"""Fewest races to also fit the parameters that move ratings."""
+ODDS_FROM = 20
+"""Fewest races to fit the odds and the finish forecast."""
+RATINGS_FROM = 100
+"""Fewest races to fit all parameters, unless there are ten times as many comparisons."""
 ODDS = ("odds_scale", "odds_doubt")
 FORECAST = ("finish_level", "finish_width")
-EFFORT = Effort(candidates=64, generations=30)
+SPREADS = {
+    "newcomer_spread": 0.5,
+    "settling": 0.7,
+    "level": 2.0,
+    "yearly_drift": 0.4,
+    "odds_scale": 0.25,
+    "odds_doubt": 2.0,
+    "finish_level": 1.5,
+    "finish_width": 0.5,
+}
+"""Usual distances from the defaults between categories; of the logarithm for parameters above zero.
+
+Others have 0.6 or, with a range that includes zero, a sixth of it.
+"""
+ALTERNATIVES = {"thurstone-hurdle": ["thurstone-filter"]}
+"""Other models to try, by model."""
+_STEP = 1e-3
+_REPLAYS = 160
+"""Typical number of replays in a fit of all parameters."""
+_COMPILED = 20
+"""How many times faster compiled replays are."""
+
+Fitted = dict[str, ParameterValue]
+"""All parameters of a model, some of them fitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The result of a fit.
+    """The result of a fit of all parameters.
 
     Attributes:
-        parameters: all parameters: fitted on all races if the fit was kept, unchanged otherwise.
-        fitted: names of the fitted parameters.
-        judged: the second half, before and after the fit on the first half.
-        calibration: expected calibration error of the odds on the second half, before and after the fit.
-        kept: True if the fit gains more than two standard errors on the second half.
+        model: the proposed model.
+        parameters: all parameters: fitted to all races if the fit was kept, otherwise with fitted odds only.
+        fitted: names of the parameters that changed.
+        judged: all races after the first quarter, with fitted odds only and with the best fit.
+        calibration: expected calibration error of the odds on these races, before and after.
+        kept: True if the fit gains more than two standard errors over fitted odds.
     """
 
     model: str
@@ -56,119 +90,294 @@ class Fit:
     kept: bool
 
 
+def fit_odds(history: History, key: str, parameters: Parameters | None = None) -> Fitted:
+    """Return all parameters, with the odds and the finish forecast fitted if the model has them.
+
+    The finish forecast moves as far from the default as its gain forward in time is certain. The odds use it
+    if that gains more than two standard errors. With fewer than `ODDS_FROM` races nothing changes.
+    """
+    found = as_json(create(key, parameters))
+    if len(history) < ODDS_FROM:
+        return found
+    seen = _Seen.of(create(key, parameters), history)
+    if FORECAST[0] in found:
+        usual = {name: cast(float, getattr(create(key), name)) for name in FORECAST}
+        start = create(key, found | usual)
+        before = _judge((start, later) for _, later in seen.quarters()).finishes
+        fits = ((_finish_forecast(earlier, start), later) for earlier, later in seen.quarters())
+        after = _judge(fits).finishes
+        gain, error = float(before.mean() - after.mean()), standard_error(before, after)
+        weight = max(0.0, 1.0 - (error / gain) ** 2) if gain > 0.0 else 0.0
+        fitted = as_json(_finish_forecast(seen, start))
+        for name, default in usual.items():
+            found[name] = four_digits(default + weight * (cast(float, fitted[name]) - default))
+    if ODDS[0] in found:
+        plain, through = (create(key, found | {"odds_by_finish": chosen}) for chosen in (False, True))
+        before, after = (_with_fitted_odds(seen, start).odds for start in (plain, through))
+        found = as_json(_scaled_odds(seen, through if _clearly_better(after, before) else plain))
+    return found
+
+
 def fit(
     history: History,
     key: str,
     parameters: Parameters | None = None,
     *,
-    effort: Effort = EFFORT,
-    progress: Callable[[str, Progress], None] | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Fit:
-    """Fit a model to a history.
+    """Fit all parameters of a model, and of its alternatives, to a history.
 
     Args:
-        parameters: the current parameters. The fit starts from them and must beat them.
-        progress: called with the part of the history and the state of its search.
+        parameters: the current parameters, which the fit must beat once their odds are fitted.
+        progress: called with the number of finished searches and their total number.
 
     Raises:
-        ModelError: there are fewer than `ODDS_FROM` races, or the model has nothing to fit.
+        ModelError: there are fewer than `RATINGS_FROM` races, or the model has nothing to fit.
     """
-    if len(history) < ODDS_FROM:
-        raise ModelError(f"{counted(len(history), 'race')} so far: a fit needs {ODDS_FROM}")
-    start = create(key, parameters)
-    names = [f.name for f in declared(type(start)) if f.metadata["search"]]
-    odds = [name for name in ODDS if name in names]
-    moving = [d for d in dimensions(key, parameters) if d.parameter not in {*ODDS, *FORECAST}]
-    if len(history) < EVERYTHING_FROM:
-        moving = []
-    if not (odds or moving):
-        raise ModelError(f"{key} has no parameters to fit to {len(history)} races")
-    first, second = history.split(0.5)
-
-    def best(part: History, title: str, moving: Sequence[Dimension], given: Parameters) -> Any:
-        """Return the best-fitting parameters for a part of the history."""
-        found = dict(given)
-        if moving:
-            space = [*moving, *(d for d in dimensions(key, found) if d.parameter in odds)]
-            told = None if progress is None else lambda state: progress(title, state)
-            found = search(part, key, found, space, Objective.JOINT, effort, told).parameters
-        if odds:
-            found |= _fitted_odds(part, key, found, odds)
-        return found
-
-    before = as_json(start)
-    # If a fit of everything is no better, one of the odds alone may be.
-    for searched in [moving, []] if moving and odds else [moving]:
-        fitted = create(key, best(first, "first half", searched, before))
-        _, later = judged(start, fitted, first, second, Objective.JOINT)
-        if kept := later.difference < -ERRORS_REQUIRED * later.standard_error:
-            break
-    calibration = _calibration(start, first, second), _calibration(fitted, first, second)
-    found = before
-    if kept:
-        found = best(history, "all races", searched, as_json(fitted))
-        found |= finish_forecast(history, key, found)
-    changed = tuple(name for name, value in found.items() if value != before[name])
-    return Fit(key, len(history), found, changed, later, calibration, kept)
-
-
-def _fitted_odds(
-    history: History, key: str, parameters: Parameters, names: Sequence[str]
-) -> dict[str, float]:
-    """Return the odds parameters with the smallest log loss. They move no rating, so one replay is enough."""
-    space = [d for d in dimensions(key, parameters) if d.parameter in names]
-    model = create(key, parameters)
-    better, worse = _pair_states(model, history)
-
-    def cost(x: FloatArray) -> float:
-        values = dict(zip((d.parameter for d in space), x.tolist(), strict=True))
-        scaled = create(key, {**parameters, **values})
-        return float(np.mean(log_loss(scaled.win_probability(better, worse))))
-
-    found = scipy.optimize.minimize(
-        cost,
-        np.array([min(max(d.start, d.low), d.high) for d in space]),
-        method="Nelder-Mead",
-        bounds=scipy.optimize.Bounds([d.low for d in space], [d.high for d in space]),
+    comparisons = sum(race.outcome.size - 1 for race in history.races)
+    if len(history) < RATINGS_FROM and comparisons < 10 * RATINGS_FROM:
+        raise ModelError(f"{counted(len(history), 'race')} so far: a fit needs {RATINGS_FROM}")
+    if not dimensions(key, parameters):
+        raise ModelError(f"{key} has no parameters to fit")
+    starts = {key: fit_odds(history, key, parameters)}
+    for other in ALTERNATIVES.get(key, []):
+        shared = {name: starts[key][name] for name in ("newcomer_points", "odds_by_finish")}
+        starts[other] = as_json(create(other, shared))
+    current = create(key, starts[key])
+    before = _with_fitted_odds(_Seen.of(current, history), current)
+    tried: dict[str, _Forward] = {}
+    model, best = None, before
+    for each, start in starts.items():
+        progress(len(tried), len(starts) + 1)
+        tried[each] = _with_everything_fitted(history, each, start)
+        if _clearly_better(tried[each].joint, best.joint):
+            model, best = each, tried[each]
+    progress(len(tried), len(starts) + 1)
+    found = starts[key]
+    if model is not None:
+        found = fit_odds(history, model, _everything(history, model, starts[model]))
+    after = best if model else min(tried.values(), key=lambda each: float(each.joint.mean()))
+    given = as_json(create(key, parameters))
+    return Fit(
+        model=model or key,
+        races=len(history),
+        parameters=found,
+        fitted=tuple(name for name, value in found.items() if value != given.get(name)),
+        judged=_judged(before, after),
+        calibration=(before.calibration_error, after.calibration_error),
+        kept=model is not None,
     )
-    return {d.parameter: four_digits(v) for d, v in zip(space, found.x.tolist(), strict=True)}
 
 
-def finish_forecast(history: History, key: str, parameters: Parameters) -> dict[str, float]:
-    """Return the most likely parameters of the finish forecast, which moves no rating."""
+def expected_minutes(history: History, key: str, parameters: Parameters | None = None) -> int:
+    """Return about how long `fit` takes, which is long without Numba."""
     model = create(key, parameters)
-    steps = [(step.before, ~step.race.outcome.unfinished) for step in replay(model, history)]
-    states, finished = (np.concatenate(parts) for parts in zip(*steps, strict=True))
-    if not set(FORECAST) <= set(parameters) or finished.all() or not finished.any():
-        return {}
-
-    def given(x: FloatArray) -> dict[str, float]:
-        return dict(zip(FORECAST, (four_digits(x[0]), four_digits(np.exp(x[1]))), strict=True))
-
-    def cost(x: FloatArray) -> float:
-        model = cast(PredictsFinish, create(key, {**parameters, **given(x)}))
-        chance = model.finish_probability(states)
-        return float(np.mean(log_loss(np.where(finished, chance, 1.0 - chance))))
-
-    level, width = (cast(float, parameters[name]) for name in FORECAST)
-    return given(scipy.optimize.minimize(cost, [level, np.log(width)], method="Nelder-Mead").x)
+    sample, _ = history.split(min(1.0, 50 / len(history)))
+    start = time.perf_counter()
+    final_states(model, sample)
+    each = (time.perf_counter() - start) * len(history) / len(sample)
+    replays = 2.5 * _REPLAYS * (1 + len(ALTERNATIVES.get(key, [])))  # three parts, then all races
+    return max(1, round(each * replays / (_COMPILED if fast.compiles(model) else 1) / 60))
 
 
-def _pair_states(
-    model: RatingModel, history: History, table: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the states of the better and worse placed player of each observed pair: shapes [pairs, k]."""
-    better, worse = [], []
-    for step in replay(model, history, table):
-        first, second = observed_pairs(step.race.outcome)
-        better.append(step.before[first])
-        worse.append(step.before[second])
-    return np.concatenate(better), np.concatenate(worse)
+class _Forward(NamedTuple):
+    """Costs of the forecasts of races, per race: order and odds of pairs, and finishes of entrants."""
+
+    order: Tally
+    odds: Tally
+    finishes: Tally
+    chance: FloatArray
+    """Shape [pairs]; probability of the actual result of each pair."""
+
+    @property
+    def joint(self) -> Tally:
+        return Tally(self.order.cost + self.odds.cost, self.odds.cases)
+
+    @property
+    def calibration_error(self) -> float:
+        return of_pairs(self.chance).error
 
 
-def _calibration(model: RatingModel, first: History, second: History) -> float:
-    """Return the expected calibration error of the odds on the second part."""
-    table = newcomers(model, first)
-    for _ in replay(model, first, table):
-        pass
-    return of_pairs(model.win_probability(*_pair_states(model, second, table))).error
+def _clearly_better(tried: Tally, best: Tally) -> bool:
+    return bool(best.mean() - tried.mean() > ERRORS_REQUIRED * standard_error(best, tried))
+
+
+def _cuts(races: int) -> list[int]:
+    """Return where the quarters of a number of races end."""
+    return [round(races * quarter / 4) for quarter in (1, 2, 3, 4)]
+
+
+def _judged(before: _Forward, after: _Forward) -> Judged:
+    start, tuned = before.joint, after.joint
+    first, second = (PairFigures(float(f.order.mean()), float(f.odds.mean())) for f in (before, after))
+    error = standard_error(start, tuned)
+    return Judged(start.cases.size, float(start.mean()), float(tuned.mean()), error, first, second, tuned)
+
+
+class _Seen(NamedTuple):
+    """The states before each race of a replay.
+
+    Attributes:
+        better: shape [pairs, k]; of the better placed player of each observed pair.
+        worse: shape [pairs, k].
+        states: shape [entrants, k].
+        finished: shape [entrants].
+        pairs: shape [races]; number of pairs.
+        entrants: shape [races]; number of entrants.
+    """
+
+    better: FloatArray
+    worse: FloatArray
+    states: FloatArray
+    finished: BoolArray
+    pairs: IntArray
+    entrants: IntArray
+
+    @classmethod
+    def of(cls, model: RatingModel, history: History) -> _Seen:
+        rows = []
+        for step in replay(model, history):
+            better, worse = observed_pairs(step.race.outcome)
+            finished = ~step.race.outcome.unfinished
+            sizes = np.array([better.size]), np.array([finished.size])
+            rows.append((step.before[better], step.before[worse], step.before, finished, *sizes))
+        return cls(*map(np.concatenate, zip(*rows, strict=True)))
+
+    def part(self, first: int, last: int) -> _Seen:
+        """Return some of the races."""
+        pairs = slice(self.pairs[:first].sum(), self.pairs[:last].sum())
+        entrants = slice(self.entrants[:first].sum(), self.entrants[:last].sum())
+        return _Seen(
+            self.better[pairs],
+            self.worse[pairs],
+            self.states[entrants],
+            self.finished[entrants],
+            self.pairs[first:last],
+            self.entrants[first:last],
+        )
+
+    def quarters(self) -> list[tuple[_Seen, _Seen]]:
+        """Return the first quarter, half and three quarters of the races, each with the next quarter."""
+        cuts = itertools.pairwise(_cuts(self.pairs.size))
+        return [(self.part(0, cut), self.part(cut, end)) for cut, end in cuts]
+
+    @property
+    def comparisons(self) -> int:
+        return int(np.sum(self.entrants - 1))
+
+    def finish_loss(self, model: RatingModel) -> FloatArray:
+        """Return the log loss of each entrant's finish forecast: shape [candidates, entrants]."""
+        if not isinstance(model, PredictsFinish):
+            return np.zeros((1, self.finished.size))
+        chance = model.finish_probability(self.states[np.newaxis])
+        return log_loss(np.where(self.finished, chance, 1.0 - chance))
+
+
+def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> _Forward:
+    """Return the costs of forecasts of races that the models did not see."""
+    costs: list[tuple[Any, ...]] = []
+    for model, seen in parts:
+        chance = model.win_probability(seen.better, seen.worse)
+        wrong = misordered(model.rating(seen.better), model.rating(seen.worse))
+        costs.append((wrong, chance, seen.finish_loss(model)[0], seen.pairs, seen.entrants))
+    wrong, chance, finishes, pairs, entrants = map(np.concatenate, zip(*costs, strict=True))
+
+    def per_race(cost: FloatArray, cases: IntArray) -> Tally:
+        race = np.repeat(np.arange(cases.size), cases)
+        return Tally(np.bincount(race, cost, minlength=cases.size).astype(np.float64), cases)
+
+    odds = per_race(log_loss(chance), pairs)
+    return _Forward(per_race(wrong, pairs), odds, per_race(finishes, entrants), chance)
+
+
+def _with_fitted_odds(seen: _Seen, start: RatingModel) -> _Forward:
+    return _judge((_odds(earlier, start), later) for earlier, later in seen.quarters())
+
+
+def _with_everything_fitted(history: History, key: str, start: Parameters) -> _Forward:
+    cuts = _cuts(len(history))
+    parts = [replace(history, races=history.races[:cut]) for cut in cuts]
+    models = (create(key, found) for found in spread(_everything, [(p, key, start) for p in parts[:-1]]))
+    ends = zip(models, parts[1:], itertools.pairwise(cuts), strict=True)
+    return _judge((model, _Seen.of(model, part).part(*cut)) for model, part, cut in ends)
+
+
+def _odds(seen: _Seen, start: RatingModel) -> RatingModel:
+    """Fit the odds, and the finish forecast if they use it."""
+    by_finish = as_json(start).get("odds_by_finish")
+    return _scaled_odds(seen, _finish_forecast(seen, start) if by_finish else start)
+
+
+def _scaled_odds(seen: _Seen, start: RatingModel) -> RatingModel:
+    def loss(model: RatingModel) -> FloatArray:
+        chance = model.win_probability(seen.better[np.newaxis], seen.worse[np.newaxis])
+        mean: FloatArray = log_loss(chance).mean(axis=-1)
+        return seen.comparisons * mean
+
+    return _fitted(start, ODDS, 0.2, loss)
+
+
+def _finish_forecast(seen: _Seen, start: RatingModel) -> RatingModel:
+    return _fitted(start, FORECAST, 0.3, lambda model: np.sum(seen.finish_loss(model), axis=-1))
+
+
+def _everything(history: History, key: str, parameters: Parameters) -> Fitted:
+    """Fit all parameters, and then the finish forecast if the odds use it."""
+    start = create(key, {**parameters, **({"odds_by_finish": False} if ODDS[0] in parameters else {})})
+    names = {dimension.parameter for dimension in dimensions(key, parameters)} - set(FORECAST)
+    comparisons = sum(race.outcome.size - 1 for race in history.races)
+
+    def loss(model: RatingModel) -> FloatArray:
+        mean: FloatArray = tally(model, history, Objective.LOG_LOSS).mean()
+        return comparisons * mean
+
+    found = _fitted(start, names, 0.3, loss)
+    if not parameters.get("odds_by_finish"):
+        return as_json(found)
+    through = create(key, as_json(found) | {"odds_by_finish": True})
+    return as_json(_odds(_Seen.of(through, history), through))
+
+
+def _fitted(
+    start: RatingModel, names: Collection[str], strength: float, loss: Callable[[RatingModel], FloatArray]
+) -> RatingModel:
+    """Return the model with those values of some parameters that minimize N·L + P/η.
+
+    Args:
+        strength: η.
+        loss: returns N·L of each candidate of a sweep: shape [candidates].
+    """
+    space = [d for d in dimensions(start.key, as_json(start)) if d.parameter in names]
+    if not space:
+        return start
+    usual = {(d.parameter, d.entry): d.start for d in dimensions(start.key)}
+    center = np.array([usual.get((d.parameter, d.entry), d.start) for d in space])
+    low, high = np.array([d.low for d in space]), np.array([d.high for d in space])
+    by_factor = low > 0.0
+    usual_spread = np.where(by_factor, 0.6, (high - low) / 6.0)
+    spreads = np.array([SPREADS.get(d.parameter, s) for d, s in zip(space, usual_spread, strict=True)])
+
+    def position(values: FloatArray) -> FloatArray:
+        at: FloatArray = np.where(by_factor, np.log(np.where(by_factor, values, 1.0)), values) / spreads
+        return at
+
+    def values_at(positions: FloatArray) -> FloatArray:
+        moved: FloatArray = positions * spreads
+        moved[..., by_factor] = np.exp(moved[..., by_factor])
+        return moved
+
+    def penalized(at: FloatArray) -> tuple[float, FloatArray]:
+        near = np.vstack([at, at + _STEP * np.eye(at.size)])  # for the slope
+        model = type(start)(**parameters_at(start, space, values_at(near).T))
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            lost = np.nan_to_num(loss(model), nan=1e9, posinf=1e9)
+        total = lost + 0.5 * np.sum((near - position(center)) ** 2, axis=1) / strength
+        return float(total[0]), (total[1:] - total[0]) / _STEP
+
+    # At zero, a parameter that acts by its square has no slope, so start beside it.
+    first = position(center) + np.where(center == low, 0.5, 0.0)
+    bounds = scipy.optimize.Bounds(position(low), position(high))
+    minimize = cast(Any, scipy.optimize.minimize)
+    found = minimize(penalized, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-7})
+    best = [min(max(four_digits(v), d.low), d.high) for v, d in zip(values_at(found.x), space, strict=True)]
+    return type(start)(**parameters_at(start, space, best))

@@ -163,7 +163,7 @@ def effective(
     return [d for d, costs in zip(space, moved, strict=True) if not np.allclose(costs, start, rtol=1e-9)]
 
 
-def parameters_at(start: Any, space: Sequence[Dimension], x: FloatArray) -> dict[str, Any]:
+def parameters_at(start: Any, space: Sequence[Dimension], x: FloatArray | Sequence[float]) -> dict[str, Any]:
     """Return all parameters of the model, with the searched ones from x: shape [dimensions, ...]."""
     values = {declaration.name: getattr(start, declaration.name) for declaration in declared(type(start))}
     for dimension, value in zip(space, x, strict=True):

@@ -4,10 +4,12 @@ import logging
 from dataclasses import replace
 
 import pytest
-from builders import GOAL, result
+from builders import CATEGORY, GOAL, result
 
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.races.result import RaceResult
+from racebot.standings.counting import MOVE_NO_RATING, LeaderboardPlan, Plans
+from racebot.standings.fitted_odds import with_fitted_odds
 from racebot.standings.follow_settings import apply_plans
 from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import Settler
@@ -80,3 +82,53 @@ def test_older_defaults_are_logged_at_the_start(began: Settler, caplog: pytest.L
     assert any(
         GOAL in record.getMessage() and "racebot improve" in record.getMessage() for record in caplog.records
     )
+
+
+def seasonal(races: int, *, dnf: str = "") -> list[RaceResult]:
+    """Return races of four players, in which the same two always beat the others."""
+    names = ("ann bo cy di", "bo ann di cy", "ann bo di cy")
+    return [result(f"r{n}", names[n % 3], dnf=dnf, after=n) for n in range(races)]
+
+
+def test_odds_are_fitted_and_no_rating_changes(ledger: Ledger) -> None:
+    settler = Settler(ledger, NOW)
+    settler.add_past_races(seasonal(30, dnf="ed"), "import")
+    (board,) = ledger.leaderboards.all()
+    before = ledger.standings.all(board)
+    fitted = with_fitted_odds(settler, board)
+    moved = {name for name, value in fitted.parameters.items() if value != board.parameters[name]}
+    assert {"odds_scale", "odds_doubt"} <= moved <= set(MOVE_NO_RATING)
+    assert ledger.leaderboards.all() == [fitted]
+    assert ledger.standings.all(fitted) == before
+    assert verify(ledger, fitted) == []
+    assert apply_plans(settler) == []
+    assert proposals(settler.plans, [fitted]) == []
+
+
+def test_odds_that_the_operator_set_are_not_fitted(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"odds_scale": 2.0})))
+    settler.add_past_races(seasonal(30), "import")
+    (board,) = ledger.leaderboards.all()
+    assert with_fitted_odds(settler, board).parameters["odds_scale"] == 2.0
+
+
+@pytest.mark.parametrize(("races", "dnf", "level"), [(25, "", -1.0), (24, "", 0.8), (25, "ed", 0.8)])
+def test_a_leaderboard_on_which_nobody_gave_up_starts_with_a_low_hurdle(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture, races: int, dnf: str, level: float
+) -> None:
+    caplog.set_level(logging.INFO)
+    settler = Settler(ledger, NOW)
+    settler.add_past_races([result("late", "ann", dnf=dnf, after=999, goal="Other")], "import")
+    settler.add_past_races(seasonal(races, dnf=dnf), "import")
+    board = ledger.leaderboards.get(CATEGORY, GOAL)
+    assert board is not None
+    assert board.parameters["level"] == level
+    assert ("past entrants finished" in caplog.text) == (level == -1.0)
+    assert proposals(settler.plans, [board]) == [], "the low hurdle is not an older default"
+    assert verify(ledger, board) == []
+
+
+def test_a_parameter_that_a_ledger_does_not_know_yet_is_no_newer_default(began: Settler) -> None:
+    (board,) = began.ledger.leaderboards.all()
+    known = {n: v for n, v in proposal_of(began).proposed.parameters.items() if n != "odds_by_finish"}
+    assert proposals(NOW, [replace(board, parameters=known)]) == []

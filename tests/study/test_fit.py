@@ -1,6 +1,8 @@
-"""Fits on invented races: the parameters they change, and when they are kept."""
+"""Fits to invented races: what they change, and when they are kept."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,79 +10,54 @@ from builders import result
 from scipy.special import ndtr
 
 from racebot.errors import ModelError
-from racebot.ratings.parameters import as_json
-from racebot.ratings.registry import create
-from racebot.study.fit import finish_forecast, fit
-from racebot.study.history import History
+from racebot.ratings.parameters import ParameterValue, defaults
+from racebot.ratings.registry import MODELS, create
+from racebot.study.fit import ODDS_FROM, SPREADS, expected_minutes, fit, fit_odds
+from racebot.study.history import History, final_states
 from racebot.study.paired import Objective, tally
-from racebot.study.search import Effort
 
-QUICK = Effort(12, 4)
+KEY = "thurstone-hurdle"
+USUAL = defaults(MODELS[KEY])
 CERTAIN = {"odds_scale": 2.5, "odds_doubt": 0.0}
 """Odds that are much too certain."""
 
 
-def test_too_few_races_are_refused(season: History) -> None:
-    with pytest.raises(ModelError, match="99 races so far"):
-        fit(season.split(99 / 150)[0], "thurstone-hurdle")
+def number(value: ParameterValue) -> float:
+    assert isinstance(value, float)
+    return value
 
 
-def test_below_300_races_only_the_odds_are_fitted(season: History) -> None:
-    found = fit(season, "thurstone-hurdle", CERTAIN)
-    assert found.kept
-    assert set(found.fitted) <= {"odds_scale", "odds_doubt", "finish_level", "finish_width"}
-    assert found.judged.start_pairs.misordered == found.judged.tuned_pairs.misordered
-    assert found.judged.difference < -2 * found.judged.standard_error
-    assert found.calibration[1] < found.calibration[0]
+def test_too_few_races_change_nothing(season: History) -> None:
+    few = season.split((ODDS_FROM - 1) / 150)[0]
+    assert fit_odds(few, KEY, CERTAIN) == USUAL | CERTAIN
+    with pytest.raises(ModelError, match="19 races so far"):
+        fit(few, KEY)
 
 
-def test_fitted_odds_are_the_best_on_a_grid(season: History) -> None:
-    found = fit(season, "thurstone-hurdle", CERTAIN)
-    given = {name: value for name in CERTAIN if isinstance(value := found.parameters[name], float)}
-    assert len(given) == len(CERTAIN)
+def test_fitted_odds_move_no_rating(season: History) -> None:
+    found = fit_odds(season, KEY, CERTAIN | {"newcomer_spread": 1.5})
+    changed = {name for name, value in found.items() if value != USUAL[name]}
+    assert changed <= {"odds_scale", "odds_doubt", "odds_by_finish", "finish_level", "finish_width"} | {
+        "newcomer_spread"
+    }
+    before, after = (create(KEY, each) for each in ({"newcomer_spread": 1.5}, found))
+    np.testing.assert_array_equal(final_states(before, season), final_states(after, season))
 
-    def loss(parameters: dict[str, float]) -> float:
-        model = create("thurstone-hurdle", {**found.parameters, **parameters})
-        return float(tally(model, season, Objective.LOG_LOSS).mean())
 
-    best = loss(given)
+def test_fitted_odds_are_the_best_on_a_grid_once_the_defaults_count(season: History) -> None:
+    found = fit_odds(season, KEY, CERTAIN)
+    comparisons = sum(race.outcome.size - 1 for race in season.races)
+
+    def cost(scale: float, doubt: float) -> float:
+        model = create(KEY, {**found, "odds_scale": scale, "odds_doubt": doubt})
+        loss = float(tally(model, season, Objective.LOG_LOSS).mean())
+        distance = (np.log(scale) / SPREADS["odds_scale"]) ** 2 + ((doubt - 1) / SPREADS["odds_doubt"]) ** 2
+        return comparisons * loss + 0.5 * distance / 0.2
+
+    best = cost(number(found["odds_scale"]), number(found["odds_doubt"]))
     for scale in np.linspace(0.4, 2.4, 6):
         for doubt in np.linspace(0.0, 8.0, 5):
-            assert best <= loss({"odds_scale": float(scale), "odds_doubt": float(doubt)}) + 1e-6
-
-
-def test_a_fit_that_is_not_clearly_better_is_not_kept(season: History) -> None:
-    """Fit a second time, from the result of the first fit."""
-    once = fit(season, "thurstone-hurdle", CERTAIN)
-    again = fit(season, "thurstone-hurdle", once.parameters)
-    assert not again.kept
-    assert again.parameters == once.parameters
-    assert again.fitted == ()
-
-
-@pytest.fixture(scope="session")
-def long_season(season: History) -> History:
-    """Return three hundred races: the season, repeated a season later."""
-    return History(season.players, season.names, season.races * 2)
-
-
-def test_from_300_races_everything_that_moves_ratings_is_fitted(long_season: History) -> None:
-    start = {"newcomer_spread": 0.3, "lasting_spread": 0.02, "settling": 0.1}
-    found = fit(long_season, "thurstone-hurdle", start, effort=QUICK)
-    assert found.kept
-    assert "newcomer_spread" in found.fitted
-    assert "lapse" not in found.fitted
-    assert found.judged.tuned_pairs.misordered < found.judged.start_pairs.misordered
-
-
-def test_models_without_odds_to_scale_are_fitted_from_300_races(
-    season: History, long_season: History
-) -> None:
-    with pytest.raises(ModelError, match="no parameters to fit to 150 races"):
-        fit(season, "plackett-luce")
-    found = fit(long_season, "plackett-luce", {"rates": [0.01, 0.01, 0.01]}, effort=QUICK)
-    assert found.kept
-    assert "rates" in found.fitted
+            assert best <= cost(float(scale), float(doubt)) + 1e-3
 
 
 def test_a_finish_forecast_recovers_the_simulated_parameters() -> None:
@@ -88,18 +65,71 @@ def test_a_finish_forecast_recovers_the_simulated_parameters() -> None:
     random = np.random.default_rng(3)
     names = [f"p{i}" for i in range(8)]
     results = []
-    for number in range(400):
+    for index in range(400):
         out = random.random(8) > 0.6
         finishers = " ".join(n for n, o in zip(names, out, strict=True) if not o)
         dnf = " ".join(n for n, o in zip(names, out, strict=True) if o)
         if finishers and dnf:
-            results.append(result(f"r{number}", finishers, dnf=dnf, after=number))
-    still = as_json(create("thurstone-hurdle", {"newcomer_spread": 1e-3, "lasting_spread": 1e-3}))
-    found = finish_forecast(History.of(results), "thurstone-hurdle", still)
-    assert ndtr(-found["finish_level"] / found["finish_width"]) == pytest.approx(0.6, abs=0.03)
+            results.append(result(f"r{index}", finishers, dnf=dnf, after=index))
+    found = fit_odds(History.of(results), KEY, {"newcomer_spread": 1e-3, "lasting_spread": 1e-3})
+    chance = ndtr(-number(found["finish_level"]) / number(found["finish_width"]))
+    assert chance == pytest.approx(0.6, abs=0.03)
 
 
-def test_a_model_or_a_history_without_dnfs_has_no_finish_forecast_to_fit(season: History) -> None:
-    assert finish_forecast(season, "trueskill", {}) == {}
-    finished = History.of([result("r", "ann bo")])
-    assert finish_forecast(finished, "thurstone-hurdle", as_json(create("thurstone-hurdle"))) == {}
+def test_a_finish_forecast_is_defined_where_everybody_finished() -> None:
+    history = History.of(result(f"r{n}", "ann bo" if n % 3 else "bo ann", after=n) for n in range(60))
+    found = fit_odds(history, KEY)
+    assert number(found["finish_level"]) < number(USUAL["finish_level"])
+
+
+def test_models_without_odds_or_finishes_keep_their_parameters(season: History) -> None:
+    assert fit_odds(season, "trueskill") == defaults(MODELS["trueskill"])
+
+
+@pytest.fixture(scope="module")
+def volatile(season: History) -> History:
+    """Races in which the best players of the first half are the worst of the second."""
+    races = []
+    for index in range(2):
+        turned = [(each + 6 * index) % 12 for each in range(12)]
+        moved = (replace(race, players=np.array([turned[p] for p in race.players])) for race in season.races)
+        races += list(moved)[:52]
+    return History(season.players, season.names, tuple(races))
+
+
+def test_ratings_are_fitted_if_that_predicts_later_races_clearly_better(volatile: History) -> None:
+    stiff = {"newcomer_spread": 0.3, "lasting_spread": 0.02, "settling": 0.1}
+    told: list[tuple[int, int]] = []
+    found = fit(volatile, KEY, stiff, progress=lambda done, total: told.append((done, total)))
+    assert found.kept
+    assert found.judged.difference < -2 * found.judged.standard_error
+    assert "newcomer_spread" in found.fitted or found.model != KEY
+    assert found.judged.races == 78
+    assert told == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_a_fit_that_is_not_clearly_better_keeps_the_ratings(season: History) -> None:
+    found = fit(season, "thurstone-filter")
+    assert not found.kept
+    usual = defaults(MODELS["thurstone-filter"])
+    assert {name: found.parameters[name] for name in ("newcomer_spread", "level", "conservative")} == {
+        name: usual[name] for name in ("newcomer_spread", "level", "conservative")
+    }
+
+
+def test_later_races_have_no_influence_on_the_forecasts_they_judge(season: History) -> None:
+    """The second to last quarter is judged in the same way, whatever comes after it."""
+    turned = replace(season, races=season.races[:112] + season.races[112:][::-1])
+    one, two = (fit(each, "thurstone-filter").judged.tally for each in (season, turned))
+    np.testing.assert_allclose(one.cost[:74], two.cost[:74])
+    assert not np.allclose(one.cost[74:], two.cost[74:])
+
+
+def test_models_with_lists_of_numbers_are_fitted(season: History) -> None:
+    found = fit(season, "plackett-luce", {"rates": [0.01, 0.01, 0.01]})
+    assert found.kept
+    assert "rates" in found.fitted
+
+
+def test_a_fit_takes_at_least_a_minute(season: History) -> None:
+    assert expected_minutes(season, KEY) >= 1

@@ -205,6 +205,9 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         maximum=MOST_ODDS_DOUBT,
         search=(0.0, MOST_ODDS_DOUBT),
     )
+    odds_by_finish: bool = parameter(
+        False, help="whether the odds also use the finish forecast; changes no rating"
+    )
     spare_finishers: bool = parameter(True, help="whether a finisher never loses more than for a forfeit")
     newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
     points_scale: Number = parameter(250.0, help="points per unit of rating", positive=True)
@@ -222,12 +225,18 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
 
         This is Φ(κ·lead / √(2 + λ·(v₁ + v₂))): the lead in rating, relative to the variance of two
         performances and the uncertainty of two skills. Finish probabilities are left out, because the ratings
-        already reflect them (see docs/model.md).
+        already reflect them (see docs/model.md), unless `odds_by_finish` is set. Then Φ is for two finishers,
+        and a finisher is placed before a player who does not finish.
         """
         lead = self.rating(a) - self.rating(b)
         doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
         scaled = broadcast_to(self.odds_scale, lead) * lead
-        return scipy.special.ndtr(scaled / np.sqrt(2.0 + doubt))
+        ahead = scipy.special.ndtr(scaled / np.sqrt(2.0 + doubt))
+        if not self.odds_by_finish:
+            return ahead
+        first, second = self.finish_probability(a), self.finish_probability(b)
+        both = first * second
+        return (first - both * (1.0 - ahead)) / (first + second - both)
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
         """Return the probability that each player finishes their next race: shape [..., n].

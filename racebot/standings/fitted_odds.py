@@ -1,0 +1,34 @@
+"""Fits the odds and the finish forecast of leaderboards to their races, which changes no rating."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.standings.settle import Settler
+from racebot.study.fit import fit_odds
+from racebot.study.history import History
+
+
+def rated_history(ledger: Ledger, board: Leaderboard) -> History:
+    """Return the races that count on a leaderboard."""
+    excluded = ledger.orders.excluded()
+    races = (stored.result for stored in ledger.races.of(board) if stored.result.name not in excluded)
+    return History.of(races, TeamPolicy(board.teams))
+
+
+def with_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
+    """Fit a leaderboard's odds and finish forecast, store them, and return the leaderboard.
+
+    Parameters that the operator set stay. Nothing changes with too few races, or while a job rates the
+    leaderboard again.
+    """
+    ledger, plan = settler.ledger, settler.plans.plan_of(board)
+    if ledger.jobs.of(board) is not None:
+        return board
+    fitted = fit_odds(rated_history(ledger, board), board.model, board.parameters)
+    given = {} if plan is None else plan.parameters
+    parameters = {**fitted, **{name: board.parameters[name] for name in given if name in board.parameters}}
+    return ledger.leaderboards.save(replace(board, parameters=parameters))
