@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import cast
 
-from builders import CATEGORY, Clock, at_once, chat_body, info_blocks, result, seen
-from pydantic import SecretStr
+from builders import Clock, chat_body, info_blocks, result, seen
 from room_support import Follower
 from worker_support import Bench, finish, said, until
 
-from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContext
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
-from racebot.racetime.client import Site
-from racebot.racetime.payload import RacePage
 from racebot.sandbox.room import FakeRoom
-from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
 
 
 def standings(sandbox: Bench) -> dict[str, Standing]:
@@ -100,82 +91,9 @@ def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> 
     assert "id-old" not in str(rows[1].message.body)
 
 
-# Once a week
-
-
 def without_account(race: RaceResult) -> RaceResult:
     winner, *others = race.entrants
     return replace(race, entrants=(replace(winner, user_id=None, name=NO_NAME), *others))
-
-
-def watcher(ledger: Ledger, pages: list[RacePage]) -> CategoryWorker:
-    """A category watcher on a site with these pages of past races. Ledger work runs at once."""
-
-    class OldSite:
-        url = "https://example.org"
-
-        async def past_race_pages(self, slug: str) -> AsyncIterator[tuple[int, RacePage]]:
-            assert slug == CATEGORY
-            for number, page in enumerate(pages, start=1):
-                yield number, page
-
-    clock = Clock()
-    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
-    settler.add_past_races([result("old", "ann bo"), result("older", "cy bo", after=-1)], "import")
-    clock.advance(days=LOOK_BACK.days * 3)
-    return CategoryWorker(
-        CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
-        WorkerContext(
-            Settings(),
-            cast(Site, OldSite()),
-            settler,
-            at_once,
-            clock,
-            FailureLog(),
-            lambda source, error: None,
-        ),
-        alive=lambda slug: None,
-    )
-
-
-async def test_every_page_is_searched_for_deleted_accounts(ledger: Ledger) -> None:
-    pages = [
-        RacePage((seen(without_account(result("old", "ann bo"))),), 2, 2),
-        RacePage((seen(without_account(result("older", "cy bo", after=-1))),), 2, 2),
-    ]
-    await watcher(ledger, pages).all_past_races()
-    assert [order.subject for order in ledger.orders.all()] == ["id-ann", "id-cy"]
-
-
-async def test_weekly_read_does_not_rate_old_races(ledger: Ledger) -> None:
-    await watcher(ledger, [RacePage((seen(result("unknown", "ann bo", after=-9)),), 1, 1)]).all_past_races()
-    assert ledger.races.get(f"{CATEGORY}/unknown") is None
-
-
-async def test_a_missed_weekly_look_is_overdue_until_all_pages_were_read(ledger: Ledger) -> None:
-    category = watcher(ledger, [])
-    clock = category._clock
-    assert isinstance(clock, Clock)
-    assert not await category.is_full_read_overdue(), "a new ledger has no player to forget"
-    clock.advance(days=6)
-    assert not await category.is_full_read_overdue()
-    clock.advance(days=2)
-    assert await category.is_full_read_overdue()
-    await category.all_past_races()
-    assert not await category.is_full_read_overdue()
-
-
-async def test_a_worker_that_missed_the_weekly_look_makes_up_for_it_at_the_start(sandbox: Bench) -> None:
-    slug, ago = sandbox.site.category.slug, datetime.now(UTC) - timedelta(days=8)
-    with Ledger.open(sandbox.database) as ledger:
-        ledger.backfills.note_full_read(slug, ago)
-
-    def read_at() -> datetime:
-        with sandbox.ledger() as ledger:
-            return ledger.backfills.fully_read_at(slug, ago)
-
-    async with sandbox.worker():
-        await until(lambda: read_at() > ago)
 
 
 def test_an_order_of_the_worker_itself_changes_the_revision(ledger: Ledger) -> None:

@@ -27,7 +27,7 @@ from pydantic import SecretStr
 from room_support import Follower
 
 from racebot.bot import category_watcher
-from racebot.bot.category_watcher import CategoryWorker, WorkerContext
+from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContext
 from racebot.bot.room import case as cases
 from racebot.bot.room.case import Signal
 from racebot.errors import SiteError
@@ -187,6 +187,30 @@ async def test_a_race_that_is_over_is_watched_for_an_hour(scene: Scene) -> None:
     scene.clock.now = NOON + timedelta(minutes=59)
     await scene.category.rooms()
     assert list(scene.watches) == [over.race]
+
+
+async def test_the_weekly_read_finds_deleted_accounts_and_rates_no_old_race(scene: Scene) -> None:
+    scene.list_races(listed_document("old", ANN_BO, recorded=True))
+    await scene.category.past_races()
+    scene.clock.advance(days=LOOK_BACK.days * 3)
+    deleted = [{**ANN_BO[0], "user": None}, ANN_BO[1]]
+    scene.list_races(
+        listed_document("old", deleted, recorded=True), listed_document("unknown", ANN_BO, recorded=True)
+    )
+    await scene.category.all_past_races()
+    assert [order.subject for order in scene.ledger.orders.all()] == ["id-ann"]
+    assert not scene.ledger.races.has(f"{CATEGORY}/unknown")
+
+
+async def test_a_missed_weekly_read_is_overdue_until_all_pages_were_read(scene: Scene) -> None:
+    scene.list_races()
+    overdue = []
+    for days in (0, 6, 2):
+        scene.clock.advance(days=days)
+        overdue.append(await scene.category.is_full_read_overdue())
+    assert overdue == [False, False, True], "a new ledger has no player to forget"
+    await scene.category.all_past_races()
+    assert not await scene.category.is_full_read_overdue()
 
 
 @pytest.mark.parametrize("has_lost_a_goal", [False, True])

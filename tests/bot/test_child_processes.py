@@ -100,8 +100,3 @@ async def test_slow_export_is_killed(made: Bench, monkeypatch: pytest.MonkeyPatc
     sleeping = made.of("-c", "import time; time.sleep(60)")
     with pytest.raises(ExportError, match="timed out"):
         await sleeping.export_if_changed()
-
-
-async def test_missing_export_command_is_reported(made: Bench) -> None:
-    with pytest.raises(ExportError, match="not written"):
-        await SiteExporter(["/nowhere/racebot"], made.current).export_if_changed()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,8 @@ def test_a_suspended_category_is_tried_again(made: Health, monkeypatch: pytest.M
 
 
 def test_refusals_of_all_categories_for_long_are_fatal(made: Health, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the wall clock steps."""
+    made.clock = lambda: NOON + timedelta(days=1)
     assert not any(made.is_fatal(f"{slug} rooms", REFUSAL) for slug in ("a", "b", "a", "b"))
     monkeypatch.setattr(health, "REFUSED_FOR_LONG", 0.0)
     assert made.is_fatal("a rooms", REFUSAL)

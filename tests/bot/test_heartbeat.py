@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from filelock import FileLock
 from worker_support import PATIENCE
 
 from racebot.bot.heartbeat import last_seen, write_heartbeat
-from racebot.errors import LedgerError, LedgerUnavailable
+from racebot.errors import LedgerUnavailable
 from racebot.ledger import lock
 
 
@@ -46,29 +44,3 @@ def test_a_link_to_a_database_has_the_same_lock_and_heartbeat(tmp_path: Path) ->
 def test_probing_creates_no_lock_file(tmp_path: Path) -> None:
     assert not lock.running(tmp_path / "ledger.db")
     assert not list(tmp_path.iterdir())
-
-
-def test_lock_of_a_killed_worker_is_free(tmp_path: Path) -> None:
-    database = tmp_path / "ledger.db"
-    script = (
-        "import sys; from pathlib import Path; from racebot.ledger import lock\n"
-        "with lock.locked(Path(sys.argv[1])): print('locked', flush=True); sys.stdin.read()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", script, database], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as worker:
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == b"locked\n"
-        assert lock.running(database)
-        worker.kill()
-    assert not lock.running(database)
-
-
-def test_a_second_worker_is_refused(tmp_path: Path) -> None:
-    database = tmp_path / "ledger.db"
-    with (
-        lock.locked(database),
-        pytest.raises(LedgerError, match="another racebot worker uses"),
-        lock.locked(database),
-    ):
-        pass

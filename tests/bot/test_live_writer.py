@@ -92,12 +92,6 @@ async def test_open_room_shows_ratings_and_odds(writing: Writing) -> None:
     assert all(e.finish_chance is not None and e.change is None for e in board.entrants)
 
 
-async def test_odds_stay_while_the_race_is_in_progress(writing: Writing) -> None:
-    before = await writing.shown(opened("ann", "bo"))
-    racing = await writing.shown(opened("ann", "bo", status="in_progress"))
-    assert racing == before
-
-
 async def test_finished_room_shows_the_changes_that_the_record_will_bring(writing: Writing) -> None:
     race = replace(result("r", "ann bo", dnf="cy"), recorded=False)
     board = await writing.shown(finished(race))
@@ -115,14 +109,6 @@ async def test_finished_room_shows_the_changes_that_the_record_will_bring(writin
     assert [(e.id, e.change, e.reasons) for e in board.outcome.entrants] == [
         (e.id, e.change, e.reasons) for e in stored.entrants
     ]
-
-
-async def test_recorded_race_is_gone(writing: Writing) -> None:
-    race = result("r", "ann bo")
-    await writing.shown(finished(replace(race, recorded=False)))
-    writing.settler.settle(race, lambda _: (), writing.clock())
-    writing.writer.update(finished(race))
-    await until(lambda: not writing.rooms())
 
 
 @pytest.mark.parametrize(
@@ -223,12 +209,6 @@ async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(
     writing.writer.update(replace(opened("ann", "bo"), name="orb/seen"))
     assert set(writing.rooms()) == {"orb/seen", "orb/lost"}
     await until(lambda: set(writing.rooms()) == {"orb/seen"})
-
-
-async def test_deleted_file_comes_back(writing: Writing) -> None:
-    await writing.shown(opened("ann", "bo"))
-    writing.path.unlink()
-    await until(writing.rooms)
 
 
 async def test_failure_to_write_disturbs_nothing_and_is_logged_once(

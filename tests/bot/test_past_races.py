@@ -62,27 +62,6 @@ async def test_a_file_and_the_site_give_bit_identical_standings(
     assert f"0 new races, {recorded} unchanged" in again.stdout
 
 
-async def test_goals_and_dates_choose_the_rated_races(sandbox: Bench, tmp_path: Path, season: Path) -> None:
-    history.load(sandbox.site, season)
-    result = await sandbox.racebot("backfill", "--since", "2025-05-01", "--until", "2025-06-01")
-    assert result.returncode == 0, result.stderr
-    with Ledger.open(sandbox.database, create=False) as ledger:
-        (board,) = ledger.leaderboards.all()
-        ended = [race.result.ended_at for race in ledger.races.of(board)]
-    expected = [
-        race["ended_at"]
-        for race in json.loads(season.read_text())
-        if race["recorded"] and "2025-05-01" <= race["ended_at"] < "2025-06-01"
-    ]
-    assert [moment.isoformat() for moment in ended] == expected
-    assert len(list_requests(sandbox)) < 7
-
-    nothing = await sandbox.racebot(
-        "backfill", "--goal", "another goal", "--database", str(tmp_path / "other.db")
-    )
-    assert "0 new races" in nothing.stdout
-
-
 async def test_reading_and_importing_need_no_credentials(sandbox: Bench, tmp_path: Path) -> None:
     few = tmp_path / "few.json"
     few.write_text(json.dumps(archive(20)))

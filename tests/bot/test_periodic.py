@@ -89,11 +89,6 @@ async def test_stop_ends_all_jobs_without_an_error(
     assert not caplog.records
 
 
-async def test_stop_without_start_is_allowed(jobs: Jobs) -> None:
-    jobs.every(1, Counted(), "often")
-    await jobs.stop()
-
-
 async def test_a_nightly_job_runs_once_at_its_hour(jobs: Jobs, clock: Clock) -> None:
     at_four, at_six, at_once = Counted(), Counted(), Counted()
     jobs.nightly(4, at_four, "at four")

@@ -97,12 +97,3 @@ async def test_only_the_last_message_of_a_large_race_is_pinned(sandbox: Bench) -
         await until(lambda: said(room) and idle(sandbox, room))
         assert len(spoken(room)) > 1
         assert pinned(room) == [len(spoken(room)) - 1]
-
-
-async def test_nothing_is_pinned_by_default(sandbox: Bench) -> None:
-    del sandbox.extra["RACEBOT_PIN"]
-    async with sandbox.worker():
-        room = sandbox.open_race(2)
-        finish(room, 80, 85)
-        await announced(sandbox, room, 1)
-        assert pinned(room) == []

@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from builders import entrant_document, listed_document
-from worker_support import Bench, finish, until
+from worker_support import Bench, until
 
 FIRST, SECOND = "Sphere 4", "Sphere 5"
 MISSPELT = "Sphere 44"
@@ -72,23 +72,6 @@ async def test_one_import_may_bring_a_season_and_its_source(sandbox: Bench) -> N
             user["id"] for each in ANN_BO if (user := each["user"])
         }
     assert (await sandbox.racebot("rebuild")).returncode == 0
-
-
-async def test_a_refused_backfill_rates_nothing_and_goes_on_once_the_name_is_right(sandbox: Bench) -> None:
-    sandbox.site.category.goals.append("Another Orb")
-    for goal in sandbox.site.category.goals:
-        room = sandbox.open_race(2, goal=goal)
-        finish(room, 10, 20)
-        room.record()
-    source, season = sandbox.site.category.goals
-    toml = sandbox.database.parent / "racebot.toml"
-    text = f'[[leaderboards]]\nname = "S5"\ngoals = ["{season}"]\ncarry_over = {{ from = "SOURCE" }}\n'
-    toml.write_text(text.replace("SOURCE", source + "s"))
-    assert f"did you mean '{source}'?" in refusal(await sandbox.racebot("backfill"))
-    assert sandbox.rated() == {}
-    toml.write_text(text.replace("SOURCE", source))
-    assert (await sandbox.racebot("backfill")).returncode == 0
-    assert sandbox.rated() == {source: 1, "S5": 1}
 
 
 async def test_run_refuses_an_unknown_source_and_accepts_a_goal_of_the_category(sandbox: Bench) -> None:

@@ -11,15 +11,12 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
-from builders import Clock
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from worker_support import PATIENCE, Bench, finish, said, settled, spaced, until
 
 from racebot.bot.worker import Worker
-from racebot.chat.info_box import InfoPolicy
 from racebot.cli import MAY_PASS
-from racebot.errors import CredentialsError
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
@@ -57,51 +54,6 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
     assert (await sandbox.racebot("verify")).returncode == 0
 
 
-async def test_placeholder_names_never_appear_in_chat(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(3, hide_entrants=True)
-        aliases = [room.entrant_name(entrant) for entrant in room.entrants]
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-        assert "1 Racer 0 " in said(room)[0]
-        assert not any(alias in said(room)[0] for alias in aliases)
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (InfoPolicy.WHEN_EMPTY, ["Seed https://example.org/1"]),
-        (InfoPolicy.APPEND, ["Seed https://example.org/1", "Ratings by racebot (Sandbox 100%)"]),
-        (InfoPolicy.NEVER, ["Seed https://example.org/1"]),
-    ],
-)
-async def test_another_bots_info_is_kept(sandbox: Bench, policy: InfoPolicy, expected: list[str]) -> None:
-    sandbox.info = policy
-    other = sandbox.site.add_bot("SeedBot", "seed", "secret")
-    async with sandbox.worker():
-        room = sandbox.open_race(3)
-        room.set_info(other, "Seed https://example.org/1")
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-        room.record()
-        await until(lambda: settled(sandbox, room))
-    lines = (room.info_bot or "").splitlines()
-    assert len(lines) == len(expected)
-    assert all(line.startswith(start) for line, start in zip(lines, expected, strict=True))
-    assert "racebot" in room.bot_meta
-
-
-async def test_a_message_is_sent_after_a_revoked_token_is_replaced(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(3)
-        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
-        sandbox.site.revoke_tokens()
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-        room.record()
-        await until(lambda: settled(sandbox, room))
-
-
 @pytest.mark.parametrize("fault", list(FrameFault))
 async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Bench, fault: FrameFault) -> None:
     async with sandbox.worker():
@@ -117,41 +69,6 @@ async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Bench, fa
         await until(lambda: settled(sandbox, room))
     assert len(said(room)) == len(set(said(room)))
     assert (await sandbox.racebot("verify")).returncode == 0
-
-
-async def test_a_lost_first_frame_is_requested_again(sandbox: Bench) -> None:
-    sandbox.misbehaviour.spoil_frames(FrameFault.LOST, 1, kind="race.data")
-    async with sandbox.worker():
-        room = sandbox.open_race(3, unlisted=True)
-        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
-        await until(lambda: joined(sandbox) == [room.name])
-
-
-def joined(sandbox: Bench) -> list[str]:
-    """Return the open rooms that the worker will join again after a restart."""
-    with sandbox.ledger() as ledger:
-        return [row.race for row in ledger.cases.unfinished(CATEGORY)]
-
-
-async def test_two_categories_in_one_process_need_two_tables(sandbox: Bench, tmp_path: Path) -> None:
-    (tmp_path / "racebot.toml").write_text(
-        """
-        [[categories]]
-        slug = "sandbox"
-        client_id = "sandbox"
-        client_secret = "sandbox-secret"
-
-        [[categories]]
-        slug = "elsewhere"
-        client_id = "sandbox"
-        client_secret = "sandbox-secret"
-        """
-    )
-    for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
-        sandbox.extra[f"RACEBOT_{name}"] = ""
-    async with sandbox.worker() as worker:
-        assert await worker.ended() == 2
-    assert "no category 'elsewhere'" in worker.output
 
 
 @pytest.mark.parametrize(
@@ -193,15 +110,6 @@ async def test_health_follows_the_worker(sandbox: Bench) -> None:
         assert (await sandbox.racebot("health")).returncode == 0
 
 
-async def test_the_worker_waits_for_an_unavailable_site(sandbox: Bench) -> None:
-    sandbox.misbehaviour.fail_http(3, 503)
-    sandbox.extra["RACEBOT_LOG_LEVEL"] = "warning"
-    async with sandbox.worker():
-        room = sandbox.open_race(3)
-        finish(room, 60, 61)
-        await until(lambda: len(said(room)) == 1)
-
-
 async def test_the_worker_stops_while_the_site_is_unavailable(sandbox: Bench) -> None:
     sandbox.misbehaviour.fail_http(100, 503, retry_after="300")
     async with sandbox.worker() as worker:
@@ -221,22 +129,6 @@ async def test_a_temporary_403_does_not_stop_the_worker(sandbox: Bench) -> None:
         assert await worker.terminate() == 0
     logged = [line for line in worker.output.splitlines() if "does not let this bot into" in line]
     assert len(logged) == 2, "its beginning and its end"
-
-
-def test_a_clock_step_does_not_lengthen_a_refusal(
-    tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings(
-        category=CATEGORY, client_id="id", client_secret=SecretStr("secret"), database=tmp_path / "ledger.db"
-    )
-    worker = Worker(settings, clock)
-    worker._health.category_seen(CATEGORY)
-    clock.advance(days=1)
-    worker._failed(f"{CATEGORY} rooms", CredentialsError("the site refuses"))
-    assert not worker._stop.is_set()
-    monkeypatch.setattr("racebot.bot.health.REFUSED_FOR_LONG", 0.0)
-    worker._failed(f"{CATEGORY} rooms", CredentialsError("the site refuses"))
-    assert worker._stop.is_set()
 
 
 async def test_unexpected_error_while_applying_the_settings_stops_the_worker(
@@ -266,16 +158,6 @@ async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: B
             finish(room, 60, 61)
             await until(lambda: "database is locked" in worker.output)
             ledger.connection.db.conn.rollback()
-        await until(lambda: len(said(room)) == 1)
-
-
-async def test_an_unlisted_race_that_finishes_while_the_worker_is_down_is_announced(sandbox: Bench) -> None:
-    room = sandbox.open_race(3, unlisted=True)
-    async with sandbox.worker():
-        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
-        await until(lambda: joined(sandbox) == [room.name])
-    finish(room, 60, 61)
-    async with sandbox.worker():
         await until(lambda: len(said(room)) == 1)
 
 
@@ -313,18 +195,6 @@ async def test_pages_are_exported_after_a_race_is_settled(sandbox: Bench) -> Non
         await until(page.exists)
         assert "Racer 0" in page.read_text(encoding="utf-8")
         await until(lambda: "written" in worker.output)
-        assert await worker.terminate() == 0
-
-
-async def test_an_unwritable_page_folder_does_not_stop_the_worker(sandbox: Bench) -> None:
-    (sandbox.database.parent / "public").write_text("a file", encoding="utf-8")
-    sandbox.extra["RACEBOT_PAGES_DIR"] = "public"
-    async with sandbox.worker() as worker:
-        room = sandbox.open_race(3)
-        finish(room, 60, 61)
-        room.record()
-        await until(lambda: settled(sandbox, room))
-        await until(lambda: "cannot write the pages into public" in worker.output)
         assert await worker.terminate() == 0
 
 

@@ -99,19 +99,6 @@ async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Be
         assert (await answered(room, room.entrants[0].user, "!ratings")).startswith("racebot ")
 
 
-async def test_info_box_of_a_large_race_links_its_page(sandbox: Bench) -> None:
-    sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org/ratings/"
-    async with sandbox.worker():
-        room = sandbox.open_race(10)
-        finish(room, *range(60, 70))
-        await until(lambda: said(room))
-        room.record()
-        await until(lambda: room.info_bot)
-    page = f"https://example.org/ratings/races/sandbox/{room.slug}.html"
-    assert room.info_bot is not None
-    assert room.info_bot.endswith(f"and 2 more {page}")
-
-
 async def test_the_same_answer_is_given_once_in_a_while(sandbox: Bench) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(2)

@@ -422,20 +422,6 @@ async def test_an_edit_that_only_a_poll_shows_is_announced_after_the_quiet_time(
         await until(lambda: len(messages.of("orb/r")) == 2)
 
 
-async def test_chat_lines_in_a_finished_room_cause_no_ledger_work(scene: Scene) -> None:
-    socket = Socket(FINISHED, *[line("gg")] * 5)
-    observed = 0
-
-    async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        nonlocal observed
-        observed += getattr(work, "__name__", "") == "carry_out"
-        return work(*arguments, **options)
-
-    async with scene.watching(socket, call=call):
-        await until(socket.queue.empty)
-    assert observed == 1
-
-
 async def test_a_result_that_was_replaced_while_the_disk_was_full_is_not_announced(scene: Scene) -> None:
     socket = Socket(FINISHED)
     assert FINISHED.race.result is not None
