@@ -101,10 +101,12 @@ def setup(
         try:
             answers |= _asked(before, chosen.site, given)
             heading(4, "Two choices")
-            if not team_races and before.team_races is not TeamPolicy.TEAM:
-                counts = before.team_races is TeamPolicy.INDIVIDUAL
-                counts = agree("Do team races count, each racer by their own time?", default=counts)
-                answers["team_races"] = TeamPolicy.INDIVIDUAL if counts else TeamPolicy.IGNORE
+            if not team_races:
+                ignored = before.team_races is TeamPolicy.IGNORE
+                if not agree("Do team races count?", default=not ignored):
+                    answers["team_races"] = TeamPolicy.IGNORE
+                elif ignored:
+                    answers["team_races"] = None
             if not info_block and before.info_block is not InfoPolicy.NEVER:
                 say("All bots share the info box above a race's results. The final changes go there.")
                 below = before.info_block is InfoPolicy.APPEND

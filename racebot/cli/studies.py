@@ -392,7 +392,7 @@ def _history(
             columns=common.columns_of(columns),
             note=lambda text: tell(text, to=notices),
         )
-        teams = settings.team_races
+        teams = settings.team_races or TeamPolicy.IGNORE
     else:
         with Ledger.open(settings.database, create=False) as ledger:
             board = _only_board(ledger, leaderboard)

@@ -141,6 +141,7 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
                     block.day[r],
                     block.last_group[r],
                     alone,
+                    np.ones_like(alone),
                 )
                 filled: Any = np.empty((steps, before.shape[-1], b - a))
                 if not finite:

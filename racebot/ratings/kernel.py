@@ -44,16 +44,17 @@ class Replayable(Protocol):
 
 
 class KernelRace(NamedTuple):
-    """An outcome as lists of n entries, or arrays in compiled code.
+    """An outcome as lists, or arrays in compiled code. A unit is a team, or an entrant who is rated alone.
 
     Attributes:
-        group: group of each entrant; better groups have lower numbers.
-        unfinished: True for entrants who did not finish.
-        last: True for entrants in last place, if all entrants finished.
-        worst_first: indices of the finishers, worst placed first.
+        group: group of each unit; better groups have lower numbers.
+        unfinished: True for units that did not finish.
+        last: True for units in last place, if all entrants finished.
+        worst_first: indices of the units that finished, worst placed first.
         day: end of the race, in days since 1970-01-01 UTC.
         last_group: group of the race's last entrant, rated or not.
-        unit: number of each entrant's team, from 0; of the entrant, if the race is not rated by team.
+        unit: index of each entrant's unit.
+        sizes: number of members of each unit.
     """
 
     group: list[int]
@@ -63,18 +64,22 @@ class KernelRace(NamedTuple):
     day: float
     last_group: int
     unit: list[int]
+    sizes: list[int]
 
     @classmethod
-    def of(cls, outcome: Outcome) -> KernelRace:
+    def of(cls, outcome: Outcome, *, by_team: bool = False) -> KernelRace:
         group, unfinished = outcome.group.tolist(), outcome.unfinished.tolist()
+        unit, sizes = list(range(len(group))), [1] * len(group)
+        if by_team and outcome.team is not None:
+            teams = outcome.team.tolist()
+            first = {team: teams.index(team) for team in teams}
+            unit, sizes = [list(first).index(team) for team in teams], [teams.count(team) for team in first]
+            group, unfinished = ([values[i] for i in first.values()] for values in (group, unfinished))
         last = -1 if outcome.last_unfinished else outcome.last_group
         finishers = [i for i, out in enumerate(unfinished) if not out]
         finishers.sort(key=group.__getitem__, reverse=True)
         clamped = [place == last for place in group]
-        teams = range(len(group)) if outcome.team is None else outcome.team.tolist()
-        numbers = {team: number for number, team in enumerate(dict.fromkeys(teams))}
-        unit = [numbers[team] for team in teams]
-        return cls(group, unfinished, clamped, finishers, outcome.day, outcome.last_group, unit)
+        return cls(group, unfinished, clamped, finishers, outcome.day, outcome.last_group, unit, sizes)
 
 
 def best_first(group: Sequence[int]) -> list[int]:
@@ -144,7 +149,9 @@ class KernelModel(RatingModel, ABC):
         names = self.kernel_settings._fields
         if names[-1] == "bends":
             values[len(names) - 1 :] = [values[len(names) - 1 :]]
-        self.kernel(before, KernelRace.of(outcome), self.kernel_settings(*values), steps)
+        self.kernel(
+            before, KernelRace.of(outcome, by_team=self.rates_teams), self.kernel_settings(*values), steps
+        )
         return steps
 
 

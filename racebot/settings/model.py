@@ -163,7 +163,7 @@ class Settings(BaseSettings):
     parameters: Annotated[dict[str, Any], NoDecode] = Field(
         {}, description="parameters that differ from the model's defaults: `name=value; name=value`"
     )
-    team_races: TeamPolicy = Field(TeamPolicy.IGNORE, description="ignore, individual or team")
+    team_races: TeamPolicy | None = Field(None, description="ignore, individual or team")
     announce: bool = Field(True, description="true or false")
     greet: bool = Field(False, description="true or false")
     pin: bool = Field(False, description="true or false")

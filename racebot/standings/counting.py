@@ -29,13 +29,14 @@ FUTURE = timedelta(days=1)
 class LeaderboardPlan:
     """How to rate a leaderboard, as the operator set it. A plan without goals fits any goal.
 
-    `model_is_set` is False if the operator did not choose the model. A leaderboard keeps the defaults it
-    began with (`kept`), so that an upgrade never changes a running season.
+    `model_is_set` is False if the operator did not choose the model, and `teams` is None if they did not choose
+    that: teams are then rated if the model can. A leaderboard keeps the defaults it began with (`kept`), so that
+    an upgrade never changes a running season.
     """
 
     model: str
     parameters: Parameters = field(default_factory=dict)
-    teams: TeamPolicy = TeamPolicy.IGNORE
+    teams: TeamPolicy | None = None
     name: str = ""
     category: str = ""
     goals: tuple[str, ...] = ()
@@ -44,13 +45,15 @@ class LeaderboardPlan:
 
     def leaderboard(self, category: str, goal: str) -> Leaderboard:
         """Return the leaderboard for this goal with today's defaults. It is not stored."""
+        model = registry.create(self.model, self.parameters)
+        teams = self.teams or (TeamPolicy.TEAM if model.rates_teams else TeamPolicy.IGNORE)
         return Leaderboard(
             category=category,
             name=self.name or goal,
             goals=self.goals or (goal,),
             model=self.model,
-            parameters=as_json(registry.create(self.model, self.parameters)),
-            teams=self.teams.value,
+            parameters=as_json(model),
+            teams=teams.value,
             carry=self.carry,
         )
 
@@ -64,7 +67,8 @@ class LeaderboardPlan:
         if earlier is None or not (left_open or earlier.model == planned.model):
             return planned
         given = {name: planned.parameters[name] for name in self.parameters}
-        return replace(planned, model=earlier.model, parameters={**earlier.parameters, **given})
+        kept = replace(planned, model=earlier.model, parameters={**earlier.parameters, **given})
+        return kept if self.teams else replace(kept, teams=earlier.teams)
 
     def begun(
         self, category: str, goal: str, source: Leaderboard | None, races: Iterable[RaceResult]

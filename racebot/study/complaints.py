@@ -91,7 +91,7 @@ def _after_forfeits(model: RatingModel, step: Step, finishers: IntArray) -> IntA
     outcome = step.race.outcome
     if not finishers.size:
         return finishers
-    if isinstance(model, HurdleModel):
+    if isinstance(model, HurdleModel) and outcome.team is None:
         return model.points(model.after_forfeit(step.before[finishers], outcome.day))
     points = model.points(step.after)
     checked = finishers[np.argsort(-outcome.group[finishers], kind="stable")]

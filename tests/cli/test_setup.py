@@ -294,7 +294,7 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> Non
             ("Client secret", CLIENT_SECRET),
             ("Numbers", "3"),
             ("Numbers", "2"),
-            ("team race", "y"),
+            ("team race", "n"),
             ("info box", "n"),
         )
         return shown + terminal.rest(0)
@@ -304,7 +304,7 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> Non
     assert CLIENT_SECRET not in shown
     settings = load(sandbox.folder)
     assert settings.goals == ["Any%"]
-    assert (settings.team_races, settings.info_block) == (TeamPolicy.INDIVIDUAL, InfoPolicy.WHEN_EMPTY)
+    assert (settings.team_races, settings.info_block) == (TeamPolicy.IGNORE, InfoPolicy.WHEN_EMPTY)
 
 
 async def test_question_is_repeated_while_the_site_is_unavailable_or_refuses(sandbox: Bench) -> None:
@@ -344,7 +344,7 @@ async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
     assert text.startswith("# ours\nRACEBOT_CATEGORY=smr\n")
     assert "RACEBOT_MINIMUM_FINISHES=3 # lower\n" in text
     assert load(sandbox.folder).goals == ["Any%"]
-    assert load(sandbox.folder).team_races is TeamPolicy.INDIVIDUAL
+    assert load(sandbox.folder).team_races is None
 
 
 async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: Bench) -> None:

@@ -172,11 +172,12 @@ class Case:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw two to twelve entrants in groups; the last group may be unfinished or unrated.
+    """Draw two to twelve entrants, or two to four teams, in groups. The last may be unfinished or unrated.
 
     Only up to seven entrants share places, since such races take long to rate.
     """
-    size = draw(st.integers(2, 12))
+    by_team = draw(st.sampled_from([False, False, True]))
+    size = draw(st.integers(2, 4 if by_team else 12))
     if size <= 7:
         group = np.array(draw(st.lists(st.integers(0, size - 1), min_size=size, max_size=size)))
     else:
@@ -191,6 +192,10 @@ def cases(draw: st.DrawFn) -> Case:
         last_unfinished=last_unfinished,
         day=20_000.0,
     )
+    if by_team:
+        team = np.repeat(np.arange(size), draw(st.lists(st.integers(1, 3), min_size=size, max_size=size)))
+        unfinished = outcome.unfinished[team]
+        outcome = replace(outcome, group=group[team], unfinished=unfinished, team=team)
     return Case(outcome, draw(st.integers(0, 999)), draw(st.sampled_from([0.0, 0.3, 1.0, 3.0])))
 
 
@@ -198,8 +203,18 @@ def fit(variant: Variant, case: Case) -> Case:
     """Keep the first two entrants if the model only rates two players."""
     if variant.key not in TWO_PLAYERS:
         return case
-    outcome = case.outcome
-    return replace(case, outcome=replace(outcome, group=outcome.group[:2], unfinished=outcome.unfinished[:2]))
+    return replace(case, outcome=listed(case.outcome, [0, 1]))
+
+
+def listed(outcome: Outcome, order: list[int]) -> Outcome:
+    """Return the outcome with its entrants in another order."""
+    team = None if outcome.team is None else outcome.team[order]
+    return replace(outcome, group=outcome.group[order], unfinished=outcome.unfinished[order], team=team)
+
+
+def alone(variant: Variant, case: Case) -> Case:
+    """Rate the members of teams one by one, and keep two entrants if the model only rates two."""
+    return fit(variant, replace(case, outcome=replace(case.outcome, team=None)))
 
 
 def rated(variant: Variant, case: Case) -> tuple[RatingModel, FloatArray, FloatArray]:
@@ -247,7 +262,7 @@ def test_a_sole_last_entrant_never_gains(variant: Variant, case: Case) -> None:
 def test_equal_ratings_and_places_get_equal_changes(
     variant: Variant, case: Case, data: st.DataObject
 ) -> None:
-    case = fit(variant, case)
+    case = alone(variant, case)
     a, b = data.draw(st.permutations(range(case.outcome.size)))[:2]
     group, unfinished = case.outcome.group.copy(), case.outcome.unfinished.copy()
     group[a], unfinished[a] = group[b], unfinished[b]
@@ -261,10 +276,18 @@ def test_equal_ratings_and_places_get_equal_changes(
 @promise("order")
 def test_the_listing_order_is_irrelevant(variant: Variant, case: Case, data: st.DataObject) -> None:
     case = fit(variant, case)
-    order = np.array(data.draw(st.permutations(range(case.outcome.size))))
+    order = data.draw(st.permutations(range(case.outcome.size)))
     model, before, after = rated(variant, case)
-    listed = replace(case.outcome, group=case.outcome.group[order], unfinished=case.outcome.unfinished[order])
-    np.testing.assert_allclose(model.rate(before[order], listed), after[order], rtol=0, atol=variant.close)
+    other = model.rate(before[order], listed(case.outcome, order))
+    np.testing.assert_allclose(other, after[order], rtol=0, atol=variant.close)
+
+
+@promise("alone")
+def test_a_team_of_one_is_rated_like_its_member(variant: Variant, case: Case, data: st.DataObject) -> None:
+    case = alone(variant, case)
+    model, before, after = rated(variant, case)
+    names = np.array(data.draw(st.permutations(range(case.outcome.size))))
+    np.testing.assert_array_equal(model.rate(before, replace(case.outcome, team=names)), after)
 
 
 @promise("labels", examples=5)
@@ -283,7 +306,7 @@ def test_a_better_place_is_never_worth_less(variant: Variant, case: Case, data: 
 
     Without `spare_finishers`, a late finish can be worth less than a forfeit.
     """
-    case = fit(variant, case)
+    case = alone(variant, case)
     a, b = data.draw(st.permutations(range(case.outcome.size)))[:2]
     assume(case.outcome.group[a] < case.outcome.group[b])
     model, states = variant.model, case.states(variant)
@@ -302,17 +325,23 @@ def test_giving_up_never_pays(variant: Variant, case: Case, data: st.DataObject)
     finishers = np.flatnonzero(~outcome.unfinished).tolist()
     assume(len(finishers) > 1 and outcome.rateable)
     i = data.draw(st.sampled_from(finishers))
-    group, unfinished = outcome.group.copy(), outcome.unfinished.copy()
+    quits = np.arange(outcome.size) == i if outcome.team is None else outcome.team == outcome.team[i]
     last = outcome.last_group + 1
-    group[unfinished], group[i], unfinished[i] = last, last, True
-    given_up = Outcome(group, unfinished, last_group=last, last_unfinished=True, day=outcome.day)
+    given_up = replace(
+        outcome,
+        group=np.where(quits | outcome.unfinished, last, outcome.group),
+        unfinished=quits | outcome.unfinished,
+        last_group=last,
+        last_unfinished=True,
+    )
     model, states, after = rated(variant, case)
-    assert_rises(model, model.rate(states, given_up)[[i]], after[[i]])
+    assert_rises(model, model.rate(states, given_up)[quits], after[quits])
 
 
 @promise("swap", kind=HurdleModel)
 def test_changing_places_pays_for_one_alone(variant: Variant, case: Case, data: st.DataObject) -> None:
     """Two finishers swap places: the one who moves up gains no less than before, the other no more."""
+    case = alone(variant, case)
     group = case.outcome.group.copy()
     finishers = np.flatnonzero(~case.outcome.unfinished).tolist()
     assume(len(finishers) > 1)

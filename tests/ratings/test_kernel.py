@@ -10,10 +10,16 @@ from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 
 
 def test_a_race_is_converted_to_lists() -> None:
-    race = KernelRace.of(Outcome.of([2, 1, 3], day=7.0))
-    assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0, 2, [0, 1, 2])
+    race: tuple[object, ...] = KernelRace.of(Outcome.of([2, 1, 3], day=7.0))
+    assert race == ([1, 0, 2], [False] * 3, [False, False, True], [2, 0, 1], 7.0, 2, [0, 1, 2], [1, 1, 1])
     assert KernelRace.of(Outcome.of([1, 2], unfinished=1)).last == [False] * 3
-    assert KernelRace.of(Outcome.of([1, 2, 2], team=[7, 3, 3])).unit == [0, 1, 1]
+    by_team = KernelRace.of(Outcome.of([2, 2, 1], unfinished=1, team=[7, 7, 3, 4]), by_team=True)
+    assert (by_team.group, by_team.unfinished, by_team.worst_first) == (
+        [1, 0, 2],
+        [False, False, True],
+        [0, 1],
+    )
+    assert (by_team.unit, by_team.sizes) == ([0, 0, 1, 2], [2, 1, 1])
 
 
 def test_candidates_do_not_affect_each_other() -> None:

@@ -398,6 +398,12 @@ def test_another_team_policy_rates_a_leaderboard_again(settler: Settler) -> None
     assert len(apply_plans(changed)) == 1
 
 
+def test_a_leaderboard_keeps_its_team_policy_if_none_is_set(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.IGNORE)))
+    settle(settler, result("r", "ann bo"))
+    assert apply_plans(Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))) == []
+
+
 def test_parameters_written_as_text_are_the_same_parameters(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     text = {"initial_rating": "1", "dummy": "none", "rates": "0.2"}
@@ -427,8 +433,11 @@ TEAMS = result(
 )
 
 
-def test_team_races_can_be_rated_by_team(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM)))
+@pytest.mark.parametrize(
+    "model", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle", "trueskill"]
+)
+def test_team_races_are_rated_by_team_if_the_model_can(ledger: Ledger, model: str) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan(model)))
     rate(settler, TEAMS)
     # Means: blue 25 s, red 35 s; green has a DNF.
     standings = {s.name: s for s in ledger.standings.all(board_of(settler))}

@@ -78,10 +78,10 @@ def after_order(
     new_means: list[float],
     new_variances: list[float],
 ) -> bool:
-    """Update skill estimates by the order of the finishers' performances, s + N(0, 1) each.
+    """Update skill estimates of units by the order of their performances, s + N(0, 1/n) for n members.
 
-    A skill moves by the share v/(v + 1) of its performance's update. The best finisher never falls, the worst
-    never rises, no variance grows, and players who did not finish are unchanged.
+    A skill moves by the share v/(v + 1/n) of its performance's update. The best finisher never falls, the
+    worst never rises, no variance grows, and units that did not finish are unchanged.
 
     Returns:
         False if compiled code cannot integrate this order. Plain Python always returns True.
@@ -92,7 +92,7 @@ def after_order(
     order = race.worst_first
     if len(order) == 0 or race.group[order[0]] == race.group[order[-1]]:
         return True
-    scales = [math.sqrt(1.0 + variances[i]) for i in order]
+    scales = [math.sqrt(1.0 / race.sizes[i] + variances[i]) for i in order]
     places = [race.group[i] for i in order]
     first, second, sound = posterior_moments([means[i] for i in order], scales, places)
     worst, best = places[0], places[-1]
@@ -109,6 +109,27 @@ def after_order(
     return sound
 
 
+def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:
+    """Return the sum of the members' values of each unit of n, over n to a power: their mean, for 1.
+
+    The mean of their skills has the sum of their variances over n².
+    """
+    totals = [0.0 for _ in race.sizes]
+    for i in range(len(values)):
+        totals[race.unit[i]] += values[i]
+    return [totals[k] / race.sizes[k] ** power for k in range(len(totals))]
+
+
+def of_member(value: float, share: float, before: float, after: float) -> float:
+    """Return a member's mean or variance, given the team's before and after the race.
+
+    A skill with variance v moves by cov/V = v/(n·V) times the change of the team's mean, whose variance is V,
+    and its variance by the square of that times the change of V. This is exact, since the race depends on the
+    members by the team's mean alone. A team of one gets its own result to the last bit.
+    """
+    return after if share == 1.0 and value == before else value + share * (after - before)
+
+
 def days_away(last: float, day: float) -> float:
     """Return the days between two races, capped at `LONGEST_ABSENCE`, or 0 if the last day is 0, for none."""
     return min(max(day - last, 0.0), LONGEST_ABSENCE) if last > 0.0 else 0.0
@@ -123,7 +144,7 @@ class HurdleModel(KernelModel, PredictsFinish):
     docs/model.md says why this is the default, and what it changes.
     """
 
-    rates_teams: ClassVar[bool] = False
+    rates_teams: ClassVar[bool] = True
     step_names: ClassVar[tuple[str, ...]] = ("finish", "place", "limit")
 
     newcomer_points: Number

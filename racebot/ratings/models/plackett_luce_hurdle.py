@@ -19,7 +19,7 @@ import scipy
 
 from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.hurdle import GaussianHurdleModel, HurdleModel
+from racebot.ratings.models.hurdle import GaussianHurdleModel, HurdleModel, of_teams
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, stack_parameters
@@ -43,18 +43,19 @@ def update(
 ) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     ratings, finish, place, limit = before[0], steps[0], steps[1], steps[2]
-    gradient, sound = finishers_gradient(ratings, race)
+    means = of_teams(ratings, race, 1)
+    gradient, sound = finishers_gradient(means, race)
     for i in range(len(ratings)):
-        rating = ratings[i]
-        rate = learning_rate_at(rating, settings.bends)
-        hurdle = hurdle_gradient(rating, race.unfinished[i], settings.level, settings.width)
+        k, rating = race.unit[i], ratings[i]
+        rate = learning_rate_at(rating, settings.bends) / race.sizes[k]
+        hurdle = hurdle_gradient(means[k], race.unfinished[k], settings.level, settings.width)
         finish[0][i] = rating + rate * hurdle
-        place[0][i] = rating + rate * (hurdle + gradient[i])
-        forfeit = rating + rate * hurdle_gradient(rating, True, settings.level, settings.width)
+        place[0][i] = rating + rate * (hurdle + gradient[k])
+        forfeit = rating + rate * hurdle_gradient(means[k], True, settings.level, settings.width)
         moved = max(place[0][i], forfeit) if settings.spare_finishers > 0.0 else place[0][i]
         moved = above_floor(moved, rating, settings.floor)
         # Clamp: if all entrants finished, last place gains nothing.
-        limit[0][i] = min(moved, rating) if race.last[i] else moved
+        limit[0][i] = min(moved, rating) if race.last[k] else moved
     return sound
 
 

@@ -18,7 +18,15 @@ import numpy as np
 
 from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number, shrink_toward, shrink_variance
-from racebot.ratings.models.hurdle import GaussianHurdleModel, Hurdle, after_hurdle, after_order, days_away
+from racebot.ratings.models.hurdle import (
+    GaussianHurdleModel,
+    Hurdle,
+    after_hurdle,
+    after_order,
+    days_away,
+    of_member,
+    of_teams,
+)
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
 
 
@@ -42,22 +50,30 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
     size = len(before[0])
     grown = [0.0] * size
     for i in range(size):
-        away = days_away(before[2][i], race.day)
-        grown[i] = before[1][i] + drift * drift + daily * daily * away
-        finish[0][i], finish[1][i] = after_hurdle(before[0][i], grown[i], race.unfinished[i], hurdle)
-    sound = after_order(finish[0], finish[1], race, place[0], place[1])
+        grown[i] = before[1][i] + drift * drift + daily * daily * days_away(before[2][i], race.day)
+    means, doubts = of_teams(before[0], race, 1), of_teams(grown, race, 2)
+    after_finish, after_place = means.copy(), means.copy()
+    finished, placed = doubts.copy(), doubts.copy()
+    for k in range(len(means)):
+        after_finish[k], finished[k] = after_hurdle(means[k], doubts[k], race.unfinished[k], hurdle)
+    sound = after_order(after_finish, finished, race, after_place, placed)
     best = min(race.group)
     for i in range(size):
-        mean, variance = before[0][i], before[1][i]
-        after, doubt = place[0][i], place[1][i]
-        behind = race.unfinished[i] or race.last[i]
+        k, mean, variance = race.unit[i], before[0][i], before[1][i]
+        share = grown[i] / (race.sizes[k] * doubts[k])
+        finish[0][i] = of_member(mean, share, means[k], after_finish[k])
+        finish[1][i] = of_member(grown[i], share * share, doubts[k], finished[k])
+        place[0][i] = after = of_member(mean, share, means[k], after_place[k])
+        place[1][i] = doubt = of_member(grown[i], share * share, doubts[k], placed[k])
+        behind = race.unfinished[k] or race.last[k]
         if behind:
             doubt = max(doubt, variance)
             after = min(after, same_rating(mean, variance, doubt, settings.conservative))
-        elif race.group[i] == best:
+        elif race.group[k] == best:
             after = max(after, same_rating(mean, variance, doubt, settings.conservative))
-        forfeit, left = after_hurdle(mean, grown[i], True, hurdle)
-        left = max(left, variance)
+        forfeit, left = after_hurdle(means[k], doubts[k], True, hurdle)
+        forfeit = of_member(mean, share, means[k], forfeit)
+        left = max(of_member(grown[i], share * share, doubts[k], left), variance)
         forfeit = min(forfeit, same_rating(mean, variance, left, settings.conservative))
         forfeit = same_rating(forfeit, left, doubt, settings.conservative)
         limit[0][i] = max(after, forfeit) if settings.spare_finishers > 0.0 else after

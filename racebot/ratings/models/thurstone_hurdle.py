@@ -27,6 +27,8 @@ from racebot.ratings.models.hurdle import (
     after_hurdle,
     after_order,
     days_away,
+    of_member,
+    of_teams,
 )
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
 
@@ -56,15 +58,22 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         for i in range(len(variances)):
             variances[i] += yearly * days_away(before[2][i], race.day)
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
-    finished, unused = variances.copy(), variances.copy()
+    means, doubts = of_teams(ratings, race, 1), of_teams(variances, race, 2)
+    after_finish, after_place = means.copy(), means.copy()
+    finished, unused = doubts.copy(), doubts.copy()
+    for k in range(len(means)):
+        after_finish[k], finished[k] = after_hurdle(means[k], doubts[k], race.unfinished[k], hurdle)
+    sound = after_order(after_finish, finished, race, after_place, unused)
     for i in range(len(variances)):
-        finish[0][i], finished[i] = after_hurdle(ratings[i], variances[i], race.unfinished[i], hurdle)
-    sound = after_order(finish[0], finished, race, place[0], unused)
-    for i in range(len(variances)):
-        forfeit, _ = after_hurdle(ratings[i], variances[i], True, hurdle)
+        k = race.unit[i]
+        share = variances[i] / (race.sizes[k] * doubts[k])
+        forfeit, _ = after_hurdle(means[k], doubts[k], True, hurdle)
+        forfeit = of_member(ratings[i], share, means[k], forfeit)
+        finish[0][i] = of_member(ratings[i], share, means[k], after_finish[k])
+        place[0][i] = of_member(ratings[i], share, means[k], after_place[k])
         rating = max(place[0][i], forfeit) if settings.spare_finishers > 0.0 else place[0][i]
         # Clamp: if all entrants finished, last place gains nothing.
-        limit[0][i] = min(rating, ratings[i]) if race.last[i] else rating
+        limit[0][i] = min(rating, ratings[i]) if race.last[k] else rating
         finish[1][i] = races[i]
         place[1][i] = limit[1][i] = races[i] + 1.0
     for k in range(2, len(before)):

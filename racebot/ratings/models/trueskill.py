@@ -94,17 +94,12 @@ def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, ste
 
 
 def units(race: KernelRace) -> tuple[list[int], list[int], list[int]]:
-    """Return each entrant's unit (player or team), and each unit's size and group. Units are best first."""
-    count = max(race.unit) + 1
-    sizes, groups = [0 for _ in range(count)], [0 for _ in range(count)]
-    for i in range(len(race.unit)):
-        sizes[race.unit[i]] += 1
-        groups[race.unit[i]] = race.group[i]
-    order = best_first(groups)
+    """Return each entrant's unit, and each unit's size and group, with the units best first."""
+    order = best_first(race.group)
     rank = [0 for _ in order]
-    for k in range(count):
+    for k in range(len(order)):
         rank[order[k]] = k
-    return [rank[k] for k in race.unit], [sizes[k] for k in order], [groups[k] for k in order]
+    return [rank[k] for k in race.unit], [race.sizes[k] for k in order], [race.group[k] for k in order]
 
 
 def evidence(

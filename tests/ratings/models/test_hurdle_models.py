@@ -15,6 +15,7 @@ from scipy.special import expit, log_ndtr, ndtr
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray
+from racebot.ratings.models.hurdle import GaussianHurdleModel
 from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
@@ -76,6 +77,73 @@ def test_the_default_model_agrees_with_a_race_worked_by_hand() -> None:
     expected = [[m0 + v0 / s * hazard, 1.0], [m1 - v1 / s * hazard, 10.0], [m2, 4.0]]
     after = model.rate(states, Outcome.of([1, 2], unfinished=1))
     np.testing.assert_allclose(after, expected, rtol=0, atol=1e-6)
+
+
+TEAM_MODELS: list[tuple[str, dict[str, Any]]] = [
+    ("thurstone-hurdle", {**WITHOUT_FLOOR, "yearly_drift": 0.7}),
+    ("thurstone-filter", {**FILTER_WITHOUT_FLOOR, "lapse": 0.0}),
+]
+
+
+def skills(model: GaussianHurdleModel, states: FloatArray, day: float) -> tuple[FloatArray, FloatArray]:
+    """Return means and variances of the skills before a race."""
+    if isinstance(model, ThurstoneFilter):
+        away = np.minimum(day - states[:, 2], 365)
+        return states[:, 0], states[:, 1] + model.race_drift**2 + model.daily_drift**2 * away
+    return states[:, 0], model.skill_variance(states) + 0.7**2 * (day - states[:, 2]) / 365
+
+
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize(("key", "parameters"), TEAM_MODELS, ids=lambda value: str(value)[:16])
+def test_a_team_finishes_or_not_as_the_mean_of_its_members(
+    key: str, parameters: dict[str, Any], size: int, finished: bool
+) -> None:
+    """The members' exact posterior over a grid of their skills. The other team does the opposite."""
+    model: Any = create(key, parameters)
+    states = np.array([[0.4, 1.7, 900.0], [-1.1, 0.2, 990.0], [1.9, 5.0, 700.0], [0.3, 1.0, 1000.0]])
+    outcome = Outcome(
+        group=np.array([int(not finished)] * size + [int(finished)]),
+        unfinished=np.array([not finished] * size + [finished]),
+        last_group=1,
+        last_unfinished=True,
+        team=np.array([5] * size + [2]),
+        day=1000.0,
+    )
+    states = states[[*range(size), 3]]
+    mean, variance = skills(model, states[:size], 1000.0)
+    scale = np.sqrt(variance)[:, np.newaxis]
+    s = np.array(np.meshgrid(*(mean[:, np.newaxis] + scale * np.linspace(-7, 7, 71)), indexing="ij"))
+    axes = (slice(None),) + (np.newaxis,) * size
+    t = (s.mean(0) - model.level) / model.width
+    weight = ndtr(t if finished else -t) * np.exp(-(((s - mean[axes]) ** 2) / variance[axes]).sum(0) / 2)
+    expected = np.array([np.average(each, weights=weight) for each in s])
+    doubt = [np.average((each - e) ** 2, weights=weight) for each, e in zip(s, expected, strict=True)]
+    place = dict(model.steps(states, outcome))["place"][:size]
+    np.testing.assert_allclose(place[:, 0], expected, rtol=0, atol=1e-6)
+    if key == "thurstone-filter":
+        np.testing.assert_allclose(place[:, 1], doubt, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("key", "parameters"), TEAM_MODELS, ids=lambda value: str(value)[:16])
+def test_the_order_of_teams_agrees_with_simulation(key: str, parameters: dict[str, Any]) -> None:
+    """A team of three before one and two who tie, within 5 standard errors. Finishing says nothing here."""
+    model: Any = create(key, {**parameters, "width": 1e5, "lapse": 0.0})
+    team, group = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 0, 1, 1, 1])
+    random = np.random.default_rng(8)
+    states = np.stack([random.normal(0.0, 1.0, 6), random.uniform(0.3, 3.0, 6), np.full(6, 900.0)], -1)
+    outcome = Outcome(group, np.zeros(6, dtype=bool), 2, True, team, 1000.0)
+    mean, variance = skills(model, states, 1000.0)
+    draws = mean + np.sqrt(variance) * random.standard_normal((1_000_000, 6))
+    performances = draws + random.standard_normal(draws.shape)
+    results = np.stack([performances[:, team == number].mean(1) for number in range(3)])
+    kept = draws[results[0] > results[1:].max(0)]
+    error = kept.std(0) / math.sqrt(len(kept))
+    after = dict(model.steps(states, outcome))["place"]
+    assert (np.abs(kept.mean(0) - after[:, 0]) < 5 * error).all()
+    if key == "thurstone-filter":
+        spread_error = ((kept - kept.mean(0)) ** 2).std(0) / math.sqrt(len(kept))
+        assert (np.abs(kept.var(0) - after[:, 1]) < 5 * spread_error).all()
 
 
 def test_variance_halves_after_the_settling_number_of_races() -> None:
