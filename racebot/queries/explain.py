@@ -6,7 +6,8 @@ The place part is explained in places. The expected place minus the place is the
 
 so each opponent's term is exact, the terms add up, and no race is rated again. Opponents in the
 player's own group are left out, because their order was not observed. A model that predicts finishing
-(`PredictsFinish`) compares finishers with each other only. Other models compare everyone.
+(`PredictsFinish`) compares finishers with each other only. Other models compare everyone. If teams are rated,
+places and opponents are teams, and an opponent is named by one member.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from racebot.queries.reasons import Opponent, Reason, ReasonKind, Rule
 from racebot.races.change import Change
 from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.ratings.forecast import expected_places
+from racebot.ratings.forecast import expected_places, finish_chances, team_forecasts
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 
 NAMED = 3
@@ -102,31 +103,40 @@ def explain_race(
         (entrant, by_player[player]) for entrant, player in zip(race.entrants, race.players, strict=True)
     ]
     states = np.array([change.before for _, change in entrants])
-    n = outcome.size
-    chance = model.win_probability(np.repeat(states, n, axis=0), np.tile(states, (n, 1))).reshape(n, n)
-    finish = model.finish_probability(states) if isinstance(model, PredictsFinish) else None
-    compared = np.ones(n, dtype=np.bool_) if finish is None else ~outcome.unfinished
+    if outcome.team is None:
+        n = outcome.size
+        first = unit = np.arange(n)
+        chance = model.win_probability(np.repeat(states, n, axis=0), np.tile(states, (n, 1))).reshape(n, n)
+        finish, overall = finish_chances(model, states), None
+    else:
+        # A member's change is explained by the team's result, and opponents are teams.
+        _, first, unit = np.unique(outcome.team, return_index=True, return_inverse=True)
+        n = len(first)
+        chance, finish, overall = team_forecasts(model, states, unit)
+    group, predicts = outcome.group[first], isinstance(model, PredictsFinish)
+    compared = ~outcome.unfinished[first] if predicts else np.ones(n, dtype=np.bool_)
     # An entrant that is not compared still gets a place among everyone.
     among = np.where(compared[:, np.newaxis], compared, True)
     np.fill_diagonal(among, val=False)
-    behind = np.sign(outcome.group[np.newaxis, :] - outcome.group[:, np.newaxis])
+    behind = np.sign(group[np.newaxis, :] - group[:, np.newaxis])
     places = 1.0 + np.where(among, 1.0 - chance, 0.0).sum(1)
     if not compared.all():
-        places = np.where(compared, places, expected_places(model, states))
+        places = np.where(compared, places, expected_places(model, states) if overall is None else overall)
     parts = [dict(change.parts) or {"place": change.points_change} for _, change in entrants]
     terms = np.where(among & compared[:, np.newaxis] & (behind != 0), (behind > 0) - chance, 0.0)
-    pushed, opposed = _named(terms, np.array([each["place"] for each in parts]))
+    pushed, opposed = _named(terms[unit], np.array([each["place"] for each in parts]))
     # Single values are read much faster from lists than from arrays.
     beaten, chances, expected = (behind > 0).tolist(), chance.tolist(), places.tolist()
     ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
-    finishes = [None] * n if finish is None else finish.tolist()
+    finishes = finish.tolist() if predicts else [None] * n
     explained = {}
-    for i, (entrant, change) in enumerate(entrants):
+    for i, (k, (entrant, change)) in enumerate(zip(unit.tolist(), entrants, strict=True)):
         at_floor, limit_points = _at_floor(model, change), parts[i].get("limit", 0)
         limit = _limit(outcome, i, limit_points, at_floor=at_floor)
         team_is_out = entrant.finished and change.place is None
         opponents = [
-            Opponent(entrants[j][1].player, beaten[i][j], chances[i][j]) for j in [*pushed[i], *opposed[i]]
+            Opponent(entrants[first[j]][1].player, beaten[k][j], chances[k][j])
+            for j in [*pushed[i], *opposed[i]]
         ]
         explanation = Explanation(
             change=change.points_change,
@@ -136,11 +146,11 @@ def explain_race(
             limit_points=limit_points,
             unchanged=_unchanged(change, limit, at_floor=at_floor),
             status=EntrantStatus.DNF if team_is_out else entrant.status,
-            finish_chance=finishes[i],
-            place=1 + ahead[i],
-            expected=expected[i],
-            actual=1.0 + ahead[i] + level[i] / 2,
-            compared=1 + others[i],
+            finish_chance=finishes[k],
+            place=1 + ahead[k],
+            expected=expected[k],
+            actual=1.0 + ahead[k] + level[k] / 2,
+            compared=1 + others[k],
             pushed=tuple(opponents[: len(pushed[i])]),
             opposed=opponents[-1] if opposed[i] else None,
         )

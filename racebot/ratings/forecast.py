@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
+from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
 
 REACH = 7.0
@@ -50,16 +51,42 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
 
     Entrants who do not finish share the mean of the remaining places.
     """
+    if not isinstance(model, PredictsPerformance):
+        return _places(_before(model, states))
+    return _places(_before_finishing(_faster(*model.performance(states)), finish_chances(model, states)))
+
+
+def team_forecasts(
+    model: RatingModel, states: FloatArray, team: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Forecast a race by team, for states of shape [n, k] and the n entrants' team numbers from 0 to m - 1.
+
+    A team finishes if all of its members do.
+
+    Returns:
+        The probability that team i (row) is placed before team j (column) if both finish: [m, m]; that each
+        team finishes, 1 if the model forecasts none: [m]; and the expected places: [m].
+    """
+    members = (team[:, np.newaxis] == np.arange(team.max() + 1)).astype(np.float64)
     if isinstance(model, PredictsPerformance):
-        mean, spread = model.performance(states)
-        finishes = finish_chances(model, states)
-        gap = mean[..., :, np.newaxis] - mean[..., np.newaxis, :]
-        noise = np.hypot(spread[..., :, np.newaxis], spread[..., np.newaxis, :])
-        faster = scipy.special.ndtr(gap / noise)
-        own, other = finishes[..., :, np.newaxis], finishes[..., np.newaxis, :]
-        before = own * (1.0 - other) + own * other * faster + 0.5 * (1.0 - own) * (1.0 - other)
+        faster = _faster(*model.team_performance(states, members))
     else:
-        before = _before(model, states)
+        faster = _before(model, members.T @ states / members.sum(0)[:, np.newaxis])
+    finishes = np.exp(np.log(np.maximum(finish_chances(model, states), 1e-300)) @ members)
+    return faster, finishes, _places(_before_finishing(faster, finishes))
+
+
+def _faster(mean: FloatArray, spread: FloatArray) -> FloatArray:
+    gap = mean[..., :, np.newaxis] - mean[..., np.newaxis, :]
+    return scipy.special.ndtr(gap / np.hypot(spread[..., :, np.newaxis], spread[..., np.newaxis, :]))
+
+
+def _before_finishing(faster: FloatArray, finishes: FloatArray) -> FloatArray:
+    own, other = finishes[..., :, np.newaxis], finishes[..., np.newaxis, :]
+    return own * (1.0 - other) + own * other * faster + 0.5 * (1.0 - own) * (1.0 - other)
+
+
+def _places(before: FloatArray) -> FloatArray:
     n = before.shape[-1]
     before[..., range(n), range(n)] = 0.0
     return 1.0 + before.sum(-2)

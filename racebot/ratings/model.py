@@ -97,6 +97,17 @@ class PredictsPerformance(ABC):
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return mean and standard deviation of each player's next performance, given a finish: [..., n]."""
 
+    def team_performance(self, states: FloatArray, members: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each team's next performance, the mean of its members': [m].
+
+        Args:
+            states: shape [n, k].
+            members: shape [n, m]; 1 for the members of each team, otherwise 0.
+        """
+        mean, spread = self.performance(states)
+        sizes = members.sum(0)
+        return mean @ members / sizes, np.sqrt(spread**2 @ members) / sizes
+
 
 def to_points(points: FloatArray) -> NDArray[np.int64]:
     """Round to whole points."""

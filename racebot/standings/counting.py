@@ -29,9 +29,9 @@ FUTURE = timedelta(days=1)
 class LeaderboardPlan:
     """How to rate a leaderboard, as the operator set it. A plan without goals fits any goal.
 
-    `model_is_set` is False if the operator did not choose the model, and `teams` is None if they did not choose
-    that: teams are then rated if the model can. A leaderboard keeps the defaults it began with (`kept`), so that
-    an upgrade never changes a running season.
+    `model_is_set` is False if the operator did not choose the model. `teams` is None if they did not choose
+    that: teams are then rated if the model can. A leaderboard keeps the defaults it began with (`kept`), so
+    that an upgrade never changes a running season.
     """
 
     model: str

@@ -364,6 +364,17 @@ def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
     return explain_race(model, TeamPolicy.IGNORE, ledger.races.find(race).result, row.changes)[player.id][1]
 
 
+def test_why_names_the_teams_that_a_members_team_met(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
+    teams = {"bo": "Blues", "cy": "Blues", "ann": "Reds", "di": "Reds"}
+    race = result("now", "bo cy ann di", dnf="ed", after=3, recorded=False)
+    entrants = (replace(each, team=teams.get(each.name.lower(), "Greens")) for each in race.entrants)
+    room = seen(replace(race, entrants=tuple(entrants)))
+    answer = answers.draft(ParsedCommand(Command.WHY), room, ANN, moderator=False)()
+    assert re.search(r"2nd\s+of\s+2\b.*\bcost: Blues\s+\(50%\s+to\s+beat\)$", answer)
+
+
 def test_why_of_a_dnf_and_a_dq_gives_the_chance_to_finish(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert re.fullmatch(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ ANN, BO, CY = 1.1, 0.9, 1.0
 OVER_BO, OVER_CY = 0.549834, 0.524979
 
 
-def rater(model: str, **parameters: Any) -> Rater:
+def rater(model: str, teams: TeamPolicy = TeamPolicy.INDIVIDUAL, **parameters: Any) -> Rater:
     given = as_json(registry.create(model, parameters))
-    return Rater(Leaderboard(CATEGORY, GOAL, (GOAL,), model, given, TeamPolicy.INDIVIDUAL.value))
+    return Rater(Leaderboard(CATEGORY, GOAL, (GOAL,), model, given, teams.value))
 
 
 def explained(on: Rater, race: RaceResult) -> dict[str, Explanation]:
@@ -123,6 +124,48 @@ def test_a_dnf_always_has_the_chance_to_finish(model: str) -> None:
             if not why.finished:
                 assert not why.pushed
                 assert not why.compares
+
+
+def in_teams(race: RaceResult, size: int) -> RaceResult:
+    """Return the race with teams of so many neighbors. A team with a DNF has not finished."""
+    members = enumerate(race.entrants)
+    return replace(race, entrants=tuple(replace(each, team=f"{i // size}") for i, each in members))
+
+
+@pytest.mark.parametrize("model", ["trueskill", *HURDLES])
+def test_members_are_explained_by_their_team(model: str) -> None:
+    on = rater(model, TeamPolicy.TEAM)
+    named = 0
+    for race in (in_teams(each, 2) for each in invented_races(60)):
+        team = {each.name: each.team for each in race.entrants}
+        whys = explained(on, race)
+        by_team: dict[Any, set[Any]] = {}
+        for name, why in whys.items():
+            assert (why.finish_points or 0) + why.place_points + why.limit_points == why.change
+            assert why.compared <= len(set(team.values()))
+            assert 1 <= why.place <= len(set(team.values()))
+            for each in why.pushed:
+                assert (each.beaten - each.chance) * why.place_points > 0
+                assert team[each.player.removeprefix("id-").capitalize()] != team[name.capitalize()]
+            seen = why.place, why.actual, why.expected, why.finish_chance
+            by_team.setdefault(team[name.capitalize()], set()).add(seen)
+            named += len(why.pushed)
+        assert all(len(seen) == 1 for seen in by_team.values())
+    assert named > 10
+
+
+@pytest.mark.parametrize("model", ["trueskill", *HURDLES])
+def test_a_team_of_one_is_explained_like_its_member(model: str) -> None:
+    alone, by_team = rater(model), rater(model, TeamPolicy.TEAM)
+    for race in invented_races(20):
+        expected, found = explained(alone, race), explained(by_team, in_teams(race, 1))
+        for name, why in found.items():
+            for exact in ("change", "finish_points", "place_points", "limit", "place", "compared"):
+                assert getattr(why, exact) == getattr(expected[name], exact)
+            assert why.finish_chance == pytest.approx(expected[name].finish_chance)
+            if why.compares:
+                assert why.expected == pytest.approx(expected[name].expected)
+                assert [each.player for each in why.pushed] == [each.player for each in expected[name].pushed]
 
 
 # Compared entrants

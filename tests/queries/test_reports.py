@@ -345,7 +345,7 @@ def test_a_race_of_teams_has_team_places(ledger: Ledger) -> None:
     teams = result("t", entrants=(*finishers, entrant("di", "dq", 5, team="gray")))
     merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
     (on,) = race_report(ledger, "t").leaderboards
-    shown = [("Bo", "1", 1.0), ("Ann", "2", 2.5), ("Cy", "2", 2.5), ("Di", "DQ", 4.0)]
+    shown = [("Bo", "1", 1.0), ("Ann", "2", 2.0), ("Cy", "2", 2.0), ("Di", "DQ", 3.0)]
     assert [(e.name, e.standing, e.actual) for e in on.entrants] == shown
 
 

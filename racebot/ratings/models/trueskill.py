@@ -209,6 +209,11 @@ class TrueSkill(KernelModel, PredictsPerformance):
         variance = broadcast_to(self.beta, states[..., 0]) ** 2 + states[..., 1] ** 2
         return states[..., 0], np.sqrt(variance)
 
+    def team_performance(self, states: FloatArray, members: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of each team's performance, the sum of its members': [m]."""
+        mean, spread = self.performance(states)
+        return mean @ members, np.sqrt(spread**2 @ members)
+
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
         """Return the states at the start of the next season. `most_races` has no effect."""
         newcomer = self.initial()[..., np.newaxis, :]
