@@ -20,7 +20,7 @@ from racebot.errors import NoSuchEntryError, SettingsError
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.races.csv_file import COLUMNS
+from racebot.races.table_file import COLUMNS
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rating_jobs

@@ -53,7 +53,9 @@ def backfill(
 
 @app.command("import")
 def import_file(
-    file: Annotated[Path, typer.Argument(help="An archive, JSON saved from the site, or a .csv file.")],
+    file: Annotated[
+        Path, typer.Argument(help="An archive, JSON saved from the site, or a table (.csv, .xlsx, .parquet).")
+    ],
     goal: Annotated[
         str | None,
         typer.Option(

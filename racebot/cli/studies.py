@@ -20,8 +20,9 @@ from racebot.cli.common import AsJson, Columns, Database, console, load_settings
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.races.csv_file import CSV_SUFFIXES, read_csv
 from racebot.races.outcome import TeamPolicy
+from racebot.races.table_file import read_table
+from racebot.races.table_rows import TABLE_SUFFIXES
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.models.iterated_elo import IteratedElo
@@ -44,7 +45,9 @@ EVERY_MODEL = "all"
 
 File = Annotated[
     Path | None,
-    typer.Argument(help="An archive, JSON saved from the site, or a .csv file. Default: the ledger."),
+    typer.Argument(
+        help="An archive, JSON saved from the site, or a table (.csv, .xlsx, .parquet). Default: the ledger."
+    ),
 ]
 BoardName = Annotated[
     str | None, typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several.")
@@ -209,7 +212,7 @@ def show_odds(
     """
     settings = load_settings(database=database)
     file = Path(names[0])
-    of_file = file.is_file() or file.suffix.lower() in {".json", *CSV_SUFFIXES}
+    of_file = file.is_file() or file.suffix.lower() in {".json", *TABLE_SUFFIXES}
     asked = names[1:] if of_file else names
     if len(asked) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
@@ -313,7 +316,7 @@ def iterate(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rate a whole history in several passes with iterated-elo, using the factors of a CSV file.
+    """Rate a whole history in several passes with iterated-elo, using the factors of a table.
 
     Example: racebot iterate games.csv --param passes=3
     """
@@ -322,8 +325,8 @@ def iterate(
     model = IteratedElo(**from_mapping(IteratedElo, given))
     history = _history(settings, file, leaderboard, goal, columns, size=field)
     factors: Mapping[tuple[str, str], str] = {}
-    if file is not None and file.suffix.lower() in CSV_SUFFIXES:
-        factors = read_csv(file, category="", goal=file.stem, columns=common.columns_of(columns)).factors
+    if file is not None and file.suffix.lower() in TABLE_SUFFIXES:
+        factors = read_table(file, category="", goal=file.stem, columns=common.columns_of(columns)).factors
     found = iterated.iterate(history, model, factors, share)
     if as_json:
         print_json(found)

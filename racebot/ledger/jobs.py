@@ -33,13 +33,8 @@ EVER = datetime.max.replace(tzinfo=UTC)
 class Job:
     """A leaderboard that must be rated again.
 
-    Attributes:
-        board: the live leaderboard, with the settings that the job rates it with.
-        start: position of the first race to rate again.
-        reason: why, in a few words.
-        revision: changes with each further request.
-        error: why the last try failed, if it did.
-        races: number of races that are rated so far.
+    `board` is the live leaderboard with the settings to rate it with, `start` the position of the first race
+    to rate again. `revision` changes with each request. `races` counts the races that are rated so far.
     """
 
     board: Leaderboard

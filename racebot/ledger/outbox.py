@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
@@ -104,6 +103,7 @@ class MetaBody:
 
 Body = ChatBody | InfoBody | MetaBody
 _BODIES: Mapping[Kind, type[Body]] = {"chat": ChatBody, "info": InfoBody, "meta": MetaBody}
+_READERS: Mapping[Kind, TypeAdapter[Body]] = {kind: TypeAdapter(body) for kind, body in _BODIES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,18 +224,9 @@ class Outbox(Table):
 
 
 def _from_json(kind: Kind, text: str) -> Body:
-    """Return a body from JSON, in which empty fields are missing.
-
-    Raises:
-        LedgerError: it is damaged.
-    """
+    """Return a body from JSON, in which empty fields are missing. Raise `LedgerError` if it is damaged."""
     try:
-        return _reader(kind).validate_json(text)
+        return _READERS[kind].validate_json(text)
     except ValidationError as error:
         problem = error.errors()[0]["msg"]
         raise LedgerError(f"a stored {kind} message cannot be read ({problem}): {RESTORE}") from None
-
-
-@cache
-def _reader(kind: Kind) -> TypeAdapter[Body]:
-    return TypeAdapter(_BODIES[kind])

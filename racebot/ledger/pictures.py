@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Collection, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
@@ -38,24 +38,21 @@ class Pictures:
 
     def names(self) -> frozenset[str]:
         """Return the names of all pictures; none if the folder does not exist."""
-        try:
+        with suppress(OSError):
             return frozenset(path.stem for path in self._folder.iterdir() if path.suffix == ENDING)
-        except OSError:
-            return frozenset()
+        return frozenset()
 
     def read(self, name: str) -> bytes | None:
         """Return a picture as WebP, or None if no picture has that name."""
-        try:
+        with suppress(OSError):
             return (self._folder / f"{name}{ENDING}").read_bytes()
-        except OSError:
-            return None
+        return None
 
     def version(self) -> int:
         """Return a number that changes when a picture is added or removed."""
-        try:
+        with suppress(OSError):
             return self._folder.stat().st_mtime_ns
-        except OSError:
-            return 0
+        return 0
 
     def missing(self, addresses: Iterable[str]) -> list[str]:
         """Return the addresses of pictures to fetch now. Recent failures are left out."""
@@ -107,7 +104,6 @@ class Pictures:
         return self._folder / f"{name_of(address)}.failed"
 
     def _failed_at(self, address: str) -> float:
-        try:
+        with suppress(OSError):
             return self._failure(address).stat().st_mtime
-        except OSError:
-            return 0.0
+        return 0.0

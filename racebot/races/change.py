@@ -11,16 +11,9 @@ State = tuple[float, ...]
 class Change(NamedTuple):
     """The effect of one race on one player's rating. A named tuple, because ratings make millions of them.
 
-    Attributes:
-        player: the user id.
-        place: None for a player who did not finish.
-        before: the state before the race.
-        after: the state after the race.
-        points_before: the rating in points, as shown to people, before the race.
-        points_after: the rating in points after the race.
-        races_before: number of the player's earlier races on the leaderboard; 0 for a newcomer.
-        parts: points by cause, which add up to the change: `finish`, `place` and, if it applied, `limit`.
-            Empty if the model does not separate them.
+    `place` is None for a player who did not finish. Points are the rating as shown to people. `races_before`
+    counts the player's earlier races on the leaderboard. `parts` has points by cause, which add up to the
+    change: `finish`, `place` and, if it applied, `limit`; it is empty if the model does not separate them.
     """
 
     player: str

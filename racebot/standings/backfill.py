@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from racebot.errors import PayloadError
 from racebot.races.archive import is_archive, read_archive
-from racebot.races.csv_file import CSV_SUFFIXES, read_csv
 from racebot.races.result import RaceResult
+from racebot.races.table_file import read_table
+from racebot.races.table_rows import TABLE_SUFFIXES
 from racebot.racetime.payload import parse_race
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.text.parse import read_json
@@ -96,21 +97,21 @@ def read_races(
     columns: Mapping[str, str] | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> list[RaceResult]:
-    """Read the races of a file: an archive, JSON saved from the site, or CSV.
+    """Read the races of a file: an archive, JSON saved from the site, or a table.
 
     Args:
-        path: a JSON file, or one whose name ends in `.csv`, `.tsv` or `.txt` (`racebot.races.csv_file`).
-        category: slug for the races of an archive or CSV.
-        goal: the goal of an archive's or CSV's races, by default the file's name without its ending; for
+        path: a JSON file, or a table whose name ends in one of `TABLE_SUFFIXES`.
+        category: slug for the races of an archive or table.
+        goal: the goal of an archive's or table's races, by default the file's name without its ending; for
             the site's own JSON, the one goal to keep, by default all.
-        columns: a CSV's own names of columns, by ours.
-        note: called with each note on how a CSV was read.
+        columns: a table's own names of columns, by ours.
+        note: called with each note on how a table was read.
 
     Raises:
         PayloadError: the file cannot be read; the message says what is wrong and where.
     """
-    if path.suffix.lower() in CSV_SUFFIXES:
-        found = read_csv(path, category=category, goal=goal or path.stem, columns=columns)
+    if path.suffix.lower() in TABLE_SUFFIXES:
+        found = read_table(path, category=category, goal=goal or path.stem, columns=columns)
         for each in found.notes:
             note(f"{path.name}: {each}")
         return list(found.results)

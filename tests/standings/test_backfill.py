@@ -288,7 +288,7 @@ def test_one_goal_of_a_saved_file_is_read(tmp_path: Path) -> None:
         ('[{"races": "abc"}]', "race"),
         ('{"races": {"a": 1}}', "race"),
         ('[{"name": "orb/r"}]', "orb/r"),
-        ('[{"slug": "a", "entrants": []}]', "race 1 of the archive: it has no 'ended_at'"),
+        ('[{"slug": "a", "entrants": []}]', "race 1 of the archive: 'ended_at'"),
         ("\udcff\udcfe", "not JSON"),
     ],
 )

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import sys
 import tracemalloc
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from racebot.errors import PayloadError
-from racebot.races.csv_file import LONGEST_LINE, read_csv
+from racebot.errors import MissingExtraError, PayloadError
 from racebot.races.outcome import TeamPolicy, outcome_of
 from racebot.races.result import EntrantStatus, RaceResult
+from racebot.races.table_file import read_table
+from racebot.races.table_rows import LONGEST_LINE
 
 HEAD = "race,ended_at,player,time\n"
 
@@ -21,7 +24,7 @@ def path(tmp_path: Path) -> Path:
 
 def races(path: Path, text: str) -> tuple[RaceResult, ...]:
     path.write_text(text, encoding="utf-8")
-    return read_csv(path, category="", goal="G").results
+    return read_table(path, category="", goal="G").results
 
 
 def refusal(path: Path, text: str) -> str:
@@ -51,7 +54,7 @@ def test_places_teams_and_factors_are_read_in_any_column_order(path: Path) -> No
     path.write_text(
         "Player,Place,Team,Factor,Race,Ended_at\nAnn,1,red,Giants,r,2026-03-01\nBo,DQ,blue,,r,2026-03-01\n"
     )
-    found = read_csv(path, category="cat", goal="G")
+    found = read_table(path, category="cat", goal="G")
     (race,) = found.results
     assert race.name == "cat/r"
     assert [(e.place, e.team, e.status) for e in race.entrants] == [
@@ -101,7 +104,7 @@ def test_a_bad_cell_is_named_by_file_line_and_column(path: Path, text: str, line
 
 def test_a_missing_column_is_named(path: Path) -> None:
     assert "no column race" in refusal(path, "ended_at,player,time\n")
-    assert "no column time (or place)" in refusal(path, "race,player,ended_at\n")
+    assert "no column place; the first line has 'race', 'player'" in refusal(path, "race,player,,ended_at\n")
     assert "did you mean 'plyer'" in refusal(path, "race,ended_at,plyer,time\n")
 
 
@@ -116,9 +119,9 @@ def test_unreadable_files_are_refused(path: Path) -> None:
     assert "line 2" in refusal(path, HEAD + 'r,2026-03-01,"Ann,10\n')
     path.write_bytes(b"\x81\x8d")
     with pytest.raises(PayloadError, match="not UTF-8"):
-        read_csv(path, category="", goal="")
+        read_table(path, category="", goal="")
     with pytest.raises(PayloadError, match="No such file"):
-        read_csv(path.with_name("none.csv"), category="", goal="")
+        read_table(path.with_name("none.csv"), category="", goal="")
 
 
 def test_a_line_without_an_end_is_refused_before_it_is_read(path: Path) -> None:
@@ -126,7 +129,7 @@ def test_a_line_without_an_end_is_refused_before_it_is_read(path: Path) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(PayloadError, match=f"more than {LONGEST_LINE} characters"):
-            read_csv(path, category="", goal="G")
+            read_table(path, category="", goal="G")
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -140,6 +143,7 @@ HEADERS = "Race,Date,Driver,Pos\n"
     ("encoding", "separator", "said"),
     [
         ("utf-16", ",", {"read as utf-16"}),
+        ("utf-16-le", "|", {"read as utf-16-le", "separated by |"}),
         ("cp1252", ";", {"read as cp1252", "separated by ;"}),
         ("utf-8", "\t", {"separated by tabs"}),
     ],
@@ -149,14 +153,14 @@ def test_encodings_and_separators_are_recognized_and_said(
 ) -> None:
     text = HEADERS + "r,2026-03-01,Zoë,1\nr,2026-03-01,Bo,2\n"
     path.write_bytes(text.replace(",", separator).encode(encoding))
-    found = read_csv(path, category="", goal="G")
+    found = read_table(path, category="", goal="G")
     assert [entrant.name for entrant in found.results[0].entrants] == ["Zoë", "Bo"]
     assert said <= set(found.notes)
 
 
 def test_other_columns_are_named_in_one_note(path: Path) -> None:
     path.write_text("GAME,Rank,name,Laps,Team color\nr,1,Ann,3,red\n", encoding="utf-8")
-    notes = read_csv(path, category="", goal="G").notes
+    notes = read_table(path, category="", goal="G").notes
     assert "columns: race=GAME, player=name, place=Rank" in notes
     assert "columns not used: 'Laps', 'Team color'" in notes
 
@@ -164,10 +168,10 @@ def test_other_columns_are_named_in_one_note(path: Path) -> None:
 def test_columns_can_be_named(path: Path) -> None:
     path.write_text("Heat,Who,Result\nr,Ann,1\n", encoding="utf-8")
     names = {"race": "heat", "player": "Who", "place": "Result"}
-    (race,) = read_csv(path, category="", goal="G", columns=names).results
+    (race,) = read_table(path, category="", goal="G", columns=names).results
     assert (race.name, race.entrants[0].place) == ("r", 1)
     with pytest.raises(PayloadError, match="no column race"):
-        read_csv(path, category="", goal="G", columns={**names, "race": "Round"})
+        read_table(path, category="", goal="G", columns={**names, "race": "Round"})
 
 
 @pytest.mark.parametrize("text", ["3", "3.", "3.0", "3rd", "=3", "3=", "T3"])
@@ -180,7 +184,7 @@ def test_words_for_no_result_are_read_and_listed(path: Path) -> None:
     words = ("DNF", "Ret", "NC", "-", "", "DSQ", "dq", "DNS")
     lines = "".join(f"r,2026-03-01,p{i},{word}\n" for i, word in enumerate(words))
     path.write_text(HEADERS + "r,2026-03-01,Ann,1\n" + lines, encoding="utf-8")
-    found = read_csv(path, category="", goal="G")
+    found = read_table(path, category="", goal="G")
     statuses = [entrant.status for entrant in found.results[0].entrants]
     dnf, dq = EntrantStatus.DNF, EntrantStatus.DQ
     assert statuses == [EntrantStatus.DONE, dnf, dnf, dnf, dnf, dnf, dq, dq]
@@ -204,7 +208,7 @@ def test_further_forms_of_a_time(path: Path, text: str, seconds: float) -> None:
         (["08.09.2019"], ["2019-09-08"]),
         (["9/8/2019", "9/13/2019"], ["2019-09-08", "2019-09-13"]),
         (["9/8/2019", "13/8/2019"], ["2019-08-09", "2019-08-13"]),
-        (["1568000000"], ["2019-09-09"]),
+        (["1568000000", "1568000000123"], ["2019-09-09", "2019-09-09"]),
         (["2/1/2024 20:15", "31/1/2024"], ["2024-01-02", "2024-01-31"]),
     ],
 )
@@ -224,9 +228,91 @@ def test_races_without_dates_keep_the_order_of_the_file(path: Path) -> None:
     assert [race.name for race in sorted(found, key=lambda race: race.ended_at)] == ["b", "a"]
 
 
+def test_hidden_players_of_racebots_own_changes_keep_their_places(path: Path) -> None:
+    head = "sequence,race,ended_at,player,name,place,before,after,races_before,change,finish_time\n"
+    lines = "".join(f"1,orb/r,2026-03-01T12:00:00Z,{each},0,1,0,1,{time}\n" for each, time in (
+        ("id-ann,Ann,1", 60.5), (",hidden player,2", 61.0), (",hidden player,", ""),
+    ))  # fmt: skip
+    (race,) = races(path, head + lines)
+    assert [(each.user_id, each.status.value) for each in race.entrants] == [
+        ("id-ann", "done"), (None, "done"), (None, "dnf")
+    ]  # fmt: skip
+
+
 def test_the_example_of_the_documentation_can_be_read(path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
     example = text.split("```csv\n")[1].split("```")[0]
     first, second = races(path, example)
     assert [(e.name, e.finished) for e in first.entrants] == [("Ann", True), ("Bo", True), ("Cy", False)]
     assert len(second.entrants) == 2
+
+
+LINES = """Race,Date,Driver,Finish_Time,Pos,Team
+r,2019-09-08 20:15:00,Zoë,1:02:03.5,1,
+r,2019-09-08 20:15:00,Bo,30:00:00,2,
+r,2019-09-08 20:15:00,Cy,,DNF,
+s,2019-09-09 00:00:00,17,0:59:00,1,red
+"""
+
+
+def write_parquet(path: Path, text: str) -> Path:
+    """Write lines of CSV as a Parquet file, with columns of the types that DuckDB finds in them."""
+    path.with_suffix(".txt").write_text(text, encoding="utf-8")
+    lines = f"FROM read_csv('{path.with_suffix('.txt')}', header = true)"
+    pytest.importorskip("duckdb").execute(f"COPY ({lines}) TO '{path}' (FORMAT parquet)")
+    return path
+
+
+def write_sheet(path: Path, text: str, *others: str) -> Path:
+    """Write lines of CSV as an Excel file, with cells of Excel's types."""
+    with pytest.importorskip("xlsxwriter").Workbook(path) as book:
+        day, clock = (book.add_format({"num_format": each}) for each in ("dd.mm.yyyy hh:mm", "[h]:mm:ss.0"))
+        sheet = book.add_worksheet("Results")
+        for number, line in enumerate(text.splitlines()):
+            for column, cell in enumerate(line.split(",")):
+                if cell.startswith("2019-"):
+                    sheet.write_datetime(number, column, datetime.fromisoformat(cell), day)
+                elif cell.count(":") == 2:
+                    hours, minutes, seconds = map(float, cell.split(":"))
+                    length = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+                    sheet.write_datetime(number, column, length, clock)
+                else:
+                    sheet.write(number, column, int(cell) if cell.isdigit() else cell)
+        for name in others:
+            book.add_worksheet(name)
+    return path
+
+
+def test_excel_and_parquet_files_hold_what_csv_files_do(path: Path) -> None:
+    pytest.importorskip("python_calamine")
+    expected = races(path, LINES)
+    assert [len(race.entrants) for race in expected] == [3, 1]
+    sheet = read_table(write_sheet(path.with_suffix(".xlsx"), LINES, "Notes"), category="", goal="G")
+    assert sheet.results == expected
+    assert "read the sheet 'Results', the first of 2" in sheet.notes
+    parquet = read_table(write_parquet(path.with_suffix(".parquet"), LINES), category="", goal="G")
+    assert parquet.results == expected
+
+
+@pytest.mark.parametrize("write", [write_sheet, write_parquet])
+def test_a_bad_cell_of_another_format_is_named_by_its_line(
+    path: Path, write: Callable[[Path, str], Path]
+) -> None:
+    pytest.importorskip("python_calamine")
+    with pytest.raises(PayloadError, match="line 3, column place: 'first' is not a place"):
+        read_table(write(path, "race,player,place\nr,Ann,2\nr,Bo,first\n"), category="", goal="G")
+
+
+@pytest.mark.parametrize(
+    ("start", "library"), [(b"PK\x03\x04", "python_calamine"), (b"PAR1", "duckdb")], ids=["excel", "parquet"]
+)
+def test_a_damaged_file_and_a_missing_extra_are_named(
+    path: Path, start: bytes, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip(library)
+    path.write_bytes(start + b"nothing else")
+    with pytest.raises(PayloadError, match=r"races\.csv: [^\n]+\Z"):
+        read_table(path, category="", goal="G")
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError, match=r"'\.\[files\]'"):
+        read_table(path, category="", goal="G")
