@@ -30,6 +30,15 @@ from racebot.web.site.request import Document, Streamed
 SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))
 
+PLAYER_PATHS = (
+    *("players/{}.html", "players/{}/orb/any-orb.html", "players/{}/orb/any-orb/feed.xml"),
+    *("players/{}/orb/any-orb/races.html", "players/{}/orb/any-orb/opponents.html"),
+    *("badges/{}.svg", "badges/{}/orb/any-orb.svg", "cards/players/{}/orb/any-orb.png"),
+    *("compare/id-bo/{}.html", "compare/{}/id-bo.html", "cards/compare/id-bo/{}.png"),
+    *("api/players/{}", "api/leaderboards/orb/any-orb/players/{}"),
+)
+"""Every kind of address of a player."""
+
 Merge = Callable[..., LedgerView]
 
 
@@ -43,6 +52,13 @@ async def listening(server: uvicorn.Server) -> AsyncGenerator[int]:
         await task
 
 
+def rate(ledger: Ledger, *races: RaceResult, plan: LeaderboardPlan = SIMPLE) -> Settler:
+    """Rate past races, and return what rated them."""
+    settler = Settler(ledger, Plans(plan))
+    settler.add_past_races(races, "import")
+    return settler
+
+
 @pytest.fixture
 def merge(ledger: Ledger) -> Merge:
     """Rate races and return a view of them, with any plan, listing and settings of the pages."""
@@ -53,7 +69,7 @@ def merge(ledger: Ledger) -> Merge:
         listing: Listing | None = None,
         **facts: Any,
     ) -> LedgerView:
-        Settler(ledger, Plans(plan)).add_past_races(races, "import")
+        rate(ledger, *races, plan=plan)
         return LedgerView(ledger, Publication(lambda _: listing or Listing(), **facts))
 
     return made

@@ -17,17 +17,15 @@ from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
-from racebot.races.result import Profile, RaceResult
+from racebot.races.result import Profile
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.settle import Settler
 from racebot.web import export as export_module, manifest
 from racebot.web.export import LOCK, MANIFEST, Exported, export, render_files
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import Content
 
-from .conftest import RACES, SIMPLE
+from .conftest import RACES, SIMPLE, rate
 
 BOARD = "leaderboards/orb/any-orb"
 PLAYERS = f"api/{BOARD}/players"
@@ -40,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def filled(ledger: Ledger) -> Ledger:
-    add(ledger, *RACES)
+    rate(ledger, *RACES)
     return ledger
 
 
@@ -63,10 +61,6 @@ def rendered(monkeypatch: pytest.MonkeyPatch, exported: Ledger) -> list[str]:
 
     monkeypatch.setattr(Pages, "document", noted)
     return paths
-
-
-def add(ledger: Ledger, *races: RaceResult, plan: LeaderboardPlan = SIMPLE) -> None:
-    Settler(ledger, Plans(plan)).add_past_races(races, "import")
 
 
 def run(ledger: Ledger, folder: Path) -> Exported:
@@ -135,12 +129,12 @@ def test_web_server_of_another_user_can_read_pages(filled: Ledger, folder: Path)
 
 def test_the_name_and_id_of_a_hidden_player_are_in_no_file(filled: Ledger, folder: Path) -> None:
     alone = result("e", "zaphira", after=310)  # changes no rating
-    add(filled, result("d", "zaphira ann", after=300), alone)
+    rate(filled, result("d", "zaphira ann", after=300), alone)
     run(filled, folder)
     races = [folder / "races/orb/d.html", folder / "races/orb/e.html"]
     assert all(b"Zaphira" in race.read_bytes() for race in races)
     (player,) = filled.players.called("Zaphira")
-    settler = Settler(filled, Plans(SIMPLE))
+    settler = rate(filled)
     orders.hide(settler, player, "asked", NOON)
     run(filled, folder)
     for path, content in contents(folder).items():
@@ -151,7 +145,7 @@ def test_the_name_and_id_of_a_hidden_player_are_in_no_file(filled: Ledger, folde
 
 
 def test_a_new_leaderboard_is_linked_where_players_are_compared(exported: Ledger, folder: Path) -> None:
-    add(exported, result("z", "ann bo", after=500, goal="All Orbs"))
+    rate(exported, result("z", "ann bo", after=500, goal="All Orbs"))
     run(exported, folder)
     assert "All Orbs" in (folder / "compare.html").read_text(encoding="utf-8")
 
@@ -162,7 +156,7 @@ def test_after_a_race_only_files_that_depend_on_it_are_rendered(
     publication = Publication(export_cards=True)
     export(filled, publication, folder)
     rendered.clear()
-    add(filled, result("d", "ann hal", after=250))
+    rate(filled, result("d", "ann hal", after=250))
     export(filled, publication, folder)
     assert set(rendered) == {
         *("index.html", "api/leaderboards.json", "assets/players.js", "cards/index.png"),
@@ -190,7 +184,7 @@ def test_export_has_cards_of_players_and_races_only_on_request(exported: Ledger,
 def test_updated_export_equals_a_new_one_except_for_dated_places(
     exported: Ledger, folder: Path, tmp_path: Path
 ) -> None:
-    add(exported, result("d", "ann hal", after=250))
+    rate(exported, result("d", "ann hal", after=250))
     run(exported, folder)
     updated = contents(folder)
     run(exported, tmp_path / "new")
@@ -204,7 +198,7 @@ def test_updated_export_equals_a_new_one_except_for_dated_places(
 
 
 def test_a_race_that_is_added_before_others_renumbers_them(exported: Ledger, folder: Path) -> None:
-    add(exported, result("past", "fay gus", after=-24))
+    rate(exported, result("past", "fay gus", after=-24))
     run(exported, folder)
     (numbered,) = json.loads((folder / "api/races/orb/b.json").read_bytes())["leaderboards"]
     (played,) = json.loads((folder / f"{PLAYERS}/id-cy.json").read_bytes())["history"]
@@ -214,7 +208,7 @@ def test_a_race_that_is_added_before_others_renumbers_them(exported: Ledger, fol
 def test_changed_result_renders_its_race_and_racers_again(
     exported: Ledger, folder: Path, rendered: list[str]
 ) -> None:
-    add(exported, result("c", "bo ann", after=240))
+    rate(exported, result("c", "bo ann", after=240))
     run(exported, folder)
     assert {"races/orb/c.html", "players/id-ann.html", "players/id-bo/orb/any-orb.html"} <= set(rendered)
     assert "players/id-cy.html" not in rendered and "races/orb/a.html" not in rendered
@@ -226,7 +220,7 @@ def test_new_name_renders_every_page_that_shows_it(
 ) -> None:
     race = result("e", "ann zoe", after=300)
     renamed = tuple(replace(e, name="Annabel") if e.name == "Ann" else e for e in race.entrants)
-    add(exported, replace(race, entrants=renamed))
+    rate(exported, replace(race, entrants=renamed))
     run(exported, folder)
     assert {"players/id-bo/orb/any-orb.html", "races/orb/a.html"} <= set(rendered)
     assert "players/id-cy/orb/any-orb.html" not in rendered
@@ -256,7 +250,7 @@ def test_interrupted_export_is_finished_by_the_next(
     exported: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = contents(folder)
-    add(exported, result("d", "ann hal", after=250))
+    rate(exported, result("d", "ann hal", after=250))
     render = Pages.document
 
     def broken(self: Pages, path: str, query: Mapping[str, str]) -> Content:
@@ -299,8 +293,8 @@ def test_files_rendered_together_show_the_same_state(filled: Ledger, folder: Pat
 
     def paths() -> Iterator[str]:
         yield f"{player}.html"
-        add(filled, replace(result("new", "ann bo"), goal="New Orb"))
-        Settler(filled, Plans(SIMPLE)).withdraw("orb/c")
+        rate(filled, replace(result("new", "ann bo"), goal="New Orb"))
+        rate(filled).withdraw("orb/c")
         yield f"{player}/feed.xml"
 
     folder.mkdir()
@@ -313,7 +307,7 @@ def test_pictures_fetched_during_an_export_are_on_none_of_its_pages(
 ) -> None:
     avatar = "/media/ann.png"
     ann = replace(entrant("ann", time=1), profile=Profile(avatar))
-    add(filled, result("d", entrants=(ann, entrant("bo", time=2))))
+    rate(filled, result("d", entrants=(ann, entrant("bo", time=2))))
     pictures = Pictures(tmp_path / "pictures")
     pictures.store(avatar, b"a picture")
     page = "players/id-ann/orb/any-orb.html"
@@ -361,11 +355,11 @@ def test_only_leaderboard_pages_whose_rows_changed_are_rendered(
     filled: Ledger, folder: Path, rendered: list[str]
 ) -> None:
     names = [f"p{number:03d}" for number in range(300)]
-    add(filled, *(result(f"r{n}", " ".join(names[n : n + 10]), after=250) for n in range(0, 300, 10)))
-    add(filled, result("later", "p290 p299", after=1000))  # weeks later
+    rate(filled, *(result(f"r{n}", " ".join(names[n : n + 10]), after=250) for n in range(0, 300, 10)))
+    rate(filled, result("later", "p290 p299", after=1000))  # weeks later
     run(filled, folder)
     rendered.clear()
-    add(filled, result("last", "p290 p299", after=1001))
+    rate(filled, result("last", "p290 p299", after=1001))
     run(filled, folder)
     assert f"{BOARD}.html" in rendered
     assert f"{BOARD}/page-2.html" not in rendered, "its players are above those who raced, or below"
@@ -381,11 +375,11 @@ def test_corrected_results_are_rendered_where_neither_points_nor_places_change(
 ) -> None:
     flat = replace(SIMPLE, parameters={**SIMPLE.parameters, "rates": [1e-300]})
     names = [f"p{number:03d}" for number in range(90)]
-    add(ledger, result("a", " ".join(names)), plan=flat)
+    rate(ledger, result("a", " ".join(names)), plan=flat)
     run(ledger, folder)
     page = f"{BOARD}/page-2.html"
     assert b"Last results: 90" in (folder / page).read_bytes()
-    add(ledger, result("a", " ".join([*names[:-2], *names[:-3:-1]])), plan=flat)
+    rate(ledger, result("a", " ".join([*names[:-2], *names[:-3:-1]])), plan=flat)
     run(ledger, folder)
     run(ledger, folder.parent / "whole")
     assert (folder / page).read_bytes() == (folder.parent / "whole" / page).read_bytes()

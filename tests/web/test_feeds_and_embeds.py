@@ -11,15 +11,13 @@ from builders import NOON, result
 from hypothesis import given, strategies as st
 
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import Plans
-from racebot.standings.settle import Settler
 from racebot.web.http.server import application
 from racebot.web.pictures.cards import badge_svg
 from racebot.web.routes import Pages
 from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import LedgerView, Publication
 
-from .conftest import RACES, SIMPLE, Merge, page_at
+from .conftest import RACES, Merge, page_at, rate
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -74,7 +72,7 @@ def test_summary_of_a_large_race_names_the_first_racers(merge: Merge) -> None:
 
 @pytest.mark.parametrize("path", [BOARD_FEED, PLAYER_FEED])
 def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger: Ledger, path: str) -> None:
-    settler = Settler(ledger, Plans(SIMPLE))
+    settler = rate(ledger)
     for race in (result("late", "ann bo", after=5), result("early", "ann bo", after=3)):
         settler.settle(race, lambda _: (), NOON)
     found = feed(LedgerView(ledger, Publication()), path)
@@ -85,7 +83,7 @@ def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger
 
 @pytest.mark.parametrize("path", [BOARD_FEED, PLAYER_FEED])
 def test_corrected_race_is_updated_when_it_was_corrected(ledger: Ledger, path: str) -> None:
-    settler = Settler(ledger, Plans(SIMPLE))
+    settler = rate(ledger)
     for race in (result("a", "ann bo"), result("b", "ann bo", after=1)):
         settler.settle(race, lambda _: (), NOON + timedelta(hours=1))
     settler.settle(result("a", "bo ann"), lambda _: (), NOON + timedelta(hours=5))
@@ -154,7 +152,7 @@ def test_embedded_leaderboard_has_as_many_rows_as_asked(view: LedgerView) -> Non
 
 @pytest.mark.parametrize("sites", ["*", "'none'", "https://a.example https://b.example"])
 async def test_only_embedded_leaderboards_may_be_framed(ledger: Ledger, sites: str) -> None:
-    Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
+    rate(ledger, *RACES)
     app = application(ledger.path, Publication(embed_on=sites))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pages") as client:
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 
@@ -15,14 +15,15 @@ from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardPlan
 from racebot.standings.follow_settings import apply_plans, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Key
+from racebot.web.routes import Match, Pages
 from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import Document, Streamed
+from racebot.web.site.request import Content, Document, Streamed
 
-from .conftest import RACES, SIMPLE, at
+from .conftest import RACES, at, rate
 
 BOARD = "leaderboards/orb/any-orb.html"
 DOCUMENTS: tuple[tuple[str, dict[str, str]], ...] = (
@@ -58,7 +59,7 @@ def settle(settler: Settler, race: RaceResult) -> None:
 
 def with_other_settings(settler: Settler) -> None:
     plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
-    apply_plans(Settler(settler.ledger, Plans(plan)))
+    apply_plans(rate(settler.ledger, plan=plan))
 
 
 CHANGES: dict[str, Callable[[Settler], object]] = {
@@ -87,9 +88,7 @@ CHANGES: dict[str, Callable[[Settler], object]] = {
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, Plans(SIMPLE))
-    settler.add_past_races(RACES, "import")
-    return settler
+    return rate(ledger, *RACES)
 
 
 @pytest.fixture
@@ -169,3 +168,21 @@ def test_a_change_right_before_rendering_shows_in_full(
     feed = library.document(at("players/id-ann/orb/any-orb/feed.xml"), {})
     assert isinstance(feed, Document)
     assert feed.body.count(b"<entry>") == 1
+
+
+def test_a_page_rendered_before_a_change_is_not_shown_after_it(
+    settler: Settler, library: CachedPages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    render = Pages.content
+
+    def slow(self: Pages, match: Match, query: Mapping[str, str]) -> Content:
+        content = render(self, match, query)
+        monkeypatch.undo()
+        settler.withdraw(f"{CATEGORY}/c")
+        library.document(at(""), {})  # another reader sees the change first
+        return content
+
+    monkeypatch.setattr(Pages, "content", slow)
+    before, after = (library.document(at(BOARD), {}) for _ in range(2))
+    assert isinstance(before, Document) and isinstance(after, Document)
+    assert before.body != after.body

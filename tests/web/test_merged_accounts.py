@@ -10,20 +10,18 @@ from builders import NOON, result
 
 from racebot.ledger.store import Ledger
 from racebot.standings import orders
-from racebot.standings.counting import Plans
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application
 from racebot.web.site.ledger_view import LedgerView, Publication
 
-from .conftest import RACES, SIMPLE, page_at
+from .conftest import PLAYER_PATHS, RACES, page_at, rate
 
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
     """A ledger in which the account id-old, which raced Di, was merged into Ann's."""
-    settler = Settler(ledger, Plans(SIMPLE))
-    settler.add_past_races((*RACES, result("d", "old di", after=300)), "import")
+    settler = rate(ledger, *RACES, result("d", "old di", after=300))
     merge(settler, "old", "ann")
     return settler
 
@@ -34,22 +32,7 @@ def merge(settler: Settler, old: str, kept: str) -> None:
     orders.merge_accounts(settler, one, other, "same", NOON)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "players/{}",
-        "players/{}.html",
-        "players/{}/orb/any-orb",
-        "players/{}/orb/any-orb/races?result=won",
-        "players/{}/orb/any-orb/feed.xml",
-        "badges/{}.svg",
-        "badges/{}/orb/any-orb.svg",
-        "cards/players/{}/orb/any-orb.png",
-        "compare/id-bo/{}",
-        "api/players/{}",
-        "api/leaderboards/orb/any-orb/players/{}",
-    ],
-)
+@pytest.mark.parametrize("path", [*PLAYER_PATHS, "players/{}", "players/{}/orb/any-orb/races?result=won"])
 async def test_old_addresses_lead_to_the_kept_account(settler: Settler, path: str) -> None:
     transport = httpx.ASGITransport(application(settler.ledger.path, Publication()))
     async with httpx.AsyncClient(transport=transport, base_url="http://pages/") as client:

@@ -18,8 +18,6 @@ from uvicorn.server import ServerState
 from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import Plans
-from racebot.standings.settle import Settler
 from racebot.web.api import csv_files
 from racebot.web.http import server as server_module
 from racebot.web.http.cache import Cache, CachedPages, Key, cache_key
@@ -28,7 +26,7 @@ from racebot.web.routes import NO_RACE, Match, Pages
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import Content, Document, Streamed
 
-from .conftest import RACES, SIMPLE, at, listening
+from .conftest import RACES, at, listening, rate
 
 BOARD = "/leaderboards/orb/any-orb.html"
 CHANGES = "/api/leaderboards/orb/any-orb/changes.csv"
@@ -40,7 +38,7 @@ Get = Callable[..., httpx.Response]
 @pytest.fixture
 def get(ledger: Ledger) -> Iterator[Get]:
     """Ask the pages of a ledger with a few races."""
-    Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
+    rate(ledger, *RACES)
     app = application(ledger.path, Publication())
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
 
@@ -125,7 +123,7 @@ def test_replaced_database_is_read(get: Get, ledger: Ledger, tmp_path: Path) -> 
     assert "Ann" in get(BOARD).text
     other = tmp_path / "other.db"
     with Ledger.open(other) as restored:
-        Settler(restored, Plans(SIMPLE)).add_past_races([result("z", "zoe yan")], "import")
+        rate(restored, result("z", "zoe yan"))
         restored.connection.db.execute("PRAGMA journal_mode = DELETE")
     ledger.close()
     for left in ("-wal", "-shm"):
@@ -245,8 +243,7 @@ def test_cache_key_has_known_parameters_only() -> None:
 def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     for size in ("RACES_IN_A_PIECE", "ROWS_IN_A_PIECE"):
         monkeypatch.setattr(csv_files, size, 10)
-    races = [result(f"r{n:04d}", "ann bo", after=n) for n in range(40)]
-    Settler(ledger, Plans(SIMPLE)).add_past_races(races, "import")
+    rate(ledger, *(result(f"r{n:04d}", "ann bo", after=n) for n in range(40)))
     with closing(CachedPages(ledger.path, Publication())) as library:
         assert isinstance(library.document(at(CHANGES[1:]), {}), Streamed)
         assert library.cache.size == 0
@@ -278,7 +275,7 @@ def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.Monke
 async def test_slow_page_and_many_cards_do_not_delay_other_pages(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, slow_paths: list[str]
 ) -> None:
-    Settler(ledger, Plans(SIMPLE)).add_past_races(RACES, "import")
+    rate(ledger, *RACES)
     release = threading.Event()
     render = Pages.content
 
