@@ -13,6 +13,8 @@ from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
 from racebot.text.parse import fold_name, split_full_name
 
+AROUND_NAMES = CLOSING + "\"'“”„«»()[]<>@"
+"""What players type around a name, such as the brackets of `!rating [name]`."""
 JOINING = {"and", "vs", "vs.", "versus", "&"}
 """Words that may stand between two names."""
 
@@ -48,14 +50,13 @@ def is_hidden_from(ledger: Ledger, asker: Person, person: Person) -> bool:
 def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person) -> Person | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
-    If no name matches, names are compared in plain letters, and then without punctuation at the end. If
-    several players share a name, the one in the room is chosen, otherwise the one with the most races. `me`
-    is the asker, unless that is somebody's name.
+    If no name matches, names are compared in plain letters, and then without `AROUND_NAMES`. If several
+    share a name, the one in the room is chosen, otherwise the one with most races. `me` may be the asker.
     """
     found = _people(race, text, str.casefold, ledger.players.called) or _people(
         race, text, fold_name, partial(ledger.players.called, roughly=True)
     )
-    bare = text.rstrip(CLOSING)
+    bare = text.strip(AROUND_NAMES)
     if not found and bare.casefold() == "me":
         return asker
     if not found and bare not in {"", text}:

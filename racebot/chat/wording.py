@@ -164,7 +164,7 @@ class Texts(BaseModel):
     versus_record: str = _text("{won}–{lost} in {met} races", "their races together, and how often each led")
     versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together")
     versus_tied: str = _text("tied in {tied}", "follows it if they tied")
-    versus_unfinished: str = _text("neither finished {unfinished}", "follows it if neither finished a race")
+    versus_unfinished: str = _text("{unfinished} unfinished by both", "follows it if neither finished a race")
     versus_never: str = _text("no rated race together", "in place of that, if they never met")
     versus_points: str = _text("{points} and {other_points}", "their ratings")
     versus_chance: str = _text("{chance} to beat {other} next time", "the first player's chance")

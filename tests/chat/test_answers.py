@@ -156,6 +156,20 @@ def test_punctuation_after_a_name_is_ignored_unless_it_is_part_of_it(ledger: Led
     assert ask(Command.RATING, "Bo?").startswith("Bo?: ")
 
 
+def test_brackets_and_quotes_around_a_name_are_ignored(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    for typed in ("[bo]", '"Bo"', "<@bo>", "(Bo)?", "“bo”"):
+        assert ask(Command.RATING, typed) == ask(Command.RATING, "bo")
+        assert ask(Command.VERSUS, f"[ann] {typed}") == ask(Command.VERSUS, "ann bo")
+
+
+def test_a_number_sign_alone_suggests_nobody(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    add(ledger, result("d", after=4, entrants=(entrant("eve", time=1, discriminator="0001"), entrant("bo"))))
+    for typed in ("#", "#0", "#0001"):
+        assert ask(Command.RATING, typed) == "No player has that name."
+
+
 def test_me_is_the_asker_unless_it_is_a_name(ledger: Ledger) -> None:
     ask = asking(ledger)
     for command in (Command.RATING, Command.WHY):
@@ -178,22 +192,18 @@ def test_a_name_with_two_spaces_in_a_row_is_found(ledger: Ledger) -> None:
     ask = asking(ledger)
     racer = replace(entrant("x", time=1, user_id="id-x"), name="Wide  Name")
     assert ask(Command.RATING, "wide name", race=replace(OPEN, entrants=(racer,))).startswith("Wide Name")
-    merged = result("d", after=4, entrants=(racer, entrant("bo", time=9)))
-    add(ledger, merged)
+    add(ledger, result("d", after=4, entrants=(racer, entrant("bo", time=9))))
     assert ask(Command.RATING, "wide name").startswith("Wide Name: ")
 
 
-@pytest.mark.parametrize(
-    ("name", "typed"), [("Łukasz", "lukasz"), ("Ægir", "aegir"), ("Weißbär", "weissbar")]
-)
-def test_letters_with_strokes_and_ligatures_are_found_in_plain_letters(
-    ledger: Ledger, name: str, typed: str
-) -> None:
+def test_letters_with_strokes_and_ligatures_are_found_in_plain_letters(ledger: Ledger) -> None:
     ask = asking(ledger)
-    winner = replace(entrant("x", time=1, user_id="id-x"), name=name)
-    assert ask(Command.RATING, typed, race=replace(OPEN, entrants=(winner,))).startswith(name), "in the room"
+    winner = replace(entrant("x", time=1, user_id="id-x"), name="Łæß")
+    assert ask(Command.RATING, "laess", race=replace(OPEN, entrants=(winner,))).startswith("Łæß"), (
+        "in the room"
+    )
     add(ledger, result("d", after=4, entrants=(winner, entrant("bo", time=9))))
-    assert ask(Command.RATING, typed).startswith(f"{name}: "), "and in the ledger"
+    assert ask(Command.RATING, "laess").startswith("Łæß: "), "and in the ledger"
 
 
 # Players with the same name
@@ -222,6 +232,7 @@ def test_a_discriminator_chooses_between_players_with_the_same_name(ledger: Ledg
 
 def test_unlisted_player_learns_the_reason(ledger: Ledger) -> None:
     few = asking(ledger, listing=Listing(minimum_finishes=5))
+    assert few(Command.LEADERBOARD) == "No player is ranked yet. Finishes needed: 5"
     mine = points(ledger, ANN)  # after three finishes
     assert f"Ann: {mine}?, 2 more finishes to be ranked" in few(Command.RATING)
     one = asking(ledger, listing=Listing(minimum_finishes=4))
@@ -324,7 +335,7 @@ def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(led
     assert len(answer) <= 1000
 
 
-@pytest.mark.parametrize("named", ["Map Rando S3", "map rando s3", "s3", "rando"])
+@pytest.mark.parametrize("named", ["Map Rando S3", "s3"])
 def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Ledger, named: str) -> None:
     ask = asking(ledger)
     add(ledger, result("other", "di ann", after=9, goal="Map Rando  S3"))
@@ -332,13 +343,9 @@ def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Led
     assert ask(Command.LEADERBOARD, "orb").startswith("Any Orb, ")
     assert ask(Command.LEADERBOARD, f"{named} 1").startswith("Map Rando S3, top 1 of 2: 1 Di ")
     assert ask(Command.LEADERBOARD, "1").startswith("Any Orb, top 1 of ")
+    assert ask(Command.LEADERBOARD, "top 2") == ask(Command.LEADERBOARD, "2")
     for unknown in ("xyz", "xyz 10", "xyz?"):
         assert ask(Command.LEADERBOARD, unknown) == Texts().unknown_leaderboard
-
-
-def test_a_leaderboard_without_players_says_so(ledger: Ledger) -> None:
-    ask = asking(ledger, listing=Listing(minimum_finishes=50))
-    assert ask(Command.LEADERBOARD) == "No player is ranked yet. Finishes needed: 50"
 
 
 # !why

@@ -21,7 +21,9 @@ def test_names_without_breaks_inside_stay_as_they_are(name: str) -> None:
     assert unbroken(name) == name.replace(" ", NO_BREAK)
 
 
-def test_an_entry_wider_than_the_column_may_break() -> None:
+def test_an_entry_wider_than_the_column_breaks_as_little_as_possible() -> None:
+    two_words = "A_Name_That_Goes_On_For_So_Long Two".replace(" ", NO_BREAK)
+    assert unbroken(f"1 {two_words} 1010 (+10)") == f"1{NO_BREAK}{two_words} 1010{NO_BREAK}(+10)"
     for name in ("字" * 25, "a_name_that_goes_on_for_so_long_that_it_breaks"):
         assert unbroken(f"1 {name} 2049 (+14)") == f"1{NO_BREAK}{name} 2049{NO_BREAK}(+14)"
 

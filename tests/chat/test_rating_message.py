@@ -84,14 +84,6 @@ def test_a_rating_message_lists_entrants_by_place_and_breaks_between_them() -> N
     assert not any(" " in entry for entry in entries)
 
 
-def test_an_entry_wider_than_the_column_breaks_as_little_as_possible() -> None:
-    name = "A_Name_That_Goes_On_For_So_Long Two"
-    (text,) = players(
-        result("r", entrants=(entrant(name, time=1, user_id="id-ann"),)), [change("ann", 1, 1000, 1010)]
-    ).values()
-    assert text == f"1{NBSP}{name.replace(' ', NBSP)} 1010{NBSP}(+10)"
-
-
 def test_ties_share_a_place() -> None:
     race = result("r", "ann=bo cy")
     changes = [change("ann", 1, 1500, 1510), change("bo", 1, 1600, 1605), change("cy", 3, 1500, 1485)]

@@ -36,7 +36,6 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('player = ""', "must not be empty"),
         ('info = "R {goal}"', "must begin with 5 characters before the first field"),
         ('withdrawn = "' + "x" * 501 + '"', "at most 500 characters"),
-        ("withdrawn = 3", "texts.withdrawn"),
         ('button_why = "' + "?" * 41 + '"', "should have at most 40 characters"),
     ],
 )

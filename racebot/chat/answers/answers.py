@@ -119,7 +119,7 @@ class Answers:
             return goal, leaderboard.USUAL_LENGTH
         if not (number.isdecimal() and number.isascii()):
             return None
-        goal = self._goal_named(name, race) if name else race.goal
+        goal = race.goal if name.casefold() in {"", "top"} else self._goal_named(name, race)
         return (goal, int(number)) if goal else None
 
     def _goal_named(self, text: str, race: Race) -> str | None:

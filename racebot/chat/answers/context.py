@@ -115,7 +115,7 @@ def change_of(rated: RatedRace, person: Person) -> Change | None:
 def unknown_player(context: Context, text: str) -> str:
     """Say that no player has this name, without repeating it."""
     hidden = context.ledger.orders.hidden()
-    found = context.ledger.players.like(text, 3)
+    found = context.ledger.players.like(text, 3) if text.partition("#")[0] else []
     alike = ", ".join(plain(player.shown) for player in found if player.id not in hidden)
     unknown = context.texts.unknown_player.format(leaderboard=context.name)
     suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""
