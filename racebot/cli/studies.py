@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -32,12 +30,12 @@ from racebot.standings import backfill
 from racebot.standings.rater import current_states
 from racebot.study import iterated, predictions as forecasts
 from racebot.study.cores import cores
-from racebot.study.evaluate import Entry, Report, evaluate as judge
+from racebot.study.evaluate import Entry, evaluate as judge
 from racebot.study.history import Earlier, History, newcomers
 from racebot.study.paired import Objective
 from racebot.study.presets import PRESETS, Preset
-from racebot.study.search import Effort, Progress
-from racebot.study.tuning import ranked, tune as search
+from racebot.study.search import Effort
+from racebot.study.tuning import tune as search
 from racebot.text.parse import did_you_mean
 
 ALL_PRESETS = "published"
@@ -116,9 +114,6 @@ def evaluate(
         float | None, typer.Option(min=0, help="Most earlier races to count per player. Default: all.")
     ] = None,
     field: FieldSize = None,
-    predictions: Annotated[
-        Path | None, typer.Option(help="Write every forecast as CSV: NAME-pairs.csv and NAME-entrants.csv.")
-    ] = None,
     jobs: Jobs = -1,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
     database: Database = None,
@@ -131,10 +126,6 @@ def evaluate(
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
     settings = load_settings(database=database)
-    if predictions is not None and not predictions.parent.is_dir():
-        raise SettingsError(
-            f"--predictions {predictions}: folder {predictions.parent} does not exist: create it"
-        )
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
@@ -163,8 +154,6 @@ def evaluate(
         print_json(studies_tables.evaluation_json(report, presets))
     else:
         studies_tables.evaluation(console, report, presets, full=full)
-    if predictions is not None:
-        _write_predictions(history, report, season, predictions)
 
 
 @app.command("rate")
@@ -243,9 +232,6 @@ def tune(
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Search only this parameter. Repeatable.")
     ] = None,
-    compare: Annotated[
-        list[str] | None, typer.Option(metavar="MODEL", help="Also tune this model, and compare. Repeatable.")
-    ] = None,
     objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
     share: Annotated[
         float,
@@ -265,41 +251,30 @@ def tune(
 ) -> None:
     """Search a model's parameters on earlier races, and judge them on later ones.
 
-    Example: racebot tune thurstone-hurdle season-1.json --compare trueskill
+    Example: racebot tune thurstone-hurdle season-1.json
     """
     settings = load_settings(database=database)
     if write:
         raise SettingsError("tune --write: use `racebot improve`, or paste what tune prints")
-    if only and compare:
-        raise SettingsError(
-            "--only cannot be combined with --compare, since models have different parameters"
-        )
-    entries = _entries(settings, [model, *(compare or [])], param or [])
+    (entry,) = _entries(settings, [model], param or [])
     history = _history(settings, file, leaderboard, goal, columns, size=field)
     with cores(jobs or 1), common.progress_bars() as advance:
-        found = [
-            search(
-                history,
-                entry.model,
-                entry.parameters,
-                search=only,
-                objective=objective,
-                share=share,
-                effort=Effort(candidates, generations, seed),
-                progress=partial(_show_search, advance, f"{entry.label}, generation", generations),
-            )
-            for entry in entries
-        ]
-    order = ranked(found) if compare else []
+        found = search(
+            history,
+            entry.model,
+            entry.parameters,
+            search=only,
+            objective=objective,
+            share=share,
+            effort=Effort(candidates, generations, seed),
+            progress=lambda now: advance(
+                f"{entry.label}, generation", now.generation, generations, f"best {now.best:.4f}"
+            ),
+        )
     if as_json:
-        documents = [studies_tables.tuned_json(each) for each in found]
-        ranking = {"models": documents, "ranking": studies_tables.ranking_json(order)}
-        print_json(ranking if compare else documents[0])
+        print_json(studies_tables.tuned_json(found))
     else:
-        for each in found:
-            studies_tables.tuned(console, each)
-        if compare:
-            studies_tables.ranking(console, order)
+        studies_tables.tuned(console, found)
 
 
 @app.command()
@@ -461,28 +436,6 @@ def _carrying(entries: Iterable[Entry]) -> list[Entry]:
     if not kept:
         raise ModelError("--earlier: none of these models can carry ratings over")
     return kept
-
-
-def _write_predictions(history: History, report: Report, earlier: Earlier | None, base: Path) -> None:
-    """Write the forecasts of pairs and of entrants to two files."""
-    models = [(e.label, registry.create(e.model, e.parameters)) for e in report.evaluations]
-    pairs, entrants = (base.with_name(f"{base.stem}-{kind}.csv") for kind in ("pairs", "entrants"))
-    with (
-        pairs.open("w", encoding="utf-8", newline="") as pair_file,
-        entrants.open("w", encoding="utf-8", newline="") as entrant_file,
-    ):
-        pair_rows, entrant_rows = csv.writer(pair_file), csv.writer(entrant_file)
-        pair_rows.writerow(forecasts.PAIR_COLUMNS)
-        entrant_rows.writerow(forecasts.ENTRANT_COLUMNS)
-        for of_pairs, of_entrants in forecasts.forecast_rows(history, models, report.since, earlier):
-            pair_rows.writerows(of_pairs)
-            entrant_rows.writerows(of_entrants)
-    for path in (pairs, entrants):
-        tell(f"written: {path}", to=notices)
-
-
-def _show_search(advance: Callable[..., None], bar: str, generations: int, now: Progress) -> None:
-    advance(bar, now.generation, generations, f"best {now.best:.4f}")
 
 
 def _presets(names: Iterable[str]) -> dict[str, Preset]:

@@ -21,7 +21,7 @@ from racebot.study.evaluate import ModelComparison, Report
 from racebot.study.iterated import Iterated
 from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.presets import Preset
-from racebot.study.tuning import Candidate, Judged, Tuned
+from racebot.study.tuning import Judged, Tuned
 from racebot.text.format import counted
 
 Rows = Mapping[str, Mapping[str, float]]
@@ -168,26 +168,6 @@ def tuned(console: Console, result: Tuned) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def ranking(console: Console, order: Sequence[Candidate]) -> None:
-    """Print tuned models, best first, and say which one suits the category."""
-    made = _table("On the later races, after tuning", "Model", ">Misordered", ">Log loss", ">Behind the best")
-    for each in order:
-        figures = each.tuned.later.tuned_pairs
-        behind = _with_error(each.behind, each.standard_error) if each is not order[0] else "–"
-        made.add_row(each.tuned.model, f"{figures.misordered:.4f}", f"{figures.log_loss:.4f}", behind)
-    console.print(made, end="\n\n")
-    best, level = order[0].tuned.model, [c.tuned.model for c in order[1:] if not c.clearly_behind]
-    if level:
-        one_race = order[0].tuned.later.races == 1
-        reason = "one race is too few" if one_race else "the difference is below two standard errors"
-        console.print(
-            f"{best} predicts best here, but {', '.join(level)} cannot be told apart from it: {reason}.",
-            markup=False,
-        )
-    else:
-        console.print(f"{best} suits this category best, by more than two standard errors.", markup=False)
-
-
 def iterated(console: Console, found: Iterated, count: int = 30) -> None:
     """Print the best players and factors of an iterated rating."""
     for title, rows in (("Players", found.players), ("Factors", found.factors)):
@@ -300,12 +280,6 @@ def tuned_json(found: Tuned) -> Any:
         "evaluations": found.evaluations,
     }
     return _plain(document)
-
-
-def ranking_json(order: Sequence[Candidate]) -> Any:
-    """Return tuned models, best first, with their distances to the best one."""
-    names = ("behind", "standard_error", "clearly_behind")
-    return _plain([{"model": each.tuned.model} | {n: getattr(each, n) for n in names} for each in order])
 
 
 def _judged(judged: Judged) -> dict[str, Any]:

@@ -59,10 +59,8 @@ Others have 0.6 or, with a range that includes zero, a sixth of it.
 ALTERNATIVES = {"thurstone-hurdle": ["thurstone-filter"]}
 """Other models to try, by model."""
 _STEP = 1e-3
-_REPLAYS = 160
-"""Typical number of replays in a fit of all parameters."""
-_COMPILED = 20
-"""How many times faster compiled replays are."""
+_REPLAYS, _COMPILED = 160, 20
+"""Typical number of replays in a fit of all parameters, and how many times faster compiled ones are."""
 
 Fitted = dict[str, ParameterValue]
 """All parameters of a model, some of them fitted."""
@@ -75,7 +73,6 @@ class Fit:
     Attributes:
         model: the proposed model.
         parameters: all parameters: fitted to all races if the fit was kept, otherwise with fitted odds only.
-        fitted: names of the parameters that changed.
         judged: all races after the first quarter, with fitted odds only and with the best fit.
         calibration: expected calibration error of the odds on these races, before and after.
         kept: True if the fit gains more than two standard errors over fitted odds.
@@ -84,7 +81,6 @@ class Fit:
     model: str
     races: int
     parameters: Parameters
-    fitted: tuple[str, ...]
     judged: Judged
     calibration: tuple[float, float]
     kept: bool
@@ -157,12 +153,10 @@ def fit(
     if model is not None:
         found = fit_odds(history, model, _everything(history, model, starts[model]))
     after = best if model else min(tried.values(), key=lambda each: float(each.joint.mean()))
-    given = as_json(create(key, parameters))
     return Fit(
         model=model or key,
         races=len(history),
         parameters=found,
-        fitted=tuple(name for name, value in found.items() if value != given.get(name)),
         judged=_judged(before, after),
         calibration=(before.calibration_error, after.calibration_error),
         kept=model is not None,
@@ -215,15 +209,9 @@ def _judged(before: _Forward, after: _Forward) -> Judged:
 
 
 class _Seen(NamedTuple):
-    """The states before each race of a replay.
+    """The states before each race of a replay: of its observed pairs [pairs, k], and of its entrants.
 
-    Attributes:
-        better: shape [pairs, k]; of the better placed player of each observed pair.
-        worse: shape [pairs, k].
-        states: shape [entrants, k].
-        finished: shape [entrants].
-        pairs: shape [races]; number of pairs.
-        entrants: shape [races]; number of entrants.
+    `pairs` and `entrants` are their numbers by race: shapes [races].
     """
 
     better: FloatArray

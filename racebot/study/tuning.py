@@ -75,25 +75,6 @@ class Tuned:
         return self.found_better and self.later.difference < -ERRORS_REQUIRED * self.later.standard_error
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A tuned model, compared with the best of several.
-
-    Attributes:
-        behind: its objective on the later races, minus the best model's.
-        standard_error: standard error of `behind` over races: 0 for the best model, NaN for one race.
-    """
-
-    tuned: Tuned
-    behind: float
-    standard_error: float
-
-    @property
-    def clearly_behind(self) -> bool:
-        """Return True if the best model is better by more than two standard errors."""
-        return self.behind > ERRORS_REQUIRED * self.standard_error
-
-
 def tune(
     history: History,
     key: str,
@@ -162,13 +143,3 @@ def judged(
             )
         )
     return parts[0], parts[1]
-
-
-def ranked(tuned: Sequence[Tuned]) -> list[Candidate]:
-    """Rank models tuned with the same history, share and objective by their later races, best first."""
-    order = sorted(tuned, key=lambda each: each.later.tuned)
-    best = order[0].later
-    return [
-        Candidate(each, each.later.tuned - best.tuned, standard_error(best.tally, each.later.tally))
-        for each in order
-    ]

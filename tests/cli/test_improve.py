@@ -96,7 +96,7 @@ def fitted(*, kept: bool) -> Fit:
     tally = Tally(np.ones(2), np.ones(2, dtype=np.intp))
     judged = Judged(60, 1.0, 0.9, 0.01, PairFigures(0.216, 0.50), PairFigures(0.209, 0.48), tally)
     values = {**defaults(MODELS["thurstone-hurdle"]), "newcomer_spread": 1.5}
-    return Fit("thurstone-hurdle", 120, values, ("newcomer_spread",), judged, (0.08, 0.03), kept)
+    return Fit("thurstone-hurdle", 120, values, judged, (0.08, 0.03), kept)
 
 
 def test_an_accepted_fit_is_written_and_rates_the_leaderboard(

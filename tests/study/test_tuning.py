@@ -14,7 +14,7 @@ from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.paired import Objective, Tally, standard_error
 from racebot.study.search import Effort, Progress, dimensions
-from racebot.study.tuning import Judged, PairFigures, Tuned, ranked, tune
+from racebot.study.tuning import Judged, PairFigures, Tuned, tune
 
 PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 
@@ -180,15 +180,3 @@ def test_pairs_of_one_race_are_not_independent() -> None:
     ratio = (100 - 1) / 101
     rest = 200 * ((100 - 100 * ratio) ** 2 + (-1 - ratio) ** 2)
     assert error == pytest.approx(math.sqrt(400 / 399 * rest) / (200 * 101))
-
-
-def test_tuned_models_are_ranked_with_paired_standard_errors(season: History) -> None:
-    models = [tune(season, key, effort=Effort(12, 2)) for key in ("multielo", "thurstone-hurdle")]
-    best, second = ranked(models)
-    assert best.tuned.model == "thurstone-hurdle"
-    assert (best.behind, best.standard_error, best.clearly_behind) == (0, 0, False)
-    assert second.behind == pytest.approx(second.tuned.later.tuned - best.tuned.later.tuned)
-    assert second.clearly_behind == (second.behind > 2 * second.standard_error)
-    assert second.standard_error == pytest.approx(
-        standard_error(best.tuned.later.tally, second.tuned.later.tally)
-    )
