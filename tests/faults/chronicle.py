@@ -226,9 +226,7 @@ class Chronicle:
     def silence(self, calm: float, enough: float) -> Iterator[str]:
         """Return messages that are missing in a room about to be recorded, if the bot had time to write them.
 
-        Args:
-            calm: seconds since the last fault or kill ended, by the clock.
-            enough: seconds that the bot may take.
+        It had time after `calm` seconds without faults, by the clock, if they are `enough`.
         """
         self.look()
         result = self.results[-1]

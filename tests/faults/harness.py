@@ -401,10 +401,12 @@ class Run:
             yield from chronicle.missing()
             if counts(chronicle.room) and name not in ledger:
                 yield f"{name} is recorded and not in the ledger"
-        for name, kind in self.database.undelivered():
+        undelivered = "SELECT race, kind FROM outbox WHERE state IN ('waiting', 'sent')"
+        for name, kind in self.database.pairs(undelivered):
             if name in rooms:  # messages for a room that the site lost are dropped after a day
                 yield f"{name}: a {kind} message is not delivered"
-        yield from (f"{board} is to be rated again" for board in self.database.jobs())
+        jobs = self.database.rows("SELECT leaderboard FROM jobs")
+        yield from (f"{job['leaderboard']} is to be rated again" for job in jobs)
         told = {board: self.database.changes(board) for board in MODELS}
         for name in self.watched & ledger & set(rooms):
             room = rooms[name].room
@@ -417,7 +419,7 @@ class Run:
             if changed and not (room.info_bot or "").startswith(DEFAULT_TEXTS.info.partition("{")[0]):
                 yield f"{name}: the info box holds {room.info_bot!r}"
 
-        names = self.database.names()
+        names = dict(self.database.pairs("SELECT id, name FROM players"))
         for user in self.site.users.values():
             known = names.get(user.id)
             if user.deleted and known == user.name:
@@ -434,9 +436,7 @@ class Run:
             if secret in printed:
                 raise WrongError(f"a secret was printed: {secret[:4]}…")
         if "Traceback" in printed:
-            raise WrongError(
-                "the worker printed a traceback:\n" + printed[printed.index("Traceback") :][:3000]
-            )
+            raise WrongError("the worker printed a " + printed[printed.index("Traceback") :][:3000])
 
     def _count(self) -> None:
         report = self.report

@@ -6,7 +6,8 @@ import asyncio
 import os
 import resource
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,6 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a
 
 DISK_FULL = "free space on the disk"
 """Part of the error that names the remedy."""
-
-
-def write_ahead_log(sandbox: Bench) -> Path:
-    return sandbox.database.with_name(sandbox.database.name + "-wal")
 
 
 def in_ledger(sandbox: Bench, room: FakeRoom) -> bool:
@@ -53,21 +50,6 @@ async def recovers(sandbox: Bench, room: FakeRoom, worker: WorkerProcess) -> Non
     assert len(said(room)) == 1
     assert sum("updated the race information" in message.text for message in room.chat) == 1
     assert (await sandbox.racebot("verify")).returncode == 0
-
-
-async def test_settle_survives_a_file_that_cannot_grow(sandbox: Bench) -> None:
-    async with sandbox.worker() as worker:
-        room = await announced(sandbox)
-        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-        size = write_ahead_log(sandbox).stat().st_size
-        resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-        room.record()
-        await until(lambda: DISK_FULL in worker.output)
-        assert not in_ledger(sandbox, room)
-        assert (await sandbox.racebot("verify")).returncode == 0
-        resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, unlimited)
-        await recovers(sandbox, room, worker)
-    assert "Traceback" not in worker.output
 
 
 async def test_settle_survives_a_database_that_turns_read_only(
@@ -128,19 +110,36 @@ def fill(folder: Path) -> Path:
     return filler
 
 
-@pytest.mark.long
-@needs_root
-async def test_settle_survives_a_full_disk(sandbox: Bench, small_disk: Path) -> None:
-    sandbox.database = small_disk / "racebot.db"
-    sandbox.log_folder = small_disk.parent
+@contextmanager
+def short_file(sandbox: Bench, worker: WorkerProcess) -> Iterator[None]:
+    """Let the worker's files grow no further."""
+    size = sandbox.database.with_name(sandbox.database.name + "-wal").stat().st_size
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+    yield
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, unlimited)
+
+
+@contextmanager
+def full_disk(sandbox: Bench, _: WorkerProcess) -> Iterator[None]:
+    filler = fill(sandbox.database.parent)
+    yield
+    filler.unlink()
+
+
+@pytest.mark.parametrize("fault", [short_file, pytest.param(full_disk, marks=[pytest.mark.long, needs_root])])
+async def test_settle_survives_a_disk_without_space(
+    sandbox: Bench, request: pytest.FixtureRequest, fault: Callable[..., AbstractContextManager[None]]
+) -> None:
+    if fault is full_disk:
+        sandbox.database = request.getfixturevalue("small_disk") / "racebot.db"
+        sandbox.log_folder = sandbox.database.parent.parent
     async with sandbox.worker() as worker:
         room = await announced(sandbox)
-        filler = fill(small_disk)
-        room.record()
-        await until(lambda: DISK_FULL in worker.output)
-        await asyncio.sleep(3)
-        assert not in_ledger(sandbox, room)
-        filler.unlink()
+        with fault(sandbox, worker):
+            room.record()
+            await until(lambda: DISK_FULL in worker.output)
+            assert not in_ledger(sandbox, room)
         await recovers(sandbox, room, worker)
     assert "Traceback" not in worker.output
 

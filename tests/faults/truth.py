@@ -162,16 +162,12 @@ class Database:
         with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection, connection:
             connection.execute(sql, values)
 
+    def pairs(self, sql: str, *values: Any) -> list[tuple[Any, Any]]:
+        """Return the first two columns."""
+        return [(row[0], row[1]) for row in self.rows(sql, *values)]
+
     def races(self) -> list[str]:
         return [row["name"] for row in self.rows("SELECT name FROM races ORDER BY name")]
-
-    def counted_at(self) -> dict[str, str]:
-        """When each race counts, as sortable text."""
-        return {row["name"]: row["counted_at"] for row in self.rows("SELECT name, counted_at FROM races")}
-
-    def names(self) -> dict[str, str]:
-        """Players' names by id."""
-        return {row["id"]: row["name"] for row in self.rows("SELECT id, name FROM players")}
 
     def known(self) -> set[str]:
         """Races that the worker watches or waits for."""
@@ -184,28 +180,18 @@ class Database:
     def sequences(self) -> dict[str, list[str]]:
         """The races of each leaderboard in its order."""
         found: dict[str, list[str]] = {}
-        for row in self.rows(
+        for board, race in self.pairs(
             "SELECT name, race FROM rated JOIN leaderboards ON id = leaderboard WHERE shadow_of IS NULL"
             " ORDER BY leaderboard, sequence"
         ):
-            found.setdefault(row["name"], []).append(row["race"])
+            found.setdefault(board, []).append(race)
         return found
-
-    def jobs(self) -> list[int]:
-        """The leaderboards that are to be rated again, by number."""
-        return [row["leaderboard"] for row in self.rows("SELECT leaderboard FROM jobs")]
 
     def lengths(self) -> dict[str, int]:
         """How many races each leaderboard holds."""
-        rows = self.rows(
-            "SELECT name, count(*) AS n FROM rated JOIN leaderboards ON id = leaderboard GROUP BY name"
+        return dict(
+            self.pairs("SELECT name, count(*) FROM rated JOIN leaderboards ON id = leaderboard GROUP BY name")
         )
-        return {row["name"]: row["n"] for row in rows}
-
-    def undelivered(self) -> list[tuple[str, str]]:
-        """The race and kind of each message that is still to be delivered."""
-        rows = self.rows("SELECT race, kind FROM outbox WHERE state IN ('waiting', 'sent')")
-        return [(row["race"], row["kind"]) for row in rows]
 
     def changes(self, board: str) -> dict[str, dict[str, sqlite3.Row]]:
         """A leaderboard's changes by race and player."""
@@ -235,7 +221,8 @@ def replay(
     """
     boards: dict[str, Board] = {}
     problems: list[str] = []
-    sequences, counted_at = database.sequences(), database.counted_at()
+    sequences = database.sequences()
+    counted_at = dict(database.pairs("SELECT name, counted_at FROM races"))
     for name in sorted(sequences, key=lambda each: each in carries):
         board = boards[name] = Board(models[name])
         if name in carries:
