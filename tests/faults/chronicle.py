@@ -33,7 +33,6 @@ Points = dict[str, tuple[int | None, int, int]]
 class Announcement:
     """One message about a result."""
 
-    correction: bool
     board: str
     places: Places
     """Of all entrants: a correction that names only some leaves the others as announced before."""
@@ -156,7 +155,7 @@ class Chronicle:
             earlier = (self._read(i) for i in reversed(range(index)))
             last = next((a for a in earlier if a is not None and a.board == match["board"]), None)
             places = {**(last.places if last else {}), **places}
-        return Announcement(bool(match["correction"]), match["board"], places, points)
+        return Announcement(match["board"], places, points)
 
     def wrong_points(self, boards: Mapping[str, Board]) -> Iterator[str]:
         """Say which points the bot announced that no state of the ledger at the time explains.

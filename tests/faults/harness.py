@@ -13,7 +13,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ class Run:
         self.bench.extra["FAULTS_SLOW"] = str(self._slow)
         self.database = Database(self.bench.database)
         self.report = Report()
-        self.worker: WorkerProcess | None = None
+        self.worker: WorkerProcess
         self.chronicles: dict[str, Chronicle] = {}
         self.settled_before: dict[str, list[str]] = {}
         self.watched: set[str] = set()
@@ -150,74 +150,29 @@ class Run:
 
     async def perform(self) -> Report:
         """Perform all acts, one after the other."""
-        with reserved_port() as self._port:
-            return await self._perform()
-
-    async def _perform(self) -> Report:
         began = time.monotonic()
-        try:
-            await self._serve()
-            async with self._worker():
+        with reserved_port() as self._port:
+            try:
+                await self._serve()
+                await self.start_worker()
                 # At its start, the worker believes a refusal of its credentials, and ends.
-                first = self.worker
-                assert first is not None
-                await until(lambda: "watching" in first.output)
+                await until(lambda: "watching" in self.worker.output)
                 for act in range(self.plan.acts):
                     await self._act(act)
-                worker = self.worker
-                assert worker is not None
                 # Until it is loaded, the process has no handler for SIGTERM.
-                await until(lambda: "watching" in worker.output)
-                if (code := await worker.terminate()) != 0:
-                    raise WrongError(f"the worker did not end well, with {code}: {worker.output[-500:]}")
-        finally:
-            await self._serving.aclose()
-            self._count()
-            self.report.seconds = time.monotonic() - began
-        verified = await self.bench.racebot("verify")
+                await until(lambda: "watching" in self.worker.output)
+                if (code := await self.worker.terminate()) != 0:
+                    raise WrongError(f"the worker ended with {code}: {self.worker.output[-500:]}")
+            finally:
+                await self.worker.kill()
+                await self._serving.aclose()
+                self._count()
+                self.report.seconds = time.monotonic() - began
+            verified = await self.bench.racebot("verify")
         if verified.returncode != 0:
             raise WrongError(f"racebot verify: {verified.stdout}{verified.stderr}")
-        await self._repair_damage()
         self._check_output()
         return self.report
-
-    async def _repair_damage(self) -> None:
-        """Damage a stored result: `verify` and `rebuild` must notice, and a backfill must repair it."""
-        listed = {room.name for room in self.site.past_races()}
-        rated = [
-            race for sequence in self.database.sequences().values() for race in sequence if race in listed
-        ]
-        if not rated:
-            return
-        changes = (  # without the leaderboard's id, which a rebuild may change
-            "SELECT category, leaderboards.name, sequence, player, place, state_before, state_after,"
-            " points_before, points_after, races_before, parts"
-            " FROM changes JOIN leaderboards ON leaderboards.id = leaderboard ORDER BY 1, 2, 3, 4"
-        )
-        race, before = rated[0], self.database.rows(changes)
-        self.database.write(
-            "UPDATE races SET result = replace(result, ?, ?) WHERE name = ?",
-            '"status":"done"',
-            '"status":"dnf"',
-            race,
-        )
-        if (await self.bench.racebot("verify")).returncode == 0:
-            raise WrongError(f"racebot verify is content with a damaged result of {race}")
-        if (await self.bench.racebot("rebuild")).returncode == 0:
-            raise WrongError(f"racebot rebuild rated a damaged result of {race}")
-        self.misbehaviour.clear()
-        await self._serve()
-        try:
-            done = await self.bench.racebot("backfill")
-        finally:
-            await self._serving.aclose()
-        if done.returncode or (verified := await self.bench.racebot("verify")).returncode:
-            raise WrongError(
-                f"a backfill did not repair {race}: {done.stderr}{verified.stdout}{verified.stderr}"
-            )
-        after = self.database.rows(changes)
-        if [tuple(row) for row in before] != [tuple(row) for row in after]:
-            raise WrongError(f"repairing {race} changed ratings")
 
     # ── the site and the worker ──
 
@@ -234,15 +189,6 @@ class Run:
             self.site.forget_rooms()
         await asyncio.sleep(1)
         await self._serve()
-
-    @contextlib.asynccontextmanager
-    async def _worker(self) -> AsyncIterator[None]:
-        try:
-            await self.start_worker()
-            yield
-        finally:
-            if self.worker is not None:
-                await self.worker.kill()
 
     async def start_worker(self) -> None:
         """Start the worker, which must not be running."""
@@ -338,7 +284,7 @@ class Run:
                 right_since = time.monotonic()
             if time.monotonic() - began > PATIENCE:
                 raise WrongError("still missing:\n" + "\n".join(missing[:20]))
-            if self.worker is None or not self.worker.running:
+            if not self.worker.running:
                 raise WrongError("the worker has ended")
             await asyncio.sleep(0.1)
         self.report.recovered.append(right_since - began)

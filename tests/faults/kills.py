@@ -60,7 +60,6 @@ class Killer:
             except TimeoutError:
                 moment = "at any time"
             worker = self._run.worker
-            assert worker is not None
             await worker.kill()
             if worker.returncode != -signal.SIGKILL:
                 raise AssertionError(f"the worker had ended by itself: {worker.output[-500:]}")
@@ -93,7 +92,7 @@ class Killer:
         """React to a message of the bot before its echo is sent."""
         if self._word is not None:
             self._word.set()
-            if self._rng.random() < 0.7 and self._run.worker is not None:
+            if self._rng.random() < 0.7:
                 self._run.worker.strike()
 
     async def _backing_up(self) -> None:

@@ -59,9 +59,8 @@ class RatingAgain:
 
     async def _kill(self) -> int:
         """Kill a process of the worker soon after its start. Return how many were killed."""
-        worker = self._run.worker
-        assert worker is not None
-        children = Path(f"/proc/{worker.pid}/task/{worker.pid}/children")
+        pid = self._run.worker.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children")
         with suppress(TimeoutError, FileNotFoundError):
             async with asyncio.timeout(PATIENCE):
                 while not (found := children.read_text().split()):  # noqa: ASYNC110 - another process

@@ -153,6 +153,19 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     assert ratings(sandbox.database) == new
 
 
+async def test_a_damaged_result_is_noticed_and_a_backfill_repairs_it(sandbox: Bench) -> None:
+    past_races(sandbox, 20)
+    assert (await sandbox.racebot("backfill")).returncode == 0
+    before = ratings(sandbox.database)
+    with closing(sqlite3.connect(sandbox.database)) as damage, damage:
+        damage.execute("""UPDATE races SET result = replace(result, '"done"', '"dnf"') WHERE rowid = 1""")
+    for command in ("verify", "rebuild"):
+        assert (await sandbox.racebot(command)).returncode != 0
+    assert (await sandbox.racebot("backfill")).returncode == 0
+    assert (await sandbox.racebot("verify")).returncode == 0
+    assert ratings(sandbox.database) == before
+
+
 def ratings(database: Path) -> object:
     """Return everything that is rated on the only leaderboard of an intact ledger."""
     with Ledger.open(database, create=False) as ledger:

@@ -157,11 +157,6 @@ class Database:
                     return []
                 raise
 
-    def write(self, sql: str, *values: Any) -> None:
-        """Change the file behind the bot's back."""
-        with closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection, connection:
-            connection.execute(sql, values)
-
     def pairs(self, sql: str, *values: Any) -> list[tuple[Any, Any]]:
         """Return the first two columns."""
         return [(row[0], row[1]) for row in self.rows(sql, *values)]
