@@ -13,6 +13,7 @@ from pathlib import Path
 
 from racebot.bot.heartbeat import utc_now
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
+from racebot.ledger.database import similar
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Credentials, Site
 from racebot.settings.model import CategorySettings, Settings
@@ -77,7 +78,7 @@ def _database(settings: Settings) -> Finding:
     path = settings.database
     with suppress(OSError):  # opening the file reports the error
         if not path.exists():
-            return _right(f"database {path}: does not exist yet; it will be created when needed")
+            return _right(f"database {path}: does not exist yet{similar(path)}; it is created when needed")
     try:
         with Ledger.open(path) as ledger:
             problems = ledger.check()

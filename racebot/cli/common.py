@@ -18,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from racebot.bot.heartbeat import utc_now
 from racebot.errors import NoSuchEntryError, SettingsError
 from racebot.ledger import backup
+from racebot.ledger.database import similar
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.table_file import COLUMNS
@@ -58,6 +59,15 @@ def open_ledger(database: Path | None) -> Generator[tuple[Settings, Ledger]]:
     settings = load_settings(database=database)
     with Ledger.open(settings.database, create=False) as ledger:
         yield settings, ledger
+
+
+def create_ledger(settings: Settings) -> None:
+    """Create the database if it is missing, and say so, since its path may be a typing error."""
+    path = settings.database
+    if not path.exists():
+        hint = similar(path)
+        Ledger.open(path).close()
+        tell(f"New database {path}{hint}", to=notices)
 
 
 def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:

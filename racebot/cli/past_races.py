@@ -13,7 +13,7 @@ from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.common import carry_out_jobs, confirmed, console, notices, progress_bars, tell
 from racebot.errors import ModelError
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.races.result import RaceResult
@@ -109,7 +109,8 @@ def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int
     unrated = races_without_changes(ledger, board)
     tables.print_leaderboard(console, best, listed_count(ledger, board, listing), sum(unrated.values()))
     for reason, races in unrated.items():
-        tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}")
+        hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""
+        tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")
 
 
 def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:

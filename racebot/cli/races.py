@@ -13,7 +13,7 @@ from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import leaderboard_report, listed_count
+from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 
@@ -46,6 +46,7 @@ def backfill(
     slugs = [category] if category else settings.slugs()
     if not slugs:
         raise SettingsError("RACEBOT_CATEGORY is not set: run `racebot setup`, or pass --category")
+    common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, slugs, Selection(goal or (), since, until))
         offer_fits(settings, ledger, ledger.leaderboards.all())
@@ -89,6 +90,7 @@ def import_file(
         columns=common.columns_of(columns),
         note=lambda text: common.tell(text, to=common.notices),
     )
+    common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))
 
@@ -112,14 +114,17 @@ def show_leaderboards(
             )
             for board, listing in boards
         ]
-        listed = [listed_count(ledger, board, listing) for board, listing in boards]
+        counts = [
+            (listed_count(ledger, board, listing), sum(races_without_changes(ledger, board).values()))
+            for board, listing in boards
+        ]
     if as_json:
         print_json(reports)
         return
     if not reports:
         console.print(tables.NO_BOARDS)
-    for report, count in zip(reports, listed, strict=True):
-        tables.print_leaderboard(console, report, count)
+    for report, (listed, unrated) in zip(reports, counts, strict=True):
+        tables.print_leaderboard(console, report, listed, unrated)
 
 
 @app.command("player")

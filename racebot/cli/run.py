@@ -12,7 +12,16 @@ from racebot.bot.heartbeat import health_timeout, last_seen, suspended_categorie
 from racebot.bot.status import status
 from racebot.cli import tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell
+from racebot.cli.common import (
+    AsJson,
+    Database,
+    console,
+    create_ledger,
+    load_settings,
+    notices,
+    print_json,
+    tell,
+)
 from racebot.ledger.store import Ledger
 
 
@@ -26,6 +35,7 @@ def run(database: Database = None) -> None:
 
     settings = load_settings(database=database)
     settings.required_categories()
+    create_ledger(settings)
 
     async def work() -> None:
         worker = Worker(settings)

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
-from racebot.cli.common import console, progress_bars
+from racebot.cli.common import console, create_ledger, progress_bars
 from racebot.cli.service import program
 from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import running
@@ -258,6 +258,7 @@ def _rate_past_races(settings: Settings, *, interactive: bool, improve: bool) ->
     if interactive:
         heading(5, "Past races")
         say("Fetching takes about a second for each hundred races. The bot stays silent.")
+    create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())
         boards = [board for board in ledger.leaderboards.all() if ledger.ratings.count(board) >= ENOUGH_RACES]

@@ -36,6 +36,7 @@ from racebot.study.paired import Objective
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.search import Effort
 from racebot.study.tuning import tune as search
+from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
 ALL_PRESETS = "published"
@@ -61,6 +62,9 @@ ParamOption = Annotated[
 ]
 OneModel = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
+]
+Teams = Annotated[
+    TeamPolicy | None, typer.Option(help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES.")
 ]
 FieldSize = Annotated[
     str | None,
@@ -93,6 +97,7 @@ def evaluate(
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
+    teams: Teams = None,
     since: Annotated[
         datetime | None, common.date_option("Judge races that ended that day (UTC) or later.")
     ] = None,
@@ -129,15 +134,16 @@ def evaluate(
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    history = _history(settings, file, leaderboard, goal, columns, until=until, size=field)
+    history = _history(settings, file, leaderboard, goal, columns, teams, until=until, size=field)
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
     entries += _entries(settings, keys, param or [], taken=presets)
+    _check_teams(history, entries)
     if earlier is None and (carry is not None or carry_races is not None):
         raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
     season = None
     if earlier is not None:
-        before = _history(settings, earlier, None, goal, columns)
+        before = _history(settings, earlier, None, goal, columns, teams)
         season = Earlier(before, 0.9 if carry is None else carry, carry_races)
         entries = _carrying(entries)
     with common.progress_bars() as advance, cores(jobs or 1):
@@ -164,6 +170,7 @@ def rate_file(
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
+    teams: Teams = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -174,7 +181,8 @@ def rate_file(
     """
     settings = load_settings(database=database)
     (entry,) = _entries(settings, [model or settings.model], param or [])
-    history = _history(settings, file, leaderboard, goal, columns)
+    history = _history(settings, file, leaderboard, goal, columns, teams)
+    _check_teams(history, [entry])
     found = analysis.rate(history, entry.model, entry.parameters)[:limit]
     if as_json:
         print_json([each._asdict() for each in found])
@@ -192,6 +200,7 @@ def show_odds(
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
+    teams: Teams = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -207,7 +216,8 @@ def show_odds(
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
     if of_file:
         (entry,) = _entries(settings, [model or settings.model], param or [])
-        history = _history(settings, file, leaderboard, goal, columns)
+        history = _history(settings, file, leaderboard, goal, columns, teams)
+        _check_teams(history, [entry])
         found = list(analysis.odds(history, asked, entry.model, entry.parameters))
     elif model or param:
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
@@ -244,6 +254,7 @@ def tune(
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
+    teams: Teams = None,
     field: FieldSize = None,
     jobs: Jobs = -1,
     database: Database = None,
@@ -257,7 +268,8 @@ def tune(
     if write:
         raise SettingsError("tune --write: use `racebot improve`, or paste what tune prints")
     (entry,) = _entries(settings, [model], param or [])
-    history = _history(settings, file, leaderboard, goal, columns, size=field)
+    history = _history(settings, file, leaderboard, goal, columns, teams, size=field)
+    _check_teams(history, [entry])
     with cores(jobs or 1), common.progress_bars() as advance:
         found = search(
             history,
@@ -287,6 +299,7 @@ def iterate(
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
+    teams: Teams = None,
     field: FieldSize = None,
     database: Database = None,
     as_json: AsJson = False,
@@ -298,7 +311,7 @@ def iterate(
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = IteratedElo(**from_mapping(IteratedElo, given))
-    history = _history(settings, file, leaderboard, goal, columns, size=field)
+    history = _history(settings, file, leaderboard, goal, columns, teams, size=field)
     factors: Mapping[tuple[str, str], str] = {}
     if file is not None and file.suffix.lower() in TABLE_SUFFIXES:
         factors = read_table(file, category="", goal=file.stem, columns=common.columns_of(columns)).factors
@@ -355,6 +368,7 @@ def _history(
     leaderboard: str | None,
     goal: str | None,
     columns: str | None,
+    teams: TeamPolicy | None,
     *,
     until: datetime | None = None,
     size: str | None = None,
@@ -372,11 +386,24 @@ def _history(
         )
         teams = settings.team_races or TeamPolicy.IGNORE
     else:
+        if teams is not None:
+            raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
         with Ledger.open(settings.database, create=False) as ledger:
             board = _only_board(ledger, leaderboard)
             results = [stored.result for stored in ledger.races.of(board)]
             teams = TeamPolicy(board.teams)
-    history = History.of((r for r in results if until is None or r.ended_at < until), teams)
+    results = [r for r in results if until is None or r.ended_at < until]
+    history = History.of(results, teams)
+    left_out = sum(r.team_race for r in results) if teams is TeamPolicy.IGNORE else 0
+    if left_out:
+        remedy = "--teams {}" if file else "RACEBOT_TEAM_RACES={}"
+        hint = (
+            f"{counted(left_out, 'race')} of teams left out: use {remedy.format('individual')}, "
+            f"or {remedy.format('team')} with a model that rates teams ({_rating_teams()})"
+        )
+        if not len(history):
+            raise PayloadError(f"{file or settings.database}: {hint}")
+        tell(hint, to=notices)
     if size is not None:
         history = history.of_sizes(*_sizes(size))
     if not len(history):
@@ -386,6 +413,21 @@ def _history(
             "a race needs two players with different results"
         )
     return history
+
+
+def _rating_teams() -> str:
+    return ", ".join(key for key, model in registry.MODELS.items() if model.rates_teams)
+
+
+def _check_teams(history: History, entries: Iterable[Entry]) -> None:
+    """Refuse models that would rate a team race as if there were no teams."""
+    by_team = any(race.outcome.team is not None for race in history.races)
+    for entry in entries:
+        if by_team and not registry.MODELS[entry.model].rates_teams:
+            raise ModelError(
+                f"{entry.label} does not rate teams: use --teams individual, or a model that does "
+                f"({_rating_teams()})"
+            )
 
 
 def _only_board(ledger: Ledger, name: str | None) -> Leaderboard:

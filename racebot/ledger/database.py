@@ -19,6 +19,7 @@ from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
 from racebot.ledger.backup import copy_to, folder_of
 from racebot.ledger.lock import make_folder, running
 from racebot.ledger.schema import migrations, unknown
+from racebot.text.parse import did_you_mean
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +65,6 @@ def _find(path: Path, *, create: bool) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
         except OSError as error:
             raise LedgerError(f"cannot create the database {path}: {error.strerror}") from None
-        log.info("new database %s", path)
     except OSError as error:
         raise LedgerError(f"cannot reach the database {path}: {error.strerror}") from None
 
@@ -118,9 +118,16 @@ def connect_to_read(path: Path) -> Database:
     return db
 
 
+def similar(path: Path) -> str:
+    """Return a hint naming a database whose path is nearly this one, or an empty string."""
+    if path.parent.is_dir():
+        return did_you_mean(path.name, [each.name for each in path.parent.glob("*.db")])
+    return did_you_mean(str(path), map(str, path.parent.parent.glob(f"*/{path.name}")))
+
+
 def _missing(path: Path) -> LedgerError:
     return LedgerError(
-        f"no database at {path}: run `racebot backfill` or `racebot import` first, "
+        f"no database at {path}{similar(path)}: run `racebot backfill` or `racebot import` first, "
         "or set RACEBOT_DATABASE to its path"
     )
 

@@ -87,7 +87,7 @@ async def test_a_bad_setting_stops_the_worker_with_one_line(
     sandbox.extra[variable] = value
     async with sandbox.worker() as worker:
         assert await worker.ended() == 2
-    (line,) = [each for each in worker.output.splitlines() if each and "INFO new database" not in each]
+    (line,) = [each for each in worker.output.splitlines() if each and "New database" not in each]
     assert line.startswith("racebot: ")
     assert word in line
     assert "wrong" not in worker.output

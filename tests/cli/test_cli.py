@@ -128,13 +128,13 @@ def test_exit_code_says_whether_a_person_must_change_something(
 # Importing and reading
 
 
-def test_import_rates_new_races_and_shows_the_leaderboards(racebot: Racebot) -> None:
+def test_import_rates_new_races_and_shows_the_leaderboards(racebot: Racebot, folder: Path) -> None:
     done = racebot("import", "races.json")
     assert done.code == 0
     assert "3 new races, 1 not counted" in done.out
     assert "Any Orb (pairwise-elo)" in done.out
     assert "All Orbs (pairwise-elo)" in done.out
-    assert done.err.rstrip().endswith("ledger.db"), "it names the database that it creates"
+    assert done.err == f"New database {folder}/ledger.db\n"
     assert "3 unchanged" in racebot("import", "races.json").out
 
 
@@ -167,7 +167,7 @@ def test_leaderboard_has_places_names_and_points(filled: Racebot) -> None:
     ]
     (limited,) = json.loads(filled("leaderboard", "any orb", "--json", "--limit", "1").out)
     assert [p["name"] for p in limited["players"]] == ["Ann"]
-    assert "2 races rated, 2 players; the first 1 shown" in filled("leaderboard", "--limit", "1").out
+    assert "1 race rated, 2 players; the first 1 shown" in filled("leaderboard", "--limit", "1").out
 
 
 def test_listing_follows_the_settings(filled: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +232,8 @@ def test_team_races_that_are_ignored_are_not_called_rated(racebot: Racebot, fold
     (folder / "teams.csv").write_text("\n".join(["race,ended_at,player,team,place", *rows]))
     shown = racebot("import", "teams.csv").out
     assert "races rated" not in shown
-    assert "2 races of teams changed no rating: team race" in shown
+    assert "2 races of teams changed no rating: team race, left out unless RACEBOT_TEAM_RACES" in shown
+    assert "no race rated yet" in racebot("leaderboard").out
 
 
 def test_date_is_a_year_a_month_or_a_day(racebot: Racebot) -> None:
@@ -302,6 +303,13 @@ def test_missing_database_is_reported_and_not_created(racebot: Racebot, folder: 
     assert complaint.startswith("no database at ")
     assert done.code == 2
     assert not (folder / "ledger.db").exists()
+
+
+def test_near_name_of_a_missing_database_is_named(filled: Racebot, folder: Path) -> None:
+    (complaint,) = filled("leaderboard", "--database", "legder.db").complaints
+    assert "no database at legder.db (did you mean 'ledger.db'?)" in complaint
+    done = filled("import", "races.json", "--database", "legder.db")
+    assert done.err == "New database legder.db (did you mean 'ledger.db'?)\n"
 
 
 def test_file_that_is_not_a_database_is_reported(racebot: Racebot, folder: Path) -> None:
