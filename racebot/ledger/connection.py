@@ -72,8 +72,7 @@ class Connection:
     def save(self, table: str, key: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows, all with the same columns; of a stored row with the same key, change these columns.
 
-        Args:
-            key: the columns of the key, separated by commas.
+        A key of several columns has commas between them.
         """
         if not rows:
             return
@@ -98,11 +97,8 @@ class Connection:
         """Commit all writes in the block together, or none. Transactions nest; the outermost one commits.
 
         Takes the write lock at the start, so that no other process can change a row between the block's
-        reads and writes.
-
-        Args:
-            lasting: wait until the data is on the disk. If false, the writes survive a crash of the process,
-                but a power cut may undo them until the next lasting transaction commits.
+        reads and writes. A `lasting` one waits until the data is on the disk. The writes of another survive a
+        crash of the process, but a power cut may undo them until the next lasting transaction commits.
         """
         with translated(self.path):
             if self.db.conn.in_transaction:

@@ -71,11 +71,7 @@ def _find(path: Path, *, create: bool) -> None:
 
 @contextmanager
 def _opened(path: Path, mode: str) -> Generator[Database]:
-    """Open a ledger's database. If the block fails, close it and translate the error.
-
-    Args:
-        mode: one of https://www.sqlite.org/uri.html, such as `ro`.
-    """
+    """Open a ledger's database in a mode of https://www.sqlite.org/uri.html. Close it if the block fails."""
     with translated(path):
         address = f"{path.absolute().as_uri()}?mode={mode}"
         connection = sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=False)

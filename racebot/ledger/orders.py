@@ -193,11 +193,7 @@ class Orders(Table):
             Profiles(self._connection).remove(player)
 
     def races_with(self, player: str) -> list[str]:
-        """Return the names of all stored races with this player, rated or not.
-
-        Raises:
-            DamagedRaceError: one of their results cannot be read.
-        """
+        """Return the names of all stored races with this player, or raise `DamagedRaceError`."""
         return [name for name, _, _ in self._results_with(player)]
 
     def _results_with(self, player: str) -> list[tuple[str, RaceResult, str]]:

@@ -114,9 +114,8 @@ class Players(Table):
     def save(self, result: RaceResult, *, current: bool) -> None:
         """Store the players of a race with their names.
 
-        Args:
-            current: whether the result comes from the site, which shows today's names even in old races.
-                Names in an archive are as old as the race.
+        `current` results come from the site, which shows today's names even in old races. Names in an archive
+        are as old as the race.
         """
         seen = exact_time(result.ended_at)
         # An archive may hold the id in place of a name; prefer any name to it.
@@ -186,9 +185,8 @@ class Profiles(Table):
     def save(self, entrants: Iterable[Entrant], *, current: bool) -> None:
         """Store the profiles of entrants, except of forgotten players.
 
-        Args:
-            current: True for an answer from the site, which shows today's profiles even in old races. False
-                for a file, whose profiles only fill gaps.
+        `current` ones come from the site, which shows today's profiles even in old races. Those of a file
+        only fill gaps.
         """
         rows = [
             (e.user_id, e.profile.avatar, e.profile.pronouns, e.profile.twitch)

@@ -26,7 +26,7 @@ OUTCOMES = ("time", "place")
 LONGEST_TEXT = 200
 """Most characters in the name of a race, player, team or factor."""
 MOST_LINES = 2_000_000
-"""A million lines take up to 300 MB."""
+"""A million lines take about 250 MB."""
 COLUMNS = {
     "race": ("race", "game", "event", "match"),
     "ended_at": ("ended_at", "date", "day", "datetime"),
