@@ -384,7 +384,7 @@ def _history(
             columns=common.columns_of(columns),
             note=lambda text: tell(text, to=notices),
         )
-        teams = settings.team_races or TeamPolicy.IGNORE
+        teams = teams or settings.team_races or TeamPolicy.IGNORE
     else:
         if teams is not None:
             raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")

@@ -319,7 +319,7 @@ def test_team_races_of_a_file_need_a_rule_and_a_model_that_can_follow_it(table: 
     assert "12 races of teams left out: use --teams individual" in str(refuse("rate", table))
     assert len(json.loads(run("rate", table, "--teams=individual", "--json"))) == 3
     assert len(json.loads(run("rate", table, "--teams=team", "--model=trueskill", "--json"))) == 3
-    assert "thurstone-hurdle does not rate teams" in str(refuse("rate", table, "--teams=team"))
+    assert "elo-ffa does not rate teams" in str(refuse("rate", table, "--teams=team", "--model=elo-ffa"))
 
 
 def test_iterated_elo_rates_players_and_factors(table: Path) -> None:
