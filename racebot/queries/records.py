@@ -160,20 +160,29 @@ def upsets(
 
 def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
     """Return the players with the highest ratings ever, after at least `settled` earlier races."""
-    rows = ledger.connection.rows(
-        "SELECT player, max(points_after) AS peak, sequence FROM changes INDEXED BY changes_by_player"
-        " WHERE leaderboard = ? AND races_before >= ? AND player NOT IN (SELECT player FROM hidden_players)"
-        " GROUP BY player ORDER BY peak DESC, sequence LIMIT ?",
-        board.key,
-        settled,
-        SHOWN,
-    )
-    races = races_numbered(ledger, board.key, [row[2] for row in rows])
-    players = _players(ledger, [row[0] for row in rows])
-    ranks = _ranks([row[1] for row in rows])
+    hidden, read = ledger.orders.hidden(), 64
+    best: dict[str, tuple[int, int]] = {}
+    while True:
+        # Grouping all changes by player would sort them all.
+        rows = ledger.connection.rows(
+            "SELECT player, points_after, sequence FROM changes"
+            " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence LIMIT ?",
+            board.key,
+            settled,
+            read,
+        )
+        for row in rows:
+            if row[0] not in hidden and len(best) < SHOWN:
+                best.setdefault(row[0], (row[1], row[2]))
+        if len(best) == SHOWN or len(rows) < read:
+            break
+        read *= 8
+    races = races_numbered(ledger, board.key, [sequence for _, sequence in best.values()])
+    players = _players(ledger, list(best))
+    ranks = _ranks([points for points, _ in best.values()])
     return [
         Peak(rank, players[player], points, races[sequence].race, races[sequence].ended_at)
-        for rank, (player, points, sequence) in zip(ranks, rows, strict=True)
+        for rank, (player, (points, sequence)) in zip(ranks, best.items(), strict=True)
     ]
 
 
