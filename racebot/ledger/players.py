@@ -7,6 +7,7 @@ Names are not unique on the site. The full name `name#1234`, with the account's 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
@@ -70,9 +71,9 @@ class Players(Table):
         return [as_text(key) for (key,) in rows]
 
     def like(self, text: str, limit: int) -> list[Player]:
-        """Return players whose names contain `text` or differ from it by a typo, ignoring case and accents.
+        """Return players whose names contain `text` or differ from it by a typo in each word.
 
-        Leaves out forgotten players.
+        Case, accents and punctuation are ignored. Leaves out forgotten players.
         """
         found = self.containing(text, limit)
         ids = found + self._near(fold_name(text), limit - len(found))
@@ -150,21 +151,30 @@ class Players(Table):
         return self._select(where, fold_name(name))
 
     def _near(self, letters: str, limit: int) -> list[str]:
-        """Return the ids of players whose names differ from `letters` by a typo, but do not contain it."""
+        """Return the ids of players each word of `letters` may mean a word of, if they do not contain it."""
         if not letters or not limit:
             return []
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
 
-        # `fuzz.ratio` is at most 200 times the shorter length over the sum of both.
-        ratio = (200 - LEAST_LIKENESS) / LEAST_LIKENESS
-        sql = (
-            "SELECT id, letters FROM players"
-            " WHERE length(letters) BETWEEN ? AND ? AND NOT instr(letters, ?) ORDER BY id"
+        rows = self._connection.rows(
+            "SELECT id, letters FROM players WHERE letters <> '' AND NOT instr(letters, ?) ORDER BY id",
+            letters,
         )
-        rows = self._connection.rows(sql, len(letters) / ratio, len(letters) * ratio, letters)
-        names = {as_text(row["id"]): row["letters"] for row in rows}
-        near = process.extract(letters, names, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=limit)
-        return [player for _, _, player in near]
+        names = {as_text(row["id"]): _words(row["letters"]) for row in rows}
+        parts = {(player, part): part for player, words in names.items() for part in ("".join(words), *words)}
+
+        def likeness(wanted: str) -> dict[str, float]:
+            found = process.extract(wanted, parts, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=None)
+            return {player: score for _, score, (player, _) in reversed(found)}
+
+        words = _words(letters)
+        of_words = [likeness(word) for word in words]
+        best = {
+            player: min(found[player] for found in of_words) for player in set(names).intersection(*of_words)
+        }
+        for player, score in likeness("".join(words)).items():
+            best[player] = max(score, best.get(player, 0))
+        return sorted(best, key=lambda player: (-best[player], player))[:limit]
 
     def _hint(self, text: str) -> str:
         near = self.like(text, 5)
@@ -241,6 +251,11 @@ class Profiles(Table):
             " WHERE avatar IS NOT NULL AND player IN (SELECT player FROM standings)"
         )
         return [row[0] for row in rows]
+
+
+def _words(letters: str) -> list[str]:
+    """Return the words of a folded name without punctuation: `pat`, `obrien` of `pat o'brien`."""
+    return re.findall(r"[^\W_]+", letters.replace("'", "")) or [letters]
 
 
 def _letters(name: str) -> str:

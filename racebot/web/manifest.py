@@ -75,7 +75,11 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
             tokens |= dict.fromkeys(_more_of_player(board, player, raced[player]), token)
     theme = [templating.THEME] if publication.look.theme else []
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
-    pictures = (addresses.PICTURE.path(picture=name) for name in view.pictures_shown)
+    pictures = (
+        route.path(picture=name)
+        for route in (addresses.PICTURE, addresses.SMALL_PICTURE)
+        for name in view.pictures_shown
+    )
     tokens |= dict.fromkeys((*assets, *theme, *pictures), program)
     for route in routes[()]:
         tokens[route.path()] = _token(*front) if route in _FRONT else program

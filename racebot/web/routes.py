@@ -15,7 +15,7 @@ from racebot.web.html import leaderboard, player, search, templating
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
 from racebot.web.html.race import race_page
-from racebot.web.pictures.cards import CARDS
+from racebot.web.pictures.cards import CARDS, small_avatar
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.ledger_view import LedgerView
@@ -122,6 +122,11 @@ def _picture(request: PageRequest, picture: str) -> Content:
     return None if content is None else Document(content, WEBP)
 
 
+def _small_picture(request: PageRequest, picture: str) -> Content:
+    content = request.view.picture(picture)
+    return None if content is None else Document(small_avatar(content), WEBP)
+
+
 def match_of(path: str) -> Match | None:
     """Return the route that matches a path, with its fields.
 
@@ -149,6 +154,7 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FAVICON: lambda _: Document(templating.asset("assets/favicon.ico"), ICO),
     addresses.TOUCH_ICON: lambda _: Document(templating.asset("assets/apple-touch-icon.png"), PNG),
     addresses.PICTURE: _picture,
+    addresses.SMALL_PICTURE: _small_picture,
     addresses.SEARCH: search.search,
     addresses.SEARCH_INDEX: search.index,
     addresses.ASSET: _asset,

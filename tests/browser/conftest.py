@@ -82,10 +82,11 @@ expect.set_options(timeout=1000 * PATIENCE)
 
 
 @contextmanager
-def serving(database: Path, look: Look = DEFAULT_LOOK) -> Iterator[str]:
+def serving(database: Path, look: Look = DEFAULT_LOOK, pictures: Path | None = None) -> Iterator[str]:
     """Serve a ledger's pages as `racebot web` does, and yield their address."""
     server: uvicorn.Server | None = None
-    app = application(database, Publication(look=look), lambda: server is not None and server.should_exit)
+    publication = Publication(look=look, pictures=pictures)
+    app = application(database, publication, lambda: server is not None and server.should_exit)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as bound:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
@@ -209,7 +210,12 @@ def opened(browser: Browser) -> Iterator[Open]:
     contexts = []
 
     def made(
-        scheme: str = "light", width: int = 1100, *, scripts: bool = True, touch: bool = False
+        scheme: str = "light",
+        width: int = 1100,
+        *,
+        scripts: bool = True,
+        touch: bool = False,
+        zone: str = "UTC",
     ) -> BrowserContext:
         context = browser.new_context(
             color_scheme=scheme,  # type: ignore[arg-type]
@@ -217,6 +223,7 @@ def opened(browser: Browser) -> Iterator[Open]:
             java_script_enabled=scripts,
             has_touch=touch,
             is_mobile=touch,
+            timezone_id=zone,
         )
         context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)

@@ -16,7 +16,10 @@ from PIL import Image
 from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 from worker_support import PATIENCE
 
-from .conftest import BOARD, PLAYER, RACE, Open, Visit, hosted, rated, serving, written
+from racebot.ledger.pictures import Pictures
+from racebot.races.result import Profile
+
+from .conftest import BOARD, PLAYER, RACE, Open, Visit, hosted, rated, season, serving, written
 
 
 def column(page: Page, number: int) -> list[str]:
@@ -491,7 +494,7 @@ def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
     expect(opponent).to_be_visible()
     points, reasons = (box_of(rows.first.locator(part)) for part in (".points", ".why"))
     assert points["y"] + points["height"] <= reasons["y"], "no text is over other text"
-    before, after = rows.first.locator(".points").inner_text().replace("→", "").split()
+    before, after, _ = rows.first.locator(".points").inner_text().replace("→", "").split()
     assert int(before) < int(after)
     expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
 
@@ -527,8 +530,8 @@ def test_phones_show_the_longest_names_of_racers_beside_their_faces(visit: Visit
             assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_times_of_pages_are_told_from_now_and_kept_up_to_date(opened: Open, served: str) -> None:
-    page = opened().new_page()
+def test_times_are_told_from_now_or_in_the_zone_of_the_reader(opened: Open, served: str) -> None:
+    page = opened(zone="America/New_York").new_page()
     now = NOON + timedelta(days=59, minutes=3, seconds=5)
     page.clock.install(time=now - timedelta(hours=1))
     page.goto(f"{served}{BOARD}.html")
@@ -536,8 +539,50 @@ def test_times_of_pages_are_told_from_now_and_kept_up_to_date(opened: Open, serv
     expect(page.locator(".hero time")).to_have_text("3 minutes ago")
     page.clock.fast_forward("02:00")
     expect(page.locator(".hero time")).to_have_text("5 minutes ago")
-    page.goto(f"{served}{RACE}")
-    expect(page.locator(".hero time")).to_have_text("5 minutes ago, 29 Apr 2026")
+    for path in (RACE, f"{BOARD}/races.html"):
+        page.goto(f"{served}{path}")
+        expect(page.locator("time[data-hour]").first).to_have_text("29 Apr 2026, 08:00")
+
+
+def test_suggestions_follow_what_a_reader_types(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{BOARD}.html")
+    field, found = page.get_by_label("Search players and leaderboards"), page.locator("#suggestions a")
+    field.press_sequentially("orbti")
+    expect(found).to_have_text(["Ann Orbit"])
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
+
+
+def test_lists_load_small_avatars_that_are_near_the_view(visit: Visit, tmp_path: Path) -> None:
+    """A photograph takes 1 kB in a list, and those far below are not loaded."""
+    noise = Image.effect_noise((176, 176), 80).convert("RGB")
+    file = BytesIO()
+    noise.save(file, "WEBP", quality=80)
+    for number in range(30):
+        Pictures(tmp_path / "avatars").store(f"/media/{number}.png", file.getvalue())
+    races = [
+        replace(
+            race,
+            entrants=tuple(
+                replace(e, profile=Profile(f"/media/{int(str(e.user_id)[-2:])}.png")) for e in race.entrants
+            ),
+        )
+        for race in season()
+    ]
+    database = rated(tmp_path / "ledger.db", races)
+    with serving(database, pictures=tmp_path / "avatars") as served:
+        page = visit("about:blank", width=390)
+        sizes: dict[str, int] = {}
+        page.on(
+            "requestfinished",
+            lambda request: sizes.update({request.url: request.sizes()["responseBodySize"]}),
+        )
+        page.goto(f"{served}{BOARD}.html", wait_until="networkidle")
+    avatars = [size for url, size in sizes.items() if "/avatars/" in url]
+    assert 5 < len(avatars) < 25
+    assert max(avatars) < 2000
+    assert sum(sizes.values()) < 60_000
 
 
 def test_pages_follow_light_and_dark(visit: Visit, served: str) -> None:

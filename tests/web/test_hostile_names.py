@@ -164,7 +164,7 @@ def test_hostile_names_are_harmless_at_every_address(view: LedgerView) -> None:
             for where, document in documents(view, route, served=served):
                 check(document, where)
                 without.discard(name)
-    assert without == {"PICTURE"}, "the address of an avatar, which has no names"
+    assert without == {"PICTURE", "SMALL_PICTURE"}, "avatars have no names"
 
 
 def test_markup_in_a_name_is_shown_as_text(view: LedgerView) -> None:

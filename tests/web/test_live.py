@@ -170,7 +170,7 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     live.write(OPEN)
     shown = words(live.get("/live"))
     assert "live-1 open" in shown
-    assert "A Ann 1190 75% 73%" in shown
+    assert "A Ann 1190 2nd 75% 73%" in shown
     assert "Z Zoe first race 1000 75% 27%" in shown
     live.write(replace(OPEN, status="in_progress", started_at=datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)))
     page = live.get("/live")
@@ -179,7 +179,7 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     shown = words(live.get("/live"))
     assert "finished, not recorded yet" in shown
     assert "1 Z Zoe 1:02:03 1000 → 1021 ▲ + 21 1:02:03 50%" in shown
-    assert "DNF A Ann 1190 → 1180 ▼ − 10" in shown
+    assert "DNF A Ann 1190 → 1180 2nd ▼ − 10" in shown
 
 
 def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> None:
@@ -248,11 +248,13 @@ UNKNOWN = room(racer("ann", win_chance=None, finish_chance=None))
 @pytest.mark.parametrize(
     "rooms", [(), (OPEN,), (UNKNOWN,), (FINISHED,), (replace(OPEN, race="orb/live-2"), FINISHED)]
 )
-def test_live_page_explains_the_columns_that_it_shows(live: Live, rooms: tuple[LiveRoom, ...]) -> None:
+def test_live_page_has_columns_for_what_is_known(live: Live, rooms: tuple[LiveRoom, ...]) -> None:
     live.write(*rooms)
-    page, _, notes = live.get("/live").text.partition('id="live-notes"')
-    for column in ("To finish", "To win", "Change"):
-        assert (f">{column}</th>" in page) == (column in notes)
+    page = live.get("/live").text
+    open_room, finished = (any(room.status == status for room in rooms) for status in ("open", "finished"))
+    assert (">To finish</th>" in page) == (open_room and rooms != (UNKNOWN,))
+    assert (">To win<" in page) == (bool(rooms) and rooms != (UNKNOWN,))
+    assert ("before the start</span>" in page) == finished == ("Changes count once" in page)
 
 
 def test_live_page_names_the_category_of_a_room_only_if_there_are_several(live: Live) -> None:
@@ -346,12 +348,12 @@ RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OU
         ([], "room/orb/c", "c Ratings 1 Ann 1:00:00 1190 +90 2 Bo 1:01:00 810 −90"),
         ([room(racer("ann", win_chance=None))], "room/orb/live-1", "live-1 Ratings Ann 1000"),
         ([], "room/orb/other", ""),
-        ([], "player/id-ann", "Ann 1190 place 2 of 5"),
-        ([OPEN], "player/id-ann", "Ann 1190 place 2 of 5 · 73% to win"),
+        ([], "player/id-ann", "Ann 1190 2nd of 5"),
+        ([OPEN], "player/id-ann", "Ann 1190 2nd of 5 · 73% to win"),
         ([OPEN], "player/id-zoe", "Zoe 1000 27% to win"),
-        ([FINISHED], "player/id-ann", "Ann 1180 −10 place 2 of 5"),
+        ([FINISHED], "player/id-ann", "Ann 1180 −10 2nd of 5"),
         ([FINISHED], "player/id-nobody", ""),
-        ([RACING], "player/id-bo", "Bo 1000 place 4 of 5"),
+        ([RACING], "player/id-bo", "Bo 1000 4th of 5"),
         (
             [RACING],
             "room/orb/live-1?rows=1",
@@ -437,12 +439,12 @@ def test_overlay_of_a_category_leaves_out_other_categories_and_leaderboards(live
 
 def test_player_overlay_shows_the_current_room(live: Live) -> None:
     live.write(at("a", "finished", 20), at(*OPENED))
-    assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 place 2 of 5 · 50% to win"
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 2nd of 5 · 50% to win"
     live.write(at("a", "finished", 20))
-    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 place 2 of 5"
+    assert words(live.get("/overlay/player/id-ann")) == "Ann 1190 2nd of 5"
     live.write(at("new", "open", 1, board="orb/other"))
     assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 50% to win"
-    assert words(live.get("/overlay/player/id-ann?board=orb/any-orb")) == "Ann 1190 place 2 of 5"
+    assert words(live.get("/overlay/player/id-ann?board=orb/any-orb")) == "Ann 1190 2nd of 5"
 
 
 @pytest.mark.parametrize("path", ["/overlay/room/orb/live-1", "/overlay/player/id-ann", "/overlay/style.css"])

@@ -84,6 +84,21 @@ def test_leaderboard_shows_movement_and_provisional_ratings(merge: Merge) -> Non
     assert "? marks a provisional rating: it moves a lot during the first 2 races." in shown
 
 
+def test_players_without_a_place_yet_are_below_the_others_with_their_finishes(merge: Merge) -> None:
+    shown = text(merge(listing=Listing(minimum_finishes=2)), f"{BOARD}.html")
+    assert "Not ranked yet A place takes 2 finished races. So far: C Cy 1 of 2 1200 D Di 1 of 2 1000" in shown
+    assert "Not ranked yet" not in text(merge([], listing=Listing()), f"{BOARD}.html")
+    front = text(merge([], listing=Listing(minimum_finishes=3)), "index.html")
+    assert "Listing takes 3 finished races. A Ann 2 of 3 1190 B Bo 2 of 3 810" in front
+
+
+def test_race_page_shows_the_places_of_its_day(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "bo ann", after=240), result("c", "cy ann", after=300)])
+    assert re.search(r"1 B Bo .* → 1010 up to ▲ 1st|1 B Bo .* → 1010 ▲ 1st", text(view, "races/orb/b.html"))
+    assert 'id="racer-id-bo"' in document_at(view, "races/orb/b.html").body.decode()
+    assert "1st" not in text(view, "races/orb/b.html", served=False), "it may change with an earlier race"
+
+
 def test_leaderboard_explains_unlisted_players(merge: Merge) -> None:
     shown = text(merge(listing=Listing(minimum_finishes=2, inactive_days=30)), f"{BOARD}.html")
     assert (
@@ -98,7 +113,7 @@ def test_player_page_shows_places_opponents_and_races(view: LedgerView) -> None:
     assert "Place 2 of 5 Races 2 Won 2 100% Finished 100% 2 of 2 Highest 1190 11 Mar 2026" in shown
     assert re.search(r"B Bo 810 2 met 2 – 0 \d\d% chance \+\d\.\d", shown)
     assert "Gained most a 1 Mar 2026 ▲ + 100" in shown
-    assert "1 of 2 a 1:00:00 · 1 Mar 2026 ▲ + 100 1100 won 1 Mar 2026" in shown
+    assert "1 of 2 a 1:00:00 · 1 Mar 2026, 12:00 ▲ + 100 1100 won 1 Mar 2026, 12:00" in shown
     assert "Best win c 11 Mar 2026 55% to win" in shown, "not the first race, which had even odds"
 
 
@@ -135,7 +150,7 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     view = merge([replace(race, entrants=(*race.entrants, gone))], plan)
     shown = text(view, "races/orb/a.html")
     assert "a 5 entrants ended 1 Mar 2026, 12:00 UTC recorded Race room on racetime.gg" in shown
-    row = r"2 A Ann first race 1:00:00 \+59:59 ▲ \+ \d+ 1000 → \d+ \d+% 1\.5 (place|finish) [+−]\d+"
+    row = r"2 A Ann first race 1:00:00 \+59:59 ▲ \+ \d+ 1000 → \d+ 1st \d+% 1\.5 (place|finish) [+−]\d+"
     assert re.search(row, shown)
     assert "beat Bo (50%)" in shown
     assert re.search(r"DNF C Cy first race ▼ − \d+", shown)
@@ -221,7 +236,7 @@ def test_race_page_explains_why_nothing_changed(merge: Merge) -> None:
     assert "This race changed no rating: nobody finished. DNF A Ann DNF B Bo" in text(
         view, "races/orb/b.html"
     )
-    assert "b nobody finished 2 racers 0 1 Mar 2026 a team race 2 racers 2 1 Mar 2026" in text(
+    assert "b nobody finished 2 racers 0 1 Mar 2026, 13:00 a team race 2 racers 2 1 Mar 2026" in text(
         view, f"{BOARD}/races.html"
     )
 
@@ -308,6 +323,21 @@ def test_search_lists_similar_names_only_if_no_name_contains_the_text(merge: Mer
     ):
         page = document_at(view, "search.html", {"q": wanted})
         assert re.findall(r"<bdi>(.*?)</bdi>", page.body.decode()) == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [("hamiltn", "Lewis Hamilton"), ("leclrc", "Charles Leclerc"), ("obrien", "Pat O'Brien"), ("zzz", None)],
+)
+def test_search_forgives_typos_and_punctuation_in_a_part_of_a_name(
+    merge: Merge, wanted: str, found: str | None
+) -> None:
+    names = ("Lewis Hamilton", "Charles Leclerc", "Pat O'Brien")
+    field = tuple(replace(entrant(str(n), time=n), name=name) for n, name in enumerate(names))
+    view = merge([result("a", entrants=field)])
+    for path in ("search.html", f"{BOARD}.html"):
+        page = unescape(document_at(view, path, {"q": wanted}).body.decode())
+        assert re.findall(r"<bdi>(.*?)</bdi>", page) == [found] * (found is not None), path
 
 
 def test_search_names_the_category_of_a_leaderboard_only_if_there_are_several(merge: Merge) -> None:

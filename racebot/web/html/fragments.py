@@ -18,7 +18,17 @@ from racebot.races.result import EntrantStatus, result_label
 from racebot.text.format import signed
 from racebot.web.site import addresses
 from racebot.web.site.addresses import link
-from racebot.web.site.formats import day, iso, percent, shown_name, sign, signed_decimal, slug
+from racebot.web.site.formats import (
+    day,
+    iso,
+    minute,
+    ordinal,
+    percent,
+    shown_name,
+    sign,
+    signed_decimal,
+    slug,
+)
 from racebot.web.site.request import PageRequest
 
 _SIZES = {"": 30, "small": 24, "large": 88}
@@ -33,6 +43,14 @@ def change(points: int) -> Markup:
     return Markup(
         '<span class="pill %s"><span aria-hidden="true">%s</span><span class="hidden">%s</span>%s</span>'
     ) % (sign(points), arrow, spoken, abs(points))
+
+
+def new_place(places: tuple[int, int]) -> Markup:
+    """Return the place after a race, with an arrow if it was another one before."""
+    before, after = places
+    shown, spoken = ("▲ ", "up to") if after < before else ("▼ ", "down to")
+    arrow = Markup('<span role="img" aria-label="%s">%s</span>') % (spoken, shown) if after != before else ""
+    return Markup('<span class="new-place %s">%s%s</span>') % (sign(before - after), arrow, ordinal(after))
 
 
 def medal(standing: int | str) -> Markup:
@@ -51,6 +69,14 @@ def shown_standing(entrant: LiveEntrant | RatedEntrant | RacedEntrant) -> str:
 
 def date(moment: datetime) -> Markup:
     return Markup('<time datetime="%s">%s</time>') % (iso(moment), day(moment))
+
+
+def hour(moment: datetime) -> Markup:
+    """Return a date with its time in UTC, which a script turns into the reader's own."""
+    return Markup('<time datetime="%s" data-hour>%s</time>') % (
+        iso(moment),
+        minute(moment).removesuffix(" UTC"),
+    )
 
 
 def dots(results: Sequence[Result]) -> Markup:
@@ -128,8 +154,10 @@ def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
             kind,
             found.initials,
         )
-    lazy = Markup("") if kind == "large" else Markup(' loading="lazy"')
-    values = (kind, link(request.path, found.picture), _SIZES[kind], _SIZES[kind], lazy)
+    lazy, picture = (
+        (Markup(""), found.picture) if kind == "large" else (Markup(' loading="lazy"'), str(found.small))
+    )
+    values = (kind, link(request.path, picture), _SIZES[kind], _SIZES[kind], lazy)
     return Markup('<img class="face %s" src="%s" width="%s" height="%s" alt="" decoding="async"%s>') % values
 
 
@@ -149,8 +177,11 @@ def player_link(request: PageRequest, player: Named, stem: str | None = None, li
     return Markup('<a class="player" href="%s"><bdi>%s</bdi></a>') % (link(request.path, to), name)
 
 
-def race_link(request: PageRequest, race: str) -> Markup:
-    return Markup('<a href="%s">%s</a>') % (link(request.path, addresses.RACE.path(race=race)), slug(race))
+def race_link(request: PageRequest, race: str, racer: str | None = None) -> Markup:
+    """Return a link to a race, perhaps to the row of a racer."""
+    anchor = "" if racer is None else f"#racer-{addresses.segment(racer)}"
+    address = link(request.path, addresses.RACE.path(race=race)) + anchor
+    return Markup('<a href="%s">%s</a>') % (address, slug(race))
 
 
 def who(request: PageRequest, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:

@@ -6,12 +6,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
 
-from racebot.queries.leaderboard import BoardTotals, ListedPlayer, OpenLeaderboard, StandingRow
+from racebot.queries.leaderboard import (
+    BoardTotals,
+    ListedPlayer,
+    OpenLeaderboard,
+    StandingRow,
+    UnrankedPlayer,
+    unranked_players,
+)
 from racebot.queries.player import last_results
 from racebot.queries.races import latest_races
 from racebot.queries.records import hall_of_fame
@@ -19,16 +27,16 @@ from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.site.addresses import PAGE_SIZE, BadQueryError, link, whole_number
-from racebot.web.site.ledger_view import Board
+from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
 RACES_ON_A_PAGE = 50
 EMBEDDED_ROWS = 10
 MOST_EMBEDDED_ROWS = 100
+UNRANKED = 50
+"""Most players without a place below the others."""
 RESULTS = 5
 """Last results to show for each player."""
-LEAST_LIKENESS = 80
-"""Least likeness of a name with a typo, 0 to 100 as rapidfuzz measures it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +157,7 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
     choice = Choice.of(request.query)
     at, view = choice.moment, request.view
     report = view.report(board) if at is None else view.report_at(board, at)
-    players = _chosen(report, choice)
+    players = _chosen(view, report, choice)
     number = page_number(request.query) or page
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
@@ -173,14 +181,21 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
         totals if number == 1 else None,
         report=report,
         choice=choice,
-        columns=[(column, _heading(first, choice, column)) for column in COLUMNS],
+        columns=[
+            (column, first + choice.sorted_by(column).query() if column.sorts else "") for column in COLUMNS
+        ],
         players=shown,
+        unranked=unranked(request, board, UNRANKED) if number == 1 and choice.default else [],
         form=last_results(request.view.ledger, board.key, ids, RESULTS, last),
         matching=len(players),
         pages=pager(number, count, page_link),
         live=everybody_shown or not request.served,
         whole=[page_link(page) for page in range(1, count + 1)] if count > 1 and not request.served else [],
     )
+
+
+def unranked(request: PageRequest, board: Board, limit: int) -> list[UnrankedPlayer]:
+    return unranked_players(request.view.ledger, board.stored, board.listing, limit)
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
@@ -238,11 +253,7 @@ def race_pages(total: int, number: int | None, page: Callable[[int | None], str]
     return RacePages(*race_span(total, number), pages, links if older else [])
 
 
-def _heading(first: str, choice: Choice, column: Column) -> str:
-    return first + choice.sorted_by(column).query() if column.sorts else ""
-
-
-def _chosen(report: OpenLeaderboard, choice: Choice) -> Sequence[ListedPlayer]:
+def _chosen(view: LedgerView, report: OpenLeaderboard, choice: Choice) -> Sequence[ListedPlayer]:
     players = report.players
     if choice.sort == "place" and not choice.down and not choice.narrowed:
         return players
@@ -255,9 +266,8 @@ def _chosen(report: OpenLeaderboard, choice: Choice) -> Sequence[ListedPlayer]:
         folded = {row: fold_name(names[row.player]) for row in rows}
         rows = [row for row in folded if wanted in folded[row]]
         if not rows:
-            from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only typos need it
-
-            rows = [row for row in folded if fuzz.ratio(wanted, folded[row]) >= LEAST_LIKENESS]
+            near = {each.id for each in view.players_named(choice.q.strip(), typos=True)}
+            rows = [row for row in folded if row.player in near]
     if choice.sort == "player":
         rows.sort(key=lambda row: names[row.player].casefold(), reverse=choice.down)
     elif choice.sort == "week":
@@ -325,6 +335,7 @@ def front(request: PageRequest) -> Content:
     return templating.page(
         request,
         "front.html",
+        unranked=partial(unranked, request, limit=shown),
         updated=max(updated, default=None),
         categories=categories,
         shown=shown,

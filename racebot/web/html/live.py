@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from operator import itemgetter
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -16,7 +15,7 @@ from racebot.queries.player import PlayedRace
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.queries.races import RaceRow, latest_races
 from racebot.web.html import templating
-from racebot.web.html.race import TABLE, followed_race
+from racebot.web.html.race import followed_race, places, table
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OVERLAY_OPTIONS, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
@@ -73,7 +72,9 @@ def _rendered(request: PageRequest, template: str) -> Content:
     live = view.live_rooms()
     slugs = {room.category for room in live.rooms} | {board.category for board in view.boards}
     names = {slug: view.category_face(slug).name for slug in sorted(slugs) if slug}
-    return templating.page(request, template, live=live, latest=_latest(view), categories=names, **TABLE)
+    return templating.page(
+        request, template, live=live, latest=_latest(view), categories=names, **table(request)
+    )
 
 
 def _latest(view: LedgerView) -> list[tuple[Board, RaceRow]]:
@@ -99,15 +100,25 @@ def _player(request: PageRequest, player: str) -> bytes:
     standings = {board.address.stem: standing for board, standing in request.view.standings(player)}
     shown = request.query.get("board") or next(iter(standings), None)
     stem, current = _current_of(request, player) or (shown, None)
-    live: LiveEntrant | None = None
+    live, change = None, None
+    moved, started = None, False
     if isinstance(current, LiveRoom):
-        entrants = (board.entrants for board in current.leaderboards if board.board == stem)
-        live = next(each for each in chain.from_iterable(entrants) if each.id == player)
-        change = live.change
-    else:
-        change = current.change if current else None
-    standing = standings.get(stem or "")
-    return templating.render("overlay_player.html", request.path, standing=standing, live=live, change=change)
+        entrants = [each for board in current.leaderboards if board.board == stem for each in board.entrants]
+        live = next(each for each in entrants if each.id == player)
+        change, started = live.change, not current.before_start
+        if current.finished:
+            moved = places(request.view, stem, entrants, None).get(player)
+    elif current is not None:
+        change = current.change
+    return templating.render(
+        "overlay_player.html",
+        request.path,
+        standing=standings.get(stem or ""),
+        live=live,
+        change=change,
+        moved=moved,
+        started=started,
+    )
 
 
 def _style(request: PageRequest) -> Content:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from math import isclose
 from typing import Any
 
 from markupsafe import Markup
 
+from racebot.queries.live import LiveEntrant
 from racebot.queries.race import RaceOnBoard, RatedEntrant
 from racebot.queries.reasons import RULES, ReasonKind
 from racebot.web.html import fragments, templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
+from racebot.web.site.ledger_view import LedgerView
 from racebot.web.site.request import Content, PageRequest
 
 PARTS = {"finish", "place"}
@@ -35,7 +40,7 @@ def race_page(request: PageRequest, race: str) -> Content:
         report=report,
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
-        **TABLE,
+        **table(request),
     )
 
 
@@ -62,7 +67,7 @@ def _open_race(request: PageRequest, race: str, template: str) -> Content:
         category=request.view.category_face(category),
         categories={},
         events=f"events/{addresses.RACE_PART.path(race=race)}",
-        **TABLE,
+        **table(request),
     )
 
 
@@ -134,5 +139,35 @@ def story(part: RaceOnBoard) -> str:
     return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."
 
 
-TABLE: dict[str, Any] = {"fastest": fastest, "story": story, "why": why}
-"""Functions that the table of a race's changes needs."""
+def places(
+    view: LedgerView, stem: str | None, entrants: Sequence[LiveEntrant | RatedEntrant], at: datetime | None
+) -> dict[str, tuple[int, int]]:
+    """Return each listed entrant's place before a race and after it, by player; newcomers have only one.
+
+    Everybody else has the points of the time `at`, or of now.
+    """
+    board = None if stem is None else view.board(stem)
+    if board is None:
+        return {}
+    report = view.report(board) if at is None else view.report_at(board, at)
+    before = {row.player: row.points for row in report.players.rows}
+    after, listed = dict(before), [each for each in entrants if each.id in before]
+    for each in listed:
+        before[each.id] = each.points if isinstance(each, LiveEntrant) else each.before
+        after[each.id] = before[each.id] if each.after is None else each.after
+    for each in listed:
+        if each.new if isinstance(each, LiveEntrant) else each.first_race:
+            del before[each.id]
+
+    def rank(player: str, points: Mapping[str, int]) -> int:
+        return 1 + sum(other > points[player] for other in points.values())
+
+    return {
+        each.id: (rank(each.id, before if each.id in before else after), rank(each.id, after))
+        for each in listed
+    }
+
+
+def table(request: PageRequest) -> dict[str, Any]:
+    """Return the functions that the table of a race's changes needs."""
+    return {"fastest": fastest, "story": story, "why": why, "places": partial(places, request.view)}

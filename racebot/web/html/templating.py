@@ -20,7 +20,7 @@ from racebot.web.html import fragments
 from racebot.web.site import addresses, formats
 from racebot.web.site.addresses import Route, link
 from racebot.web.site.ledger_view import DEFAULT_LOOK, Board, Look
-from racebot.web.site.request import Document, PageRequest
+from racebot.web.site.request import CSS, Document, PageRequest
 
 STYLE = "assets/style.css"
 ICON = "assets/icon.svg"
@@ -28,17 +28,13 @@ THEME = "assets/theme.css"
 """The operator's style sheet."""
 SCRIPTS = {name: f"assets/{name}.js" for name in ("page", "table", "graph", "compare", "search")}
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
-LIVE_STYLE = "assets/live.css"
-LIVE_SCRIPT = "assets/live.js"
 OVERLAY_STYLE = "assets/overlay.css"
-EMBED_STYLE = "assets/embed.css"
-_CSS = "text/css; charset=utf-8"
-SERVED_ASSETS = {LIVE_STYLE: _CSS, LIVE_SCRIPT: SCRIPT_TYPE, OVERLAY_STYLE: _CSS}
+SERVED_ASSETS = {"assets/live.css": CSS, "assets/live.js": SCRIPT_TYPE, OVERLAY_STYLE: CSS}
 """Assets of pages that only a server has."""
 ASSETS = {
-    STYLE: _CSS,
+    STYLE: CSS,
     ICON: "image/svg+xml",
-    EMBED_STYLE: _CSS,
+    "assets/embed.css": CSS,
     **SERVED_ASSETS,
     **dict.fromkeys(SCRIPTS.values(), SCRIPT_TYPE),
 }

@@ -191,7 +191,8 @@ def serve(
 
 def _cache_control(match: Match, query: Mapping[str, str]) -> str:
     """Return how long browsers and proxies may keep the content at an address without asking again."""
-    if (match.route is addresses.ASSET and "v" in query) or match.route is addresses.PICTURE:
+    pictures = {addresses.PICTURE, addresses.SMALL_PICTURE}
+    if (match.route is addresses.ASSET and "v" in query) or match.route in pictures:
         return "public, max-age=31536000, immutable"
     if match.path.startswith(CARDS):
         return f"public, max-age={CARD_MAX_AGE}"

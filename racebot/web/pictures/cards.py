@@ -41,6 +41,8 @@ _STRIP = 12
 ROWS = 6
 PORTRAIT = 132
 """Side of a player's avatar."""
+SMALL = 64
+"""Side of an avatar in a list: twice its size on the page, for fine screens."""
 POINTS_DRAWN = 300
 """Most races in a player's graph; more are thinned out."""
 RIGHT = WIDTH - MARGIN
@@ -167,21 +169,13 @@ def board_card(request: PageRequest, board: Board) -> Content:
 
 
 def front_card(request: PageRequest) -> Content:
-    """Draw the leaderboards with the most races, each with its first player."""
+    """Draw the card of the leaderboard with the most races."""
     boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
-    if len(boards) == 1:
+    if boards:
         return board_card(request, boards[0])
     canvas = Canvas()
     canvas.title("Leaderboards")
-    if not boards:
-        canvas.text(MARGIN, 210, "No races have been rated yet", _ROW)
-    for row, board in enumerate(boards[:ROWS]):
-        y = 210 + 53 * row
-        end: float = RIGHT
-        for best in request.view.report(board).players[:1]:
-            end = canvas.text_to(RIGHT, y, integer(best.points), Style(34, 800))
-            end = canvas.text_to(end - 20, y, fonts.shortened(name(best.name), _ROW, 340), _ROW, SOFT)
-        canvas.row(y, "", name(board.name), limit=end - 40)
+    canvas.text(MARGIN, 210, "No races have been rated yet", _ROW)
     return _card(request, canvas)
 
 
@@ -371,6 +365,17 @@ class Canvas:
     def _paste(self, mask: Image.Image, box: tuple[float, float, float, float], color: str) -> None:
         smooth = mask.resize((mask.width // _SMOOTH, mask.height // _SMOOTH), Image.Resampling.BOX)
         self._image.paste(color, (round(box[0]), round(box[1])), smooth)
+
+
+def small_avatar(picture: bytes) -> bytes:
+    """Return an avatar in the size of lists, as WebP; unchanged if it cannot be read."""
+    file = io.BytesIO()
+    try:
+        with Image.open(io.BytesIO(picture)) as opened:
+            opened.resize((SMALL, SMALL), Image.Resampling.LANCZOS).save(file, "WEBP", quality=60)
+    except (OSError, ValueError):
+        return picture
+    return file.getvalue()
 
 
 CARDS: Mapping[Route, Callable[..., Content]] = {

@@ -30,7 +30,7 @@ from racebot.queries.player import (
 from racebot.queries.race import RaceReport, race_report
 from racebot.races.result import Profile
 from racebot.text.safe import initials
-from racebot.web.site.addresses import PICTURE, BoardAddress, board_addresses
+from racebot.web.site.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
 
 FACE_COLORS = 8
@@ -114,9 +114,13 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """A player's avatar, or without its address, initials on a circle of one of `FACE_COLORS`."""
+    """A player's avatar, or without its address, initials on a circle of one of `FACE_COLORS`.
+
+    `small` is the avatar in the size of lists.
+    """
 
     picture: str | None
+    small: str | None
     initials: str
     color: int
 
@@ -201,7 +205,8 @@ class LedgerView:
         seen = None if player in self.hidden else player
         picture = None if seen is None else self.pictures.get(seen)
         color = zlib.crc32((seen or "").encode(errors="replace")) % FACE_COLORS
-        return Face(picture and PICTURE.path(picture=picture), initials(name), color)
+        large, small = (picture and route.path(picture=picture) for route in (PICTURE, SMALL_PICTURE))
+        return Face(large, small, initials(name), color)
 
     @_remembered
     def category_face(self, slug: str) -> CategoryFace:

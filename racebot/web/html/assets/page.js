@@ -1,4 +1,4 @@
-// Shows times as "3 minutes ago", closes the list of leaderboards, sorts tables of opponents, loads comparisons, and holds the functions that other scripts share.
+// Shows times as "3 minutes ago" or in the reader's zone, closes the list of leaderboards, sorts tables of opponents, loads comparisons, suggests names, and holds the functions that other scripts share.
 "use strict";
 (() => {
   const load = async address => {
@@ -14,6 +14,25 @@
   };
   // A name as searches compare it, without case and accents.
   const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+  const words = text => plain(text).replace(/['’]/g, "").split(/[^\p{L}\p{N}]+/u).filter(Boolean);
+  const distance = (a, b) => {
+    let row = Array.from({length: b.length + 1}, (_, n) => n);
+    for (let i = 1; i <= a.length; i++) {
+      const next = [i];
+      for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
+      row = next;
+    }
+    return row[b.length];
+  };
+  const near = (a, b) => {
+    const most = b.length > 7 ? 2 : b.length > 3 ? 1 : 0;
+    return Math.abs(a.length - b.length) <= most && distance(a, b) <= most;
+  };
+  // Whether each word of a text may mean a word of a name, but for a typo.
+  const like = (name, wanted) => {
+    const [known, asked] = [words(name), words(wanted)];
+    return asked.length > 0 && (asked.every(one => known.some(other => near(other, one))) || near(known.join(""), asked.join("")));
+  };
   // A number with a minus sign in place of a hyphen.
   const number = value => String(value).replace("-", "−");
   // The value by which a cell is sorted: a time, a name or a number.
@@ -24,15 +43,16 @@
     const [, sign, digits] = cell.textContent.match(/([<>+−-]?)(\d+(?:\.\d+)?)/) ?? [, "", "0"];
     return Number(digits) * (sign === "−" || sign === "-" ? -1 : 1) + ({"<": -.5, ">": .5}[sign] ?? 0);
   };
-  // The rows of a table on another page, with links that work from this one.
-  const rowsOn = async (page, table) => {
-    const answer = await load(page);
-    const other = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(table);
-    for (const [name, where] of [["href", "a"], ["src", "img"]]) {
-      for (const each of other.querySelectorAll(where)) each.setAttribute(name, new URL(each.getAttribute(name), answer.url));
+  // Another page, with links that work from this one.
+  const pageAt = async address => {
+    const answer = await load(address);
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const [name, where] of [["href", "main a"], ["src", "main img"]]) {
+      for (const each of page.querySelectorAll(where)) each.setAttribute(name, new URL(each.getAttribute(name), answer.url));
     }
-    return [...other.tBodies[0].rows].map(row => document.adoptNode(row));
+    return page;
   };
+  const rowsOn = async (page, table) => [...(await pageAt(page)).querySelector(table).tBodies[0].rows].map(row => document.adoptNode(row));
   // A table of a list that may have several pages. whole() fetches their rows when they are first needed, and again
   // after a failure, and resolves to whether all are there. makeSortable() turns headings into buttons that sort them.
   const list = (table, pages) => {
@@ -56,6 +76,7 @@
       .then(parts => {
         arrange(parts.flat());
         sort();
+        refresh();
         for (const each of document.querySelectorAll("[data-part], .pager")) each.remove();
         return true;
       }).catch(() => {
@@ -113,19 +134,23 @@
   });
 
   const units = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
-  const words = new Intl.RelativeTimeFormat("en");
+  const relative = new Intl.RelativeTimeFormat("en");
+  const clock = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium", timeStyle: "short"});
+  const local = time => clock.format(new Date(time.dateTime)).replace("Sept", "Sep");
   const refresh = () => {
+    for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
+    for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
     for (const time of document.querySelectorAll("time[data-ago]")) {
       const seconds = (Date.now() - new Date(time.dateTime)) / 1000;
       const [unit, size] = units.find(([, size]) => Math.abs(seconds) >= size) ?? ["minute", 60];
-      const ago = Math.abs(seconds) < 60 ? "just now" : words.format(-Math.round(seconds / size), unit);
+      const ago = Math.abs(seconds) < 60 ? "just now" : relative.format(-Math.round(seconds / size), unit);
       time.textContent = ago + time.dataset.ago;
     }
   };
   refresh();
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", refresh);
-  window.racebot = {choice, choose, fill, load, segment, plain, number, key, list, refresh};
+  window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, key, list, refresh};
 
   const openSwitches = () => [...document.querySelectorAll("details.switch[open]")];
   document.addEventListener("click", event => {
@@ -138,6 +163,22 @@
       each.open = false;
     }
   });
+
+  // A server's search shows what it finds while the reader types.
+  for (const form of document.querySelectorAll("form[data-found]")) {
+    let latest = 0, pause = 0;
+    const ask = async () => {
+      const turn = ++latest, address = new URL(form.action);
+      address.search = new URLSearchParams(new FormData(form));
+      const page = form.q.value.trim() ? await pageAt(address).catch(() => null) : document.implementation.createHTMLDocument();
+      if (page && turn === latest) document.getElementById(form.dataset.found).replaceChildren(...page.querySelectorAll("#results > *"));
+    };
+    form.addEventListener("input", () => {
+      clearTimeout(pause);
+      pause = setTimeout(ask, 150);
+    });
+    form.addEventListener("keydown", event => { if (event.key === "Escape") document.activeElement.blur(); });
+  }
 
   for (const table of document.querySelectorAll("table.opponents")) list(table, table.dataset.pages.split(" ").filter(Boolean)).makeSortable();
 })();

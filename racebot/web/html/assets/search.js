@@ -1,28 +1,17 @@
-// Searches the players and leaderboards of exported pages. Accents and a typo are forgiven.
+// Searches the players and leaderboards of exported pages. Accents and typos are forgiven.
 "use strict";
 (() => {
   const index = window.racebotIndex, {players, boards, latin} = index ?? {players: [], boards: []};
   const form = document.getElementById("search"), results = document.getElementById("results");
   const found = document.querySelector(".found");
-  const {choose, fill, number, plain, segment} = window.racebot;
-  const distance = (a, b) => {
-    let row = Array.from({length: b.length + 1}, (_, n) => n);
-    for (let i = 1; i <= a.length; i++) {
-      const next = [i];
-      for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
-      row = next;
-    }
-    return row[b.length];
-  };
+  const {choose, fill, like, near, number, plain, segment} = window.racebot;
   const matches = (entries, wanted, byBeginning = false) => {
     const spellings = name => Object.hasOwn(latin, name) ? [plain(name), latin[name]] : [plain(name)];
     const named = entries.map(([address, name, ...about]) => [address, name, spellings(name), ...about]);
     const exact = named.filter(([, , names]) => names.some(name => name.includes(wanted)));
     if (exact.length) return exact.sort((a, b) => a[1].length - b[1].length);
-    const most = wanted.length > 7 ? 2 : wanted.length > 3 ? 1 : 0;
-    const near = name => Math.abs(name.length - wanted.length) <= most && distance(name, wanted) <= most;
-    const beginnings = name => byBeginning ? [name.slice(0, wanted.length), name.slice(0, wanted.length + 1)] : [];
-    return named.filter(([, , names]) => names.flatMap(name => [name, ...beginnings(name)]).some(near));
+    const begins = name => byBeginning && [0, 1].some(more => near(name.slice(0, wanted.length + more), wanted));
+    return named.filter(([, , names]) => names.some(name => like(name, wanted) || begins(name)));
   };
   const make = (tag, kind, ...inside) => {
     const element = document.createElement(tag);

@@ -13,16 +13,11 @@
       const given = [...new FormData(form)].filter(([, value]) => value);
       const address = new URL(form.action);
       address.search = new URLSearchParams(given);
-      const answer = await window.racebot.load(address).catch(() => null);
+      const page = await window.racebot.pageAt(address).catch(() => null);
       if (turn !== latest) return;
-      if (!answer) {
+      if (!page) {
         document.querySelector(".found").textContent = "The list can't be loaded. Try again.";
         return;
-      }
-      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (turn !== latest) return;
-      for (const [name, where] of [["href", "a"], ["src", "img"]]) {
-        for (const each of page.querySelectorAll(`main ${where}`)) each.setAttribute(name, new URL(each.getAttribute(name), address));
       }
       for (const part of swapped) {
         const old = document.querySelector(part), fresh = page.querySelector(part);
@@ -33,6 +28,7 @@
       // The page's other links are relative to its folder.
       if (address.pathname === location.pathname) history.replaceState(null, "", address);
       window.racebot.refresh();
+      document.getElementById("unranked")?.remove();
     };
     form.addEventListener("input", ({target}) => {
       clearTimeout(pause);
@@ -41,7 +37,7 @@
     return;
   }
   if (!isBoard && !form.classList.contains("scripted")) return;
-  const {choice, choose, fill, load, plain, key, segment, list} = window.racebot;
+  const {choice, choose, fill, like, load, plain, key, segment, list} = window.racebot;
   const found = document.querySelector(".found");
   const none = table.parentElement.querySelector(".none");
   const body = table.tBodies[0];
@@ -51,11 +47,11 @@
   const races = column("races"), last = column("last");
 
   const narrowed = () => ["q", "min", "active", "result", "goal", "opponent"].some(name => choice.get(name)?.trim());
-  const boardMatch = () => {
+  const boardMatch = named => {
     const wanted = plain((choice.get("q") ?? "").trim());
     const least = Number(choice.get("min")) || 0, days = Number(choice.get("active")) || 0;
     const newest = days ? Math.max(...[...body.rows].map(row => new Date(key(row.cells[last])))) : 0;
-    return row => [plain(row.querySelector(".player").textContent), row.dataset.latin ?? ""].some(name => name.includes(wanted))
+    return row => [plain(row.querySelector(".player").textContent), row.dataset.latin ?? ""].some(name => named(name, wanted))
       && (!least || key(row.cells[races]) >= least)
       && (!days || new Date(key(row.cells[last])) >= newest - days * 864e5);
   };
@@ -85,13 +81,13 @@
       found.textContent = "The opponent's races can't be loaded here.";
       return;
     }
-    const match = isBoard ? boardMatch() : raceMatch(met);
-    let count = 0;
-    for (const row of body.rows) {
-      row.hidden = !match(row);
-      count += !row.hidden;
-    }
+    const show = match => {
+      for (const row of body.rows) row.hidden = !match(row);
+      return [...body.rows].filter(row => !row.hidden).length;
+    };
+    const count = isBoard ? show(boardMatch((name, wanted) => name.includes(wanted))) || show(boardMatch(like)) : show(raceMatch(met));
     none.hidden = count > 0;
+    if (document.getElementById("unranked")) document.getElementById("unranked").hidden = narrowed();
     const one = isBoard ? "1 player found" : "1 race", many = isBoard ? "players found" : "races";
     const counted = count === 1 ? one : `${count} ${many}`;
     found.textContent = isBoard && !narrowed() ? "" : complete ? counted : `${counted} on this page. The other pages can't be loaded here.`;
