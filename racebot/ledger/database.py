@@ -123,7 +123,7 @@ def similar(path: Path) -> str:
 
 def _missing(path: Path) -> LedgerError:
     return LedgerError(
-        f"no database at {path}{similar(path)}: run `racebot backfill` or `racebot import` first, "
+        f"no database at {path}{similar(path)}: run `racebot setup` or `racebot import` first, "
         "or set RACEBOT_DATABASE to its path"
     )
 

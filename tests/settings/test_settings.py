@@ -519,9 +519,6 @@ def test_secrets_are_masked_in_repr(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert SECRET not in f"{settings} {settings!r} {settings.required_categories()!r}"
 
 
-# Commands
-
-
 def test_chat_commands_can_be_renamed_and_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_COMMAND_NAMES", "rating=elo; odds=")
     monkeypatch.setenv("RACEBOT_COMMAND_PREFIX", "?")
