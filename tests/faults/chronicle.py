@@ -55,10 +55,9 @@ class Message:
 class Chronicle:
     """Follows one room from its opening.
 
-    `results` are all results that the room ever had, in order, with None for no final result, each with the
-    leaderboards' lengths at that moment. `heard` is called for each message of the bot before anybody in the
-    room sees it. `ids` maps every name that a user has ever had to the user's id. `clock` returns the
-    seconds that the worker had.
+    `results` are all results that the room ever had, in order, with None for no final result. `heard` is
+    called for each message of the bot before anybody in the room sees it. `ids` maps every name that a user
+    has ever had to the user's id. `clock` returns the seconds that the worker had.
     """
 
     room: FakeRoom
@@ -201,10 +200,9 @@ class Chronicle:
     def _withdrawn(self) -> bool:
         """Return whether the last announcement of changes was withdrawn."""
         for index in reversed(range(len(self.said))):
-            if self.said[index].text == DEFAULT_TEXTS.withdrawn:
-                return True
-            if (announcement := self._read(index)) is not None and announcement.places:
-                return False
+            is_withdrawal = self.said[index].text == DEFAULT_TEXTS.withdrawn
+            if is_withdrawal or ((told := self._read(index)) is not None and told.places):
+                return is_withdrawal
         return False
 
     def _unannounced(self, result: Places) -> Iterator[str]:

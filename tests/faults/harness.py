@@ -76,7 +76,6 @@ class Report:
     messages: int = 0
     corrections: int = 0
     refusals: int = 0
-    seconds: float = 0.0
     recovered: list[float] = field(default_factory=list)
     """Seconds from the end of each act until everything was right."""
 
@@ -87,7 +86,6 @@ class Report:
         yield f"messages: {self.messages}, of them corrections: {self.corrections}"
         yield f"refused in a closed chat: {self.refusals}"
         yield "seconds until all was right: " + ", ".join(f"{each:.1f}" for each in self.recovered)
-        yield f"took {self.seconds:.0f} s"
 
 
 class WrongError(AssertionError):
@@ -150,7 +148,6 @@ class Run:
 
     async def perform(self) -> Report:
         """Perform all acts, one after the other."""
-        began = time.monotonic()
         with reserved_port() as self._port:
             try:
                 await self._serve()
@@ -167,7 +164,6 @@ class Run:
                 await self.worker.kill()
                 await self._serving.aclose()
                 self._count()
-                self.report.seconds = time.monotonic() - began
             verified = await self.bench.racebot("verify")
         if verified.returncode != 0:
             raise WrongError(f"racebot verify: {verified.stdout}{verified.stderr}")
@@ -267,11 +263,8 @@ class Run:
                 group.create_task(work)
         self.weather.clear_up()
         await self._until_all_is_right()
-        self.watched |= {
-            name
-            for name, chronicle in self._rooms().items()
-            if stands(chronicle.room) is not None and not chronicle.room.recorded
-        }
+        rooms = [chronicle.room for chronicle in self._rooms().values()]
+        self.watched |= {room.name for room in rooms if stands(room) is not None and not room.recorded}
 
     async def _until_all_is_right(self) -> None:
         began = right_since = time.monotonic()
@@ -320,11 +313,7 @@ class Run:
 
     def _rooms(self) -> dict[str, Chronicle]:
         """The rooms that the site still has."""
-        return {
-            name: chronicle
-            for name, chronicle in self.chronicles.items()
-            if chronicle.room.slug in self.site.rooms
-        }
+        return {name: c for name, c in self.chronicles.items() if c.room.slug in self.site.rooms}
 
     def _wrongs(self) -> Iterator[str]:
         yield from self.silent
@@ -364,7 +353,6 @@ class Run:
                 yield f"{name}: bot_meta names {found}, the ledger {expected}"
             if changed and not (room.info_bot or "").startswith(DEFAULT_TEXTS.info.partition("{")[0]):
                 yield f"{name}: the info box holds {room.info_bot!r}"
-
         names = dict(self.database.pairs("SELECT id, name FROM players"))
         for user in self.site.users.values():
             known = names.get(user.id)

@@ -44,8 +44,8 @@ class Killer:
     async def strike(self, times: int, count: Counter[str]) -> None:
         """Kill the worker several times, and count the kills by moment."""
         moments: dict[str, Callable[[], Awaitable[None]]] = {
-            "at any time": self._any_time,
-            "while starting": self._starting,
+            "at any time": lambda: asyncio.sleep(self._rng.uniform(0.3, PATIENCE * 0.9)),
+            "while starting": lambda: asyncio.sleep(self._rng.uniform(0, 1.0)),
             "as the database is written": self._writing,
             "as a message arrives": self._speaking,
             "during a backup": self._backing_up,
@@ -65,12 +65,6 @@ class Killer:
                 raise AssertionError(f"the worker had ended by itself: {worker.output[-500:]}")
             count[moment] += 1
             await self._run.start_worker()
-
-    async def _any_time(self) -> None:
-        await asyncio.sleep(self._rng.uniform(0.3, PATIENCE * 0.9))
-
-    async def _starting(self) -> None:
-        await asyncio.sleep(self._rng.uniform(0, 1.0))
 
     async def _writing(self) -> None:
         """Let the worker start, then wait for the next write, or a little longer."""

@@ -231,20 +231,12 @@ def replay(
                 problems.append(f"{name}: {race} is rated, and the site has no such race")
                 continue
             expected = board.add(rooms[race])
-            found = {
-                user: Rated(
-                    _state(row["state_before"]),
-                    _state(row["state_after"]),
-                    row["points_before"],
-                    row["points_after"],
-                    row["place"],
-                )
-                for user, row in kept.get(race, {}).items()
-            }
+            found = {}
+            for user, row in kept.get(race, {}).items():
+                before, after = _state(row["state_before"]), _state(row["state_after"])
+                found[user] = Rated(before, after, row["points_before"], row["points_after"], row["place"])
             if expected != found:
-                problems.append(
-                    f"{name}: {race} changed {found}, and a replay of the site's result {expected}"
-                )
+                problems.append(f"{name}: {race} changed {found}, a replay of the site's result {expected}")
         problems += _standings(name, board, database)
     return boards, problems
 
@@ -254,17 +246,11 @@ def _standings(name: str, board: Board, database: Database) -> Iterator[str]:
         user: (_state(row["state"]), row["points"], row["races"], row["finishes"], row["wins"])
         for user, row in database.standings(name).items()
     }
-    points = registry.create(board.model).points
-    expected = {
-        user: (
-            state,
-            int(points(np.array([state]))[0]),
-            board.races[user],
-            board.finishes[user],
-            board.wins[user],
-        )
-        for user, state in board.states.items()
-    }
+    model = registry.create(board.model)
+    expected = {}
+    for user, state in board.states.items():
+        points = int(model.points(np.array([state]))[0])
+        expected[user] = (state, points, board.races[user], board.finishes[user], board.wins[user])
     if found != expected:
         yield f"{name}: the standings differ from a replay of the site's records"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from racebot.sandbox.misbehaviour import FrameFault
@@ -23,6 +25,8 @@ LASTS = 10.0
 """Seconds that a fault may disturb the bot for: retries and reconnecting included."""
 CROWD = 105
 """Chat lines of a busy room: more than the history holds."""
+
+Fault = Callable[[], Awaitable[None]]
 
 
 class Weather:
@@ -42,13 +46,12 @@ class Weather:
         rng = self._rng
         kinds = [self._spoil] * 6 + [self._fail] * 4 + [self._lose_echo] * 2
         kinds += [self._refuse, self._tokens, self._skew, self._crowd]
-        rare = [self._drop, self._stall, self._down, self._long_stall, self._lose_rooms]
+        down, lose_rooms = (partial(self._down, lose_rooms=lost) for lost in (False, True))
+        rare: list[Fault] = [self._drop, self._stall, down, self._long_stall, lose_rooms]
         faults = [rng.choice(kinds) for _ in range(self._run.plan.severity)] + [rare[act % len(rare)]]
         self._echoes_to_lose += 1
-        at = 0.0
-        for moment, fault in sorted(
-            ((rng.uniform(0, seconds), fault) for fault in faults), key=lambda f: f[0]
-        ):
+        at, moments = 0.0, [(rng.uniform(0, seconds), fault) for fault in faults]
+        for moment, fault in sorted(moments, key=lambda each: each[0]):
             await asyncio.sleep(moment - at)
             at = moment
             self._run.disturbed(LASTS)
@@ -142,10 +145,6 @@ class Weather:
         self.thrown["stall of ten seconds"] += 1
         await asyncio.sleep(10)
 
-    async def _down(self) -> None:
-        await self._run.restart(False)
-        self.thrown["restart of the site"] += 1
-
-    async def _lose_rooms(self) -> None:
-        await self._run.restart(True)
-        self.thrown["restart of the site with rooms gone"] += 1
+    async def _down(self, *, lose_rooms: bool) -> None:
+        await self._run.restart(lose_rooms)
+        self.thrown[f"restart of the site{' with rooms gone' if lose_rooms else ''}"] += 1
