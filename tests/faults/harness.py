@@ -201,8 +201,6 @@ class Run:
         """Let the next piece of the worker's ledger work take this many seconds longer."""
         self._slow.write_text(str(seconds))
 
-    # ── callbacks of stories and faults ──
-
     def opened(self, room: FakeRoom) -> None:
         boards = GOALS[room.goal]
         chronicle = Chronicle(room, boards, self._heard, self.ids, self.database.lengths, self._time)
