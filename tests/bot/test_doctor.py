@@ -73,3 +73,10 @@ async def test_goals_of_which_none_exists_are_wrong_and_a_single_one_is_a_note(t
     assert all(each.good for each in some)
     none = await findings(site, tmp_path, "Nope")
     assert [each.good for each in none if each.text.startswith("goals")] == [False]
+
+
+@pytest.mark.parametrize(("folder", "good"), [("to/be/made", True), ("taken", False)])
+async def test_doctor_checks_the_page_folder(tmp_path: Path, folder: str, good: bool) -> None:
+    (tmp_path / "taken").touch()
+    settings = Settings(database=tmp_path / "racebot.db", pages_dir=tmp_path / folder)
+    assert [each.good async for each in examine(settings) if each.text.startswith("pages:")] == [good]

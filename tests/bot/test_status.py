@@ -52,16 +52,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     assert report.database.backups == 1
     assert report.database.bytes >= ledger.path.stat().st_size
     (board,) = report.leaderboards
-    assert board == LeaderboardState(
-        leaderboard=GOAL,
-        category=CATEGORY,
-        model="trueskill",
-        newer_defaults=False,
-        settings_changed=False,
-        races=1,
-        players=3,
-        last_race=NOON,
-    )
+    assert board == LeaderboardState(GOAL, CATEGORY, "trueskill", False, False, 1, 3, NOON)
     (pending,) = report.pending
     assert (pending.race, pending.announced) == (f"{CATEGORY}/b", True)
     (message,) = report.outbox

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from functools import partial
 
 from worker_support import PATIENCE, Bench, finish, said, until
 
@@ -28,20 +27,18 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
         room.say(ann, "!rating")  # just before the bot joins
         await until(lambda: said(room))
         assert "is new and starts at" in said(room)[0]
+        room.say(ann, "!rating")  # which the bot does not answer again so soon
         assert await answered(room, ann, "!odds") == Texts().odds_started
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
         (message,) = [m for m in room.chat if m.text.startswith("Ratings if")]
-        assert {label: action["message"] for label, action in message.actions.items()} == {
-            "My rating": "!rating",
-            "Why?": "!why",
-            "Leaderboard": "!leaderboard",
-        }
+        assert message.actions["Why?"]["message"] == "!why"
         assert " if recorded: 1st of 2 " in await answered(room, ann, "!why")
         assert ": 2nd of 2 (" in await answered(room, ann, f"!why {bo.name}")
         room.record()
         await until(lambda: room.bot_meta)
-    assert sum(text.startswith("Ratings if") for text in said(room)) == 1
+    for opening in ("Ratings if", said(room)[0]):
+        assert sum(text.startswith(opening) for text in said(room)) == 1
 
 
 async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
@@ -99,21 +96,8 @@ async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Be
         assert (await answered(room, room.entrants[0].user, "!ratings")).startswith("racebot ")
 
 
-async def test_the_same_answer_is_given_once_in_a_while(sandbox: Bench) -> None:
-    async with sandbox.worker():
-        room = sandbox.open_race(2)
-        ann, bo = (entrant.user for entrant in room.entrants)
-        await until(lambda: room.listeners)
-        room.say(ann, "!leaderboard")
-        room.say(bo, "!lb")
-        await until(lambda: said(room))
-        (first,) = said(room)
-        await answered(room, ann, "!ratings")
-        assert said(room).count(first) == 1
-
-
-def has_rating_messages(room: FakeRoom, count: int) -> bool:
-    return sum(text.startswith("Ratings if") for text in said(room)) == count
+def has_rating_message(room: FakeRoom) -> bool:
+    return any(text.startswith("Ratings if") for text in said(room))
 
 
 async def test_quiet_ordered_before_the_bot_joined_is_kept(sandbox: Bench) -> None:
@@ -123,6 +107,6 @@ async def test_quiet_ordered_before_the_bot_joined_is_kept(sandbox: Bench) -> No
         await until(lambda: said(room))
         finish(room, 80, 85)
         await sandbox.look(10)
-        assert not has_rating_messages(room, 1)
+        assert not has_rating_message(room)
         room.say(sandbox.site.moderator, "!ratings on")
-        await until(partial(has_rating_messages, room, 1))
+        await until(lambda: has_rating_message(room))

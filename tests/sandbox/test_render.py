@@ -216,21 +216,6 @@ def test_the_category_lists_unfinished_races(site: FakeSite, started: Make, fini
     assert [race["name"] for race in private["current_races"]] == [running.name, unlisted.name]
 
 
-def test_past_races_are_listed_newest_first(site: FakeSite, finished: Make, started: Make) -> None:
-    rooms = [finished() for _ in range(3)]
-    started()
-    page = render.race_list(site)
-    for race in page["races"]:
-        check(race, CURRENT_RACE | END)
-    assert (page["count"], page["num_pages"]) == (3, 1)
-    assert [race["name"] for race in page["races"]] == [room.name for room in reversed(rooms)]
-    full = render.race_list(site, page=2, per_page=2, show_entrants=True)
-    assert (full["count"], full["num_pages"]) == (3, 2)
-    (race,) = full["races"]
-    check(race, CURRENT_RACE | {"entrants": [ENTRANT]} | END)
-    assert list(render.race_list(site, page=9).values()) == [3, 1, []]
-
-
 def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(
     site: FakeSite, finished: Make
 ) -> None:
@@ -238,7 +223,10 @@ def test_an_unlisted_race_is_listed_where_it_ended_once_it_is_recorded(
     later = finished()
     assert [race["name"] for race in render.race_list(site)["races"]] == [later.name]
     hidden.record()
-    assert [race["name"] for race in render.race_list(site)["races"]] == [later.name, hidden.name]
+    races = render.race_list(site)["races"]
+    assert [race["name"] for race in races] == [later.name, hidden.name]
+    for race in races:
+        check(race, CURRENT_RACE | END)
 
 
 def test_an_unlisted_race_with_a_custom_goal_is_listed_when_it_ends(finished: Make, site: FakeSite) -> None:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,7 +16,7 @@ from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
-from racebot.races.result import Profile
+from racebot.races.result import Profile, RaceResult
 from racebot.standings import orders
 from racebot.web import export as export_module, manifest
 from racebot.web.export import LOCK, MANIFEST, Exported, export, render_files
@@ -29,6 +28,9 @@ from .conftest import RACES, SIMPLE, rate
 
 BOARD = "leaderboards/orb/any-orb"
 PLAYERS = f"api/{BOARD}/players"
+RENAMED = result(
+    "e", entrants=(replace(entrant("ann", time=1), name="Annabel"), entrant("zoe", "dnf")), after=300
+)
 
 
 @pytest.fixture
@@ -144,12 +146,6 @@ def test_the_name_and_id_of_a_hidden_player_are_in_no_file(filled: Ledger, folde
     assert all(b"Zaphira" in race.read_bytes() for race in races)
 
 
-def test_a_new_leaderboard_is_linked_where_players_are_compared(exported: Ledger, folder: Path) -> None:
-    rate(exported, result("z", "ann bo", after=500, goal="All Orbs"))
-    run(exported, folder)
-    assert "All Orbs" in (folder / "compare.html").read_text(encoding="utf-8")
-
-
 def test_after_a_race_only_files_that_depend_on_it_are_rendered(
     filled: Ledger, folder: Path, rendered: list[str]
 ) -> None:
@@ -181,50 +177,34 @@ def test_export_has_cards_of_players_and_races_only_on_request(exported: Ledger,
     assert cards == {"cards/index.png", f"cards/{BOARD}.png"}
 
 
+@pytest.mark.parametrize(
+    ("race", "dated"),
+    [
+        (result("d", "ann hal", after=250), "bo cy di ed"),
+        (result("c", "bo ann", after=240), "cy di ed"),
+        (RENAMED, "cy di ed"),
+        (result("past", "fay gus", after=-24), ""),
+        (result("z", "ann bo", after=500, goal="All Orbs"), ""),
+    ],
+    ids=["new race", "changed result", "new name", "race before others", "new leaderboard"],
+)
 def test_updated_export_equals_a_new_one_except_for_dated_places(
-    exported: Ledger, folder: Path, tmp_path: Path
+    exported: Ledger, folder: Path, tmp_path: Path, rendered: list[str], race: RaceResult, dated: str
 ) -> None:
-    rate(exported, result("d", "ann hal", after=250))
+    """The pages of players in `dated` may show their places of before."""
+    rate(exported, race)
     run(exported, folder)
+    assert ("players/id-cy.html" in rendered) is (not dated)
     updated = contents(folder)
     run(exported, tmp_path / "new")
     new = contents(tmp_path / "new")
     assert updated.keys() == new.keys()
-    others = {"id-bo", "id-cy", "id-di", "id-ed"}
     different = {path for path in new if updated[path] != new[path]}
-    assert all("players/" in path and any(player in path for player in others) for path in different)
+    assert all(
+        "players/" in path and any(f"id-{name}" in path for name in dated.split()) for path in different
+    )
     export(exported, Publication(), folder, everything=True)
     assert contents(folder) == new
-
-
-def test_a_race_that_is_added_before_others_renumbers_them(exported: Ledger, folder: Path) -> None:
-    rate(exported, result("past", "fay gus", after=-24))
-    run(exported, folder)
-    (numbered,) = json.loads((folder / "api/races/orb/b.json").read_bytes())["leaderboards"]
-    (played,) = json.loads((folder / f"{PLAYERS}/id-cy.json").read_bytes())["history"]
-    assert (numbered["sequence"], played["sequence"]) == (3, 3)
-
-
-def test_changed_result_renders_its_race_and_racers_again(
-    exported: Ledger, folder: Path, rendered: list[str]
-) -> None:
-    rate(exported, result("c", "bo ann", after=240))
-    run(exported, folder)
-    assert {"races/orb/c.html", "players/id-ann.html", "players/id-bo/orb/any-orb.html"} <= set(rendered)
-    assert "players/id-cy.html" not in rendered and "races/orb/a.html" not in rendered
-    assert b"id-bo,Bo,1" in (folder / f"api/{BOARD}/changes.csv").read_bytes()
-
-
-def test_new_name_renders_every_page_that_shows_it(
-    exported: Ledger, folder: Path, rendered: list[str]
-) -> None:
-    race = result("e", "ann zoe", after=300)
-    renamed = tuple(replace(e, name="Annabel") if e.name == "Ann" else e for e in race.entrants)
-    rate(exported, replace(race, entrants=renamed))
-    run(exported, folder)
-    assert {"players/id-bo/orb/any-orb.html", "races/orb/a.html"} <= set(rendered)
-    assert "players/id-cy/orb/any-orb.html" not in rendered
-    assert b"Annabel" in (folder / "players/id-bo/orb/any-orb.html").read_bytes()
 
 
 def test_new_settings_render_everything_again(exported: Ledger, folder: Path) -> None:

@@ -1,18 +1,167 @@
+"""Figures on pages: movement on leaderboards, a player's own, and those that explain a leaderboard."""
+
 from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from builders import result
+from builders import NOON, result
 
+from racebot.queries.leaderboard import LeaderboardReport, Movement
+from racebot.queries.listing import Listing
+from racebot.queries.player import PlayedRace
 from racebot.queries.races import last_entries
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import LeaderboardPlan
 from racebot.web.html import explained as module, templating
 from racebot.web.html.explained import ChangeSizes, RaceFigures, histogram, race_figures
+from racebot.web.html.player import PlayerFigures, player_figures
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge
+
+# Leaderboards
+
+
+def report(view: LedgerView) -> LeaderboardReport:
+    return view.report(view.boards[0])
+
+
+def moved(view: LedgerView) -> dict[str, Movement | None]:
+    return {player.name: player.moved for player in report(view).players}
+
+
+def test_movement_is_that_of_the_week_before_the_last_race(view: LedgerView) -> None:
+    # A week before c: Cy 1200, Ann 1100, Di 1000, Bo 900, Ed 800. Now: Cy, Ann 1190, Di, Bo 810, Ed.
+    assert report(view).since == NOON + timedelta(days=3)
+    changes = {"Cy": 0, "Ann": 90, "Di": 0, "Bo": -90, "Ed": 0}
+    assert moved(view) == {name: Movement(change, 0) for name, change in changes.items()}
+
+
+def test_overtaking_moves_places(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "bo ann", after=240)])
+    # Ann 1100, Bo 900; then Bo gains a fifth of the 11 in 20 that spoke for Ann.
+    assert moved(view) == {"Bo": Movement(110, 1), "Ann": Movement(-110, -1)}
+
+
+def test_newcomer_has_no_movement(merge: Merge) -> None:
+    view = merge([result("a", "ann bo"), result("b", "cy ann", after=240)])
+    assert [player.name for player in report(view).players if player.moved is None] == ["Cy"]
+
+
+def test_player_not_listed_before_moves_in_points_only(merge: Merge) -> None:
+    view = merge(listing=Listing(minimum_finishes=2))
+    # Only Ann and Bo have finished twice, and not before c.
+    assert moved(view) == {"Ann": Movement(90, None), "Bo": Movement(-90, None)}
+
+
+def test_places_before_are_among_the_players_listed_before(merge: Merge) -> None:
+    races = [result("a", "ann bo cy"), result("b", "ann bo", after=24), result("c", "ann cy", after=240)]
+    view = merge(races, listing=Listing(inactive_days=2))
+    # Bo was second of the three before c, and is not listed now that he has stayed away.
+    cy = moved(view)["Cy"]
+    assert cy is not None and cy.places == 1
+
+
+def test_ratings_after_few_races_are_provisional(merge: Merge) -> None:
+    view = merge(provisional_races=2)
+    assert {player.name for player in report(view).players if player.provisional} == {"Cy", "Di", "Ed"}
+
+
+# Players
+
+
+def history(view: LedgerView, player: str) -> list[PlayedRace]:
+    return list(view.history(view.boards[0], player))
+
+
+def figures(view: LedgerView, player: str) -> PlayerFigures:
+    return player_figures(view, history(view, player))
+
+
+def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -> None:
+    view = merge(
+        [
+            result("a", "ann bo"),
+            result("b", "bo", dnf="ann cy", after=1),
+            result("c", "cy", dnf="ann bo", after=2),
+            result("d", "ann=bo", dnf="cy", after=3),
+        ]
+    )
+    assert view.opponents(view.boards[0], "id-ann") == [("id-bo", 4, 1, 1), ("id-cy", 3, 1, 1)]
+
+
+def test_opponents_with_equally_many_races_begin_with_the_last_one_met(merge: Merge) -> None:
+    view = merge([result("a", "ann bo cy"), result("b", "bo ann", after=1), result("c", "cy ann", after=2)])
+    opponents = view.opponents(view.boards[0], "id-ann")
+    assert [each.id for each in opponents] == ["id-cy", "id-bo"]
+
+
+def test_places_and_unfinished_races_are_counted(merge: Merge) -> None:
+    field = ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
+    races = [
+        result("a", "ann b"),
+        result("b", "ann b", after=1),
+        result("c", "b c ann", after=2),
+        result("d", " ".join([*field, "ann"]), after=3),
+        result("e", "b", dnf="ann", after=4),
+    ]
+    found = figures(merge(races), "id-ann").places
+    assert list(found.items()) == [("1", 2), ("3", 1), ("11+", 1), ("unfinished", 1)]
+
+
+def test_best_and_worst_races_leave_out_provisional_ratings(merge: Merge) -> None:
+    races = [
+        result("big-win", "ann bo"),
+        result("loss", "bo ann", after=1),
+        result("win", "ann bo", after=2),
+        result("late-loss", "cy ann", after=3),
+    ]
+    view = merge(races, provisional_races=1)
+    found = figures(view, "id-ann")
+    assert [race.race for race in found.best] == ["orb/win"]
+    assert {race.race for race in found.worst} == {"orb/loss", "orb/late-loss"}
+    assert found.worst[0].change == min(race.change for race in history(view, "id-ann"))
+    assert found.only_settled
+    newcomer = figures(merge([], provisional_races=9), "id-ann")
+    assert {race.race for race in newcomer.best} == {"orb/big-win", "orb/win"}
+    assert not newcomer.only_settled
+
+
+def test_streaks_and_best_times_count_all_races(merge: Merge) -> None:
+    season = ["won", "won", "won", "dnf", "lost", "won", "won", "won", "lost", "won", "won", "lost"]
+    fields = {"won": ("ann bo", ""), "lost": ("bo ann", ""), "dnf": ("bo", "ann")}
+    view = merge(result(f"r{n}", fields[how][0], dnf=fields[how][1], after=n) for n, how in enumerate(season))
+    races = history(view, "id-ann")
+    found = player_figures(
+        view, [replace(race, goal="Any" if race.sequence > 4 else "All") for race in races]
+    )
+    assert (found.wins, found.finishes) == ((0, 3), (8, 8))
+    assert [(best.goal, best.race, best.finish_time) for best in found.fastest] == [
+        ("All", "orb/r0", 3600),
+        ("Any", "orb/r5", 3600),
+    ]
+
+
+def test_months_have_their_races_newest_first(merge: Merge) -> None:
+    races = [result("a", "ann bo"), result("b", "ann bo", after=24), result("c", "bo ann", after=24 * 40)]
+    months = figures(merge(races), "id-ann").months
+    assert [(first_day, [race.race for race in raced]) for first_day, raced in months] == [
+        (date(2026, 4, 1), ["orb/c"]),
+        (date(2026, 3, 1), ["orb/a", "orb/b"]),
+    ]
+
+
+def test_standings_begin_with_the_leaderboard_last_raced_on(merge: Merge) -> None:
+    view = merge([result("a", "ann bo", goal="First"), result("b", "ann cy", goal="Second", after=1)])
+    assert [found.leaderboard for _, found in view.standings("id-ann")] == ["Second", "First"]
+    assert [found.leaderboard for _, found in view.standings("id-bo")] == ["First"]
+
+
+# How a leaderboard is explained
 
 
 @pytest.fixture

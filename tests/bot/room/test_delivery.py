@@ -93,6 +93,15 @@ class FakeRoom:
         if sent:
             self.ledger.messages.mark(self.ledger.messages.open_for(ROOM)[0], Delivery.SENT, NOON)
 
+    def put_texts(self, *guids: str) -> None:
+        for guid in guids:
+            self.put(guid)
+
+    async def lose(self) -> None:
+        """Deliver over a connection that is lost meanwhile."""
+        with pytest.raises(ConnectionLost):
+            await self.deliver()
+
     @property
     def states(self) -> list[str]:
         return [row.state.value for row in self.ledger.messages.of(ROOM)]
@@ -183,8 +192,7 @@ def room(ledger: Ledger, clock: Clock) -> FakeRoom:
 
 
 async def test_echo_confirms_a_message(room: FakeRoom) -> None:
-    room.put("g1")
-    room.put("g2")
+    room.put_texts("g1", "g2")
     await room.deliver()
     assert room.done("message") == [("text of g1", "g1"), ("text of g2", "g2")]
     assert room.states == ["delivered", "delivered"]
@@ -239,8 +247,7 @@ async def test_buttons_go_with_the_message(ledger: Ledger, room: FakeRoom) -> No
 
 async def test_the_next_message_waits_for_the_echo(room: FakeRoom) -> None:
     room.new_sender(confirm_within=PATIENCE)
-    room.put("g1")
-    room.put("g2")
+    room.put_texts("g1", "g2")
     room.mute = {"message"}
     delivering = asyncio.create_task(room.deliver())
     await until(lambda: room.done("message"))
@@ -319,8 +326,7 @@ async def test_a_message_for_a_closed_chat_is_dropped_unsent(room: FakeRoom) -> 
 
 async def test_a_message_refused_by_a_closed_chat_and_later_ones_are_dropped(room: FakeRoom) -> None:
     """The race is recorded between the last frame and the message."""
-    room.put("g1")
-    room.put("g2")
+    room.put_texts("g1", "g2")
     room.connect()
     await asyncio.sleep(0)
     room.race = RECORDED
@@ -337,8 +343,7 @@ async def test_a_message_that_arrived_is_found_in_the_history(room: FakeRoom, cl
     """The process died after sending, before the echo."""
     room.put("g1")
     room.mute = {"message"}
-    with pytest.raises(ConnectionLost):
-        await room.deliver()
+    await room.lose()
     room.mute = set()
     room.guids.clear()
     clock.advance(hours=1)
@@ -353,8 +358,7 @@ async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_be
         room.put(guid, ChatBody(guid, pin=True))
     room.deaf = {"unpin_message"}
     room.mute = {"ping"}
-    with pytest.raises(ConnectionLost):
-        await room.deliver()
+    await room.lose()
     assert [message.pinned for message in room.chat] == [True, True]
     room.deaf, room.mute = set(), set()
     await room.deliver()
@@ -366,8 +370,7 @@ async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_be
 async def test_a_lost_message_is_sent_again_with_the_same_guid(room: FakeRoom) -> None:
     room.put("g1")
     room.deaf = {"message"}
-    with pytest.raises(ConnectionLost):
-        await room.deliver()
+    await room.lose()
     room.deaf = set()
     room.new_sender()
     await room.deliver()
@@ -421,8 +424,7 @@ async def test_a_lost_refusal_does_not_block_later_messages(room: FakeRoom) -> N
     room.put("g1")
     room.put("g2", META)
     room.deaf = {"message"}
-    with pytest.raises(ConnectionLost):
-        await room.deliver()
+    await room.lose()
     room.race = RECORDED
     await room.deliver()
     assert len(room.done("message")) == 1
@@ -458,8 +460,7 @@ async def test_meta_is_set_and_confirmed_by_the_ping_after_it(room: FakeRoom) ->
 async def test_meta_without_a_pong_is_checked_on_the_next_connection(room: FakeRoom) -> None:
     room.put("g1", META)
     room.race, room.deaf = RECORDED, {"ping"}
-    with pytest.raises(ConnectionLost):
-        await room.deliver()
+    await room.lose()
     assert room.states == ["sent"]
     room.deaf = set()
     await room.deliver()
@@ -522,8 +523,7 @@ async def test_an_info_box_set_before_a_crash_is_not_set_again(room: FakeRoom) -
     """Each `setinfo` makes the site post a line in chat."""
     room.put("g1", InfoBody((BLOCK,)))
     room.race, room.mute = RECORDED, {"setinfo"}
-    with pytest.raises(ConnectionLost):
-        await room.deliver()
+    await room.lose()
     room.mute = set()
     room.new_sender()
     await room.deliver()
@@ -563,8 +563,7 @@ async def test_an_info_box_that_never_shows_is_set_a_few_times_only(room: FakeRo
     room.put("g1", InfoBody(("Ratings by racebot (Any Orb): 1 Ann 1000→1100 (+100)",)))
     room.deaf = {"setinfo"}
     for _ in range(3):
-        with pytest.raises(ConnectionLost):
-            await room.deliver()
+        await room.lose()
     await room.deliver()
     assert len(room.done("setinfo")) == 3
     assert (room.states, room.details) == (["refused"], ["never confirmed by the site"])
@@ -579,8 +578,7 @@ async def test_a_site_that_takes_messages_but_answers_no_request_is_not_asked_fo
         room.put(guid, ChatBody(guid, pin=True))
     room.deaf = lost
     for _ in range(MOST_TRIES["chat"]):
-        with pytest.raises(ConnectionLost):
-            await room.deliver()
+        await room.lose()
     await room.deliver()
     assert room.states == ["delivered", "refused" if "gethistory" in lost else "delivered"]
 
@@ -645,8 +643,7 @@ async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(room:
     """Whether the site received it or not."""
     room.sender.answer("the answer", "m1", to=None)
     setattr(room, lost, {"message", "ping"})
-    with pytest.raises(ConnectionLost):
-        await room.deliver()
+    await room.lose()
     setattr(room, lost, set())
     await room.deliver()
     await room.deliver()

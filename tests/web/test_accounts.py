@@ -1,4 +1,4 @@
-"""Players who are hidden: nothing that leaves the pages has their name, their id or a page of theirs."""
+"""Hidden players, of whom the pages show nothing, and merged accounts, whose old addresses lead on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from builders import NOON, entrant, result
 
@@ -17,12 +18,15 @@ from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME, Profile
 from racebot.settings.model import Settings
 from racebot.standings import orders
+from racebot.standings.settle import Settler
+from racebot.web.export import export
+from racebot.web.http.server import application
 from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document, Streamed
 
-from .conftest import PLAYER_PATHS, Merge, rate
+from .conftest import PLAYER_PATHS, RACES, Merge, page_at, rate
 from .test_api import check_answers
 
 BOARD = "api/leaderboards/orb/any-orb"
@@ -115,3 +119,66 @@ def test_picture_of_a_hidden_or_forgotten_player_is_gone(
         assert body(fresh, of_ann, served=served) is None
         assert body(fresh, of_bo, served=served) == b"a picture"
         assert (of_ann in export_tokens(fresh), of_bo in export_tokens(fresh)) == (False, True)
+
+
+# Merged accounts
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    """A ledger in which the account id-old, which raced Di, was merged into Ann's."""
+    settler = rate(ledger, *RACES, result("d", "old di", after=300))
+    merge_accounts(settler, "old", "ann")
+    return settler
+
+
+def merge_accounts(settler: Settler, old: str, kept: str) -> None:
+    players = (settler.ledger.players.get(f"id-{name}") for name in (old, kept))
+    one, other = (player for player in players if player is not None)
+    orders.merge_accounts(settler, one, other, "same", NOON)
+
+
+@pytest.mark.parametrize("path", [*PLAYER_PATHS, "players/{}", "players/{}/orb/any-orb/races?result=won"])
+async def test_old_addresses_lead_to_the_kept_account(settler: Settler, path: str) -> None:
+    transport = httpx.ASGITransport(application(settler.ledger.path, Publication()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://pages/") as client:
+        moved = await client.get(path.format("id-old"))
+        assert moved.status_code == 308
+        found = await client.get(moved.url.join(moved.headers["location"]))
+        kept = await client.get(path.format("id-ann"))
+        assert (found.status_code, found.content) == (200, kept.content)
+        (player,) = settler.ledger.players.called("Ann")
+        orders.hide(settler, player, "asked", NOON)
+        assert (await client.get(path.format("id-old"))).status_code == 404
+
+
+def test_overlays_and_queries_follow_the_kept_account(settler: Settler) -> None:
+    view = LedgerView(settler.ledger, Publication())
+    for path in ("overlay/player/{}.html", "overlay/part/player/{}.html", "overlay/part/player/{}/room.html"):
+        assert page_at(view, path.format("id-old")) == page_at(view, path.format("id-ann"))
+    of_ann = page_at(view, f"{BOARD}/head-to-head.json", a="id-ann", b="id-bo")
+    assert page_at(view, f"{BOARD}/head-to-head.json", a="id-old", b="id-bo") == of_ann
+    of_ann = page_at(view, f"{BOARD}/odds.json", players="id-ann,id-bo")
+    assert page_at(view, f"{BOARD}/odds.json", players="id-old,id-bo") == of_ann
+
+
+def test_old_addresses_follow_several_merges(settler: Settler) -> None:
+    settler.add_past_races([result("e", "fay di", after=400)], "import")
+    merge_accounts(settler, "ann", "fay")
+    view = LedgerView(settler.ledger, Publication())
+    assert page_at(view, "overlay/part/player/id-old.html") == page_at(
+        view, "overlay/part/player/id-fay.html"
+    )
+
+
+def test_export_has_pages_that_lead_to_the_kept_account(settler: Settler, tmp_path: Path) -> None:
+    folder = tmp_path / "public"
+    export(settler.ledger, Publication(url="https://ratings.example.org"), folder)
+    page = (folder / "players/id-old/orb/any-orb.html").read_text(encoding="utf-8")
+    target = "id-ann/orb/any-orb.html"
+    assert f'<link rel="canonical" href="https://ratings.example.org/players/{target}">' in page
+    assert f'<meta http-equiv="refresh" content="0; url=../../{target}">' in page
+    assert f'<a href="../../{target}">' in page
+    for path in ("badges/{}/orb/any-orb.svg", "api/players/{}.json"):
+        old, kept = (folder / path.format(player) for player in ("id-old", "id-ann"))
+        assert old.read_bytes() == kept.read_bytes()

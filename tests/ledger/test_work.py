@@ -1,0 +1,267 @@
+"""The open work of the bot: messages, races that it follows and backfills, and how long they are kept."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from builders import CATEGORY, GOAL, NOON, result
+
+from racebot.errors import LedgerError
+from racebot.ledger.cases import CaseRow
+from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, MetaEntry
+from racebot.ledger.store import Ledger
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
+
+LATER = NOON + timedelta(hours=1)
+KEEP = timedelta(days=30)
+EXPIRED = NOON + timedelta(days=31)
+
+
+def message(guid: str, race: str = "orb/r", body: Body | None = None) -> Message:
+    return Message(race, race.partition("/")[0], guid, body or ChatBody(guid))
+
+
+def guids(ledger: Ledger, race: str = "orb/r") -> list[str]:
+    return [row.message.guid for row in ledger.messages.open_for(race)]
+
+
+def test_messages_round_trip_in_their_order(ledger: Ledger) -> None:
+    text = "1 Ann 1500→1510 (+10) · ¿?"
+    whole = ChatBody(
+        text,
+        True,
+        "key",
+        2,
+        (Edit("id-ann", "dq"),),
+        {GOAL: {"id-ann": text}},
+        {"id-ann": ("done", 5), "id-bo": ("dnf", None)},
+        {"Why?": {"url": "x"}},
+        True,
+    )
+    meta = MetaBody((MetaEntry(GOAL, "elo-ffa", {"id-ann": (1, 2)}),))
+    bodies: list[Body] = [
+        whole,
+        ChatBody("hi", greets=True),
+        ChatBody("no", withdraws=True),
+        meta,
+        InfoBody(("a", "b")),
+    ]
+    messages = [message(f"g-{9 - number}", body=body) for number, body in enumerate(bodies)]
+    for number, each in enumerate(messages):
+        ledger.messages.put(each, NOON + timedelta(hours=number))
+    rows = ledger.messages.open_for("orb/r")
+    assert [row.message for row in rows] == messages
+    assert {row.state for row in rows} == {Delivery.WAITING}
+    assert [row.created_at for row in rows] == [NOON + timedelta(hours=number) for number in range(5)]
+    assert [row.id for row in rows] == sorted(row.id for row in rows)
+
+
+def test_a_guid_is_queued_once(ledger: Ledger) -> None:
+    ledger.messages.put(message("g", body=ChatBody("one")), NOON)
+    ledger.messages.put(message("g", body=ChatBody("two")), LATER)
+    assert [row.message.body for row in ledger.messages.of("orb/r")] == [ChatBody("one")]
+
+
+def test_the_error_for_a_damaged_message_names_the_fix_in_one_line(ledger: Ledger) -> None:
+    ledger.messages.put(message("g"), NOON)
+    ledger.connection.db.execute("UPDATE outbox SET body = '{}'")
+    with pytest.raises(LedgerError, match=r"\Aa stored chat message .*: restore a backup\Z"):
+        ledger.messages.of("orb/r")
+
+
+@pytest.mark.parametrize("state", Delivery)
+def test_undelivered_messages_are_open(ledger: Ledger, state: Delivery) -> None:
+    still_open = state in {Delivery.WAITING, Delivery.SENT}
+    ledger.messages.put(message("g"), NOON)
+    (row,) = ledger.messages.of("orb/r")
+    ledger.messages.mark(row, state, LATER, "because")
+    assert [r.state for r in ledger.messages.of("orb/r")] == [state]
+    assert bool(ledger.messages.open_for("orb/r")) is still_open
+    assert ledger.messages.rooms(CATEGORY) == (["orb/r"] if still_open else [])
+    assert ledger.connection.db.execute("SELECT detail, updated_at FROM outbox").fetchone() == (
+        "because",
+        "2026-03-01T13:00:00.000000+00:00",
+    )
+
+
+def test_rooms_with_undelivered_messages_are_listed(ledger: Ledger) -> None:
+    for guid, race in (("1", "orb/a"), ("2", "orb/b"), ("3", "orb/a"), ("4", "cup/x")):
+        ledger.messages.put(message(guid, race=race), NOON)
+    assert sorted(ledger.messages.rooms(CATEGORY)) == ["orb/a", "orb/b"]
+    assert ledger.messages.rooms("cup") == ["cup/x"]
+    assert guids(ledger, "orb/a") == ["1", "3"]
+
+
+def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) -> None:
+    for guid, race, body in (
+        ("sent", "orb/r", None),
+        ("waiting", "orb/r", None),
+        ("meta", "orb/r", MetaBody()),
+        ("else", "orb/s", None),
+    ):
+        ledger.messages.put(message(guid, race, body), NOON)
+    ledger.messages.mark(ledger.messages.open_for("orb/r")[0], Delivery.SENT, NOON)
+    ledger.messages.drop_waiting("orb/r", "chat", LATER, "the race goes on")
+    assert guids(ledger) == ["sent", "meta"]
+    assert guids(ledger, "orb/s") == ["else"]
+    assert ledger.connection.db.execute(
+        "SELECT guid, detail FROM outbox WHERE state = 'dropped'"
+    ).fetchall() == [("waiting", "the race goes on")]
+
+
+def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError), ledger.transaction():  # noqa: PT012
+        ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
+        ledger.messages.put(message("g"), NOON)
+        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
+        raise LedgerError("halt")
+    assert ledger.cases.polled(CATEGORY) == []
+    assert ledger.messages.of("orb/r") == []
+    assert ledger.backfills.results(CATEGORY) == []
+
+
+# Races that the bot follows
+
+
+def pending(slug: str, hours: float = 0, look: float = 0, **facts: Any) -> CaseRow:
+    return CaseRow(
+        f"orb/{slug}", CATEGORY, NOON + timedelta(hours=hours), NOON + timedelta(hours=look), **facts
+    )
+
+
+def test_pending_races_round_trip(ledger: Ledger) -> None:
+    race = pending("r", 1.5, 2.25, misses=2, over=True, quiet=True, ordered_at=LATER, unrecorded_since=NOON)
+    ledger.cases.save(race)
+    assert ledger.cases.get("orb/r") == race
+    assert ledger.cases.get("orb/s") is None
+    ledger.cases.save(pending("r", 1.5, 9))
+    assert ledger.cases.polled(CATEGORY) == [pending("r", 1.5, 9)]
+    ledger.cases.remove("orb/r")
+    ledger.cases.remove("orb/r")
+    assert ledger.cases.polled(CATEGORY) == []
+
+
+def test_pending_races_of_a_category_come_oldest_first(ledger: Ledger) -> None:
+    for race in (pending("b", 2), pending("a", 1), pending("c", 3)):
+        ledger.cases.save(race)
+    ledger.cases.save(CaseRow("cup/x", "cup", NOON, NOON))
+    assert [p.race for p in ledger.cases.polled(CATEGORY)] == ["orb/a", "orb/b", "orb/c"]
+
+
+def test_due_races_are_those_whose_next_look_has_come(ledger: Ledger) -> None:
+    for race in (pending("a", look=2), pending("b", look=1), pending("c", look=3)):
+        ledger.cases.save(race)
+    assert [p.race for p in ledger.cases.due(CATEGORY, NOON + timedelta(hours=2))] == ["orb/b", "orb/a"]
+    assert ledger.cases.due(CATEGORY, NOON) == []
+    assert ledger.cases.due("cup", NOON + timedelta(days=9)) == []
+
+
+def test_unfinished_races_are_those_that_have_not_ended(ledger: Ledger) -> None:
+    for race in ("orb/a", "orb/b"):
+        ledger.cases.save(CaseRow(race, CATEGORY))
+    ledger.cases.save(CaseRow("cup/x", "cup"))
+    ledger.cases.save(pending("over"))
+    assert sorted(row.race for row in ledger.cases.unfinished(CATEGORY)) == ["orb/a", "orb/b"]
+    ledger.cases.remove("orb/a")
+    ledger.cases.remove("orb/nosuch")
+    assert ledger.cases.unfinished(CATEGORY) == [CaseRow("orb/b", CATEGORY)]
+    assert ledger.cases.unfinished("cup") == [CaseRow("cup/x", "cup")]
+
+
+# Backfills
+
+
+def test_each_fetched_page_is_stored_but_an_old_backfill_not_resumed(ledger: Ledger) -> None:
+    assert ledger.backfills.next_page(CATEGORY, not_before=NOON) == 1
+    with ledger.transaction():
+        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann"), result("b", "bo")], NOON)
+    with ledger.transaction():
+        ledger.backfills.save_page(CATEGORY, 2, [result("b", "cy"), result("c", "ann")], LATER)
+    assert ledger.backfills.next_page(CATEGORY, not_before=NOON) == 3
+    assert ledger.backfills.next_page(CATEGORY, not_before=NOON + timedelta(microseconds=1)) == 1
+    kept = {r.name: r for r in ledger.backfills.results(CATEGORY)}
+    assert kept == {
+        f"orb/{slug}": result(slug, who) for slug, who in (("a", "ann"), ("b", "cy"), ("c", "ann"))
+    }
+
+
+def test_first_page_starts_a_new_backfill(ledger: Ledger) -> None:
+    with ledger.transaction():
+        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
+        ledger.backfills.save_page(CATEGORY, 2, [result("b", "ann")], NOON)
+        ledger.backfills.save_page(CATEGORY, 1, [result("c", "ann")], LATER)
+    assert [r.name for r in ledger.backfills.results(CATEGORY)] == ["orb/c"]
+    assert ledger.backfills.next_page(CATEGORY, not_before=LATER) == 2
+
+
+def test_categories_have_their_own_backfills(ledger: Ledger) -> None:
+    with ledger.transaction():
+        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
+        ledger.backfills.save_page("cup", 1, [result("x", "ann", name="cup/x")], NOON)
+        ledger.backfills.save_page("cup", 2, [], NOON)
+    ledger.backfills.clear("cup")
+    assert ledger.backfills.results("cup") == []
+    assert ledger.backfills.next_page("cup", not_before=NOON) == 1
+    assert ledger.backfills.next_page(CATEGORY, not_before=NOON) == 2
+    assert [r.name for r in ledger.backfills.results(CATEGORY)] == ["orb/a"]
+    assert (ledger.backfills.count(CATEGORY), ledger.backfills.count("cup")) == (1, 0)
+
+
+# Old work
+
+
+def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
+    """Store a message that has had its state since noon."""
+    with ledger.transaction():
+        ledger.messages.put(Message(race, CATEGORY, guid, ChatBody(guid)), NOON)
+        row = next(row for row in ledger.messages.of(race) if row.message.guid == guid)
+        ledger.messages.mark(row, state, NOON)
+
+
+@pytest.mark.parametrize("state", Delivery)
+def test_only_messages_whose_delivery_ended_are_deleted(ledger: Ledger, state: Delivery) -> None:
+    ended = state not in {Delivery.WAITING, Delivery.SENT}
+    put(ledger, "orb/r", "g", state)
+    assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == (0, 0)
+    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (int(ended), 0)
+    assert len(ledger.messages.of("orb/r")) == int(not ended)
+
+
+def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
+    """Whether to correct or withdraw it depends on what was said."""
+    put(ledger, "orb/r", "g", Delivery.DELIVERED)
+    with ledger.transaction():
+        ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
+    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (0, 0)
+    assert len(ledger.messages.of("orb/r")) == 1
+
+
+def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) -> None:
+    with ledger.transaction():
+        ledger.backfills.save_page("orb", 1, [result("a", "ann bo")], NOON)
+        ledger.backfills.save_page("other", 1, [result("b", "ann bo")], EXPIRED)
+    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (0, 1)
+    assert (ledger.backfills.count("orb"), ledger.backfills.count("other")) == (0, 1)
+    assert ledger.backfills.next_page("orb", not_before=NOON) == 1
+
+
+def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> None:
+    settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
+    settler.settle(
+        result("first", "ann bo", dnf="cy"),
+        lambda rated: [Message("orb/first", CATEGORY, "g", MetaBody())],
+        NOON,
+    )
+    (row,) = ledger.messages.of("orb/first")
+    with ledger.transaction():
+        ledger.messages.mark(row, Delivery.DELIVERED, NOON)
+    (board,) = ledger.leaderboards.all()
+    before = ledger.standings.all(board)
+    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (1, 0)
+    assert verify(settler.ledger, board) == []
+    assert settler.rebuild(board) == 1
+    assert ledger.standings.all(board) == before
