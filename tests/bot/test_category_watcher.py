@@ -128,24 +128,21 @@ async def test_a_race_of_another_category_in_the_list_is_ignored(scene: Scene) -
 
 async def test_a_room_that_is_not_found_is_left_alone_until_its_next_look(scene: Scene) -> None:
     pending = CaseRow(f"{CATEGORY}/r", CATEGORY, NOON, scene.clock())
-    with scene.ledger.transaction():
-        scene.ledger.cases.save(pending)
+    scene.ledger.cases.save(pending)
     for _ in range(2 * 60 * 6):
         await scene.category.pending()
         scene.clock.advance(seconds=30)
     assert len(scene.requests) <= 15, "one look every 30 s for six hours"
     await scene.category.rooms()
     assert scene.watches == {}
-    with scene.ledger.transaction():
-        scene.ledger.cases.save(replace(pending, ended_at=scene.clock()))
+    scene.ledger.cases.save(replace(pending, ended_at=scene.clock()))
     await scene.category.rooms()
     assert list(scene.watches) == [pending.race]
 
 
 async def test_data_from_other_sources_reaches_a_watched_room(scene: Scene) -> None:
     name = f"{CATEGORY}/r"
-    with scene.ledger.transaction():
-        scene.ledger.cases.save(CaseRow(name, CATEGORY, NOON, scene.clock()))
+    scene.ledger.cases.save(CaseRow(name, CATEGORY, NOON, scene.clock()))
     await scene.category.rooms()
     scene.pages[f"/{name}/data"] = race_document("r", BO_ANN, version=21)
     await scene.category.pending()
@@ -179,8 +176,7 @@ async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scen
 
 async def test_a_race_that_is_over_is_watched_for_an_hour(scene: Scene) -> None:
     over = CaseRow(f"{CATEGORY}/r", CATEGORY, NOON, NOON + timedelta(days=1), over=True)
-    with scene.ledger.transaction():
-        scene.ledger.cases.save(over)
+    scene.ledger.cases.save(over)
     scene.clock.now = NOON + timedelta(minutes=61)
     await scene.category.rooms()
     assert scene.watches == {}

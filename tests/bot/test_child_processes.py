@@ -1,18 +1,204 @@
+"""The processes that the worker starts: exports of the pages and rating jobs."""
+
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from worker_support import until
+from builders import NOON, result
+from worker_support import PATIENCE, Bench, finish, settled, until
 
 from racebot.bot import child_processes
-from racebot.bot.child_processes import SiteExporter
-from racebot.errors import ExportError
+from racebot.bot.child_processes import JobStarter, SiteExporter
+from racebot.errors import CommandError, ExportError
+from racebot.ledger.connection import LedgerThread
+from racebot.ledger.store import Ledger
+from racebot.sandbox.site import CATEGORY
+from racebot.standings import updater
+from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.rating_jobs import carry_out_jobs
+from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
+
+GOAL = "Sandbox 100%"
+MANY = updater.AT_ONCE + 10
+
+# Takes one job off the file in its argument, or fails as the job says.
+SCRIPT = """
+import pathlib, sys, time
+jobs = pathlib.Path(sys.argv[1])
+first, *rest = jobs.read_text().split()
+if first == "wrong":
+    sys.exit("racebot: no room left")
+if first == "endless":
+    sys.stdin.buffer.read()
+jobs.write_text(" ".join(rest))
+"""
+
+
+class Jobs:
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "jobs"
+        self.seconds = 0.0
+        self.starter = JobStarter(
+            [sys.executable, "-c", SCRIPT, str(self.file)], self.due, lambda: self.seconds
+        )
+
+    async def due(self) -> bool:
+        return bool(self.left)
+
+    @property
+    def left(self) -> str:
+        return self.file.read_text(encoding="utf-8")
+
+    @left.setter
+    def left(self, jobs: str) -> None:
+        self.file.write_text(jobs, encoding="utf-8")
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Jobs:
+    return Jobs(tmp_path)
+
+
+async def test_the_command_runs_only_if_a_job_is_due(jobs: Jobs) -> None:
+    jobs.left = ""
+    assert await jobs.starter.start_if_due()
+    jobs.left = "job"
+    assert await jobs.starter.start_if_due()
+    assert jobs.left == ""
+
+
+async def test_a_command_that_fails_is_started_again_after_growing_pauses(jobs: Jobs) -> None:
+    for _ in range(6):
+        jobs.left = "wrong"
+        with pytest.raises(CommandError, match=r"^no room left$"):
+            await jobs.starter.start_if_due()
+        jobs.left = "job"
+        assert not await jobs.starter.start_if_due()
+        jobs.seconds += 400
+    jobs.left = "wrong"
+    with pytest.raises(CommandError):
+        await jobs.starter.start_if_due()
+    jobs.left = "job"
+    jobs.seconds += 2
+    assert not await jobs.starter.start_if_due()
+    jobs.seconds += 400
+    assert await jobs.starter.start_if_due()
+    assert jobs.left == ""
+
+
+async def test_a_cancelled_command_is_killed(jobs: Jobs) -> None:
+    jobs.left = "endless job"
+    task = asyncio.create_task(jobs.starter.start_if_due())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert jobs.left == "endless job"
+
+
+def fill(sandbox: Bench) -> None:
+    """Store more races than are rated at once."""
+    with Ledger.open(sandbox.database) as ledger:
+        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+        races = [
+            replace(result(f"r{n}", "ann bo", after=n / 100, goal=GOAL), name=f"{CATEGORY}/r{n}")
+            for n in range(MANY)
+        ]
+        settler.add_past_races([replace(race, category=CATEGORY) for race in races], "import")
+        carry_out_jobs(ledger, lambda: NOON)
+
+
+def model_of(sandbox: Bench) -> str:
+    with sandbox.ledger() as ledger:
+        (board,) = ledger.leaderboards.all()
+        return board.model
+
+
+def children(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_worker_rates_again_beside_open_rooms_although_the_process_is_killed(sandbox: Bench) -> None:
+    fill(sandbox)
+    sandbox.extra["RACEBOT_MODEL"] = "thurstone-hurdle"
+    async with sandbox.worker() as worker:
+        room = sandbox.open_race(3, goal=GOAL)
+        await until(lambda: "watching" in worker.output)
+        first = await until(lambda: children(worker.pid))
+        os.kill(first[0], signal.SIGKILL)
+        finish(room, 60, 70)
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        await until(lambda: model_of(sandbox) == "thurstone-hurdle")
+        assert "was killed by signal 9" in worker.output
+        assert await worker.terminate() == 0
+    assert (await sandbox.racebot("verify")).returncode == 0
+    assert sandbox.rated() == {GOAL: MANY + 1}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+async def test_the_process_ends_with_its_worker(sandbox: Bench) -> None:
+    fill(sandbox)
+    sandbox.extra["RACEBOT_MODEL"] = "thurstone-hurdle"
+    async with sandbox.worker() as worker:
+        (child,) = await until(lambda: children(worker.pid))
+        await worker.kill()
+    await until(lambda: not Path(f"/proc/{child}").exists() or "Z" in _state(child))
+    async with sandbox.worker():
+        await until(lambda: model_of(sandbox) == "thurstone-hurdle")
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return "Z"
+
+
+async def test_a_cancelled_room_does_no_harm_to_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(updater, "AT_ONCE", 1)
+    thread = LedgerThread()
+    ledger = await thread.run(Ledger.open, tmp_path / "ledger.db")
+    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    races = [result(f"r{n}", "ann bo" if n % 2 else "cy bo ann", after=n) for n in range(9)]
+    await thread.run(settler.add_past_races, races, "import")
+    await thread.run(carry_out_jobs, ledger, lambda: NOON)
+
+    def rate_beside() -> None:
+        with Ledger.open(ledger.path) as other:
+            assert carry_out_jobs(other, lambda: NOON) == {}
+
+    for race in races[:4]:
+        changed = replace(race, entrants=result("x", "bo ann").entrants)
+        room = asyncio.create_task(thread.run(settler.settle, changed, lambda _: (), NOON))
+        await asyncio.sleep(0)
+        beside = asyncio.create_task(asyncio.to_thread(rate_beside))
+        room.cancel()
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.gather(room, return_exceptions=True)
+            await beside
+    await asyncio.to_thread(rate_beside)
+    for board in await thread.run(ledger.leaderboards.all):
+        assert await thread.run(verify, ledger, board) == []
+    assert await thread.run(ledger.check) == []
+    await thread.run(ledger.close)
+    thread.close()
+
+
+# Exports
 
 # Appends a line to the file in its argument; fails if a file `broken` is beside it.
-SCRIPT = """
+EXPORT = """
 import pathlib, sys
 log = pathlib.Path(sys.argv[1])
 log.open("a").write("ran\\n")
@@ -21,13 +207,13 @@ if (log.parent / "broken").exists():
 """
 
 
-class Bench:
+class Exports:
     def __init__(self, folder: Path) -> None:
         self.log = folder / "log"
         self.broken = folder / "broken"
         self.seconds = 0.0
         self.revision = 1
-        self.exporter = self.of("-c", SCRIPT, str(self.log))
+        self.exporter = self.of("-c", EXPORT, str(self.log))
 
     def of(self, *arguments: str) -> SiteExporter:
         """Return an exporter that runs Python with these arguments."""
@@ -42,11 +228,11 @@ class Bench:
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def made(tmp_path: Path) -> Exports:
+    return Exports(tmp_path)
 
 
-async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Bench) -> None:
+async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Exports) -> None:
     await made.exporter.export_if_changed()
     await made.exporter.export_if_changed()
     assert made.runs == 1
@@ -56,7 +242,7 @@ async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Ben
     assert made.runs == 2
 
 
-async def test_failed_export_is_reported_and_retried_later(made: Bench) -> None:
+async def test_failed_export_is_reported_and_retried_later(made: Exports) -> None:
     made.broken.touch()
     with pytest.raises(ExportError, match="no room left"):
         await made.exporter.export_if_changed()
@@ -71,11 +257,11 @@ async def test_failed_export_is_reported_and_retried_later(made: Bench) -> None:
     assert made.runs == 2
 
 
-async def test_long_export_is_followed_by_a_long_pause(made: Bench) -> None:
+async def test_long_export_is_followed_by_a_long_pause(made: Exports) -> None:
     ticking = iter([0, 30, 100, 149, 151, 152])  # seconds; the first refresh takes thirty
 
     exporter = SiteExporter(
-        [sys.executable, "-c", SCRIPT, str(made.log)], made.current, lambda: next(ticking)
+        [sys.executable, "-c", EXPORT, str(made.log)], made.current, lambda: next(ticking)
     )
     await exporter.export_if_changed()
     for revision in (2, 3):
@@ -86,7 +272,7 @@ async def test_long_export_is_followed_by_a_long_pause(made: Bench) -> None:
     assert made.runs == 2
 
 
-async def test_race_settled_during_an_export_is_exported_next(made: Bench) -> None:
+async def test_race_settled_during_an_export_is_exported_next(made: Exports) -> None:
     first = asyncio.create_task(made.exporter.export_if_changed())
     await until(lambda: made.runs)
     made.revision += 1
@@ -95,7 +281,7 @@ async def test_race_settled_during_an_export_is_exported_next(made: Bench) -> No
     assert made.runs == 2
 
 
-async def test_slow_export_is_killed(made: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_export_is_killed(made: Exports, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "TIMEOUT", 0.05)
     sleeping = made.of("-c", "import time; time.sleep(60)")
     with pytest.raises(ExportError, match="timed out"):

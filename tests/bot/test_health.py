@@ -1,16 +1,23 @@
+"""Health of the worker: its categories, its heartbeat, its lock and its pauses between retries."""
+
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from builders import NOON
-from worker_support import Bench, finish, settled, until
+from filelock import FileLock
+from worker_support import PATIENCE, Bench, finish, settled, until
 
 from racebot.bot import health
 from racebot.bot.health import Health
-from racebot.bot.heartbeat import last_seen, suspended_categories
-from racebot.errors import CredentialsError
+from racebot.bot.heartbeat import last_seen, suspended_categories, write_heartbeat
+from racebot.bot.retry import retry_pauses
+from racebot.errors import CredentialsError, LedgerUnavailable
+from racebot.ledger import lock
 from racebot.telemetry.failure_log import FailureLog
 
 REFUSAL = CredentialsError("the site refuses the token")
@@ -97,3 +104,43 @@ async def test_a_busy_monitor_port_does_not_stop_the_bot(sandbox: Bench) -> None
     async with sandbox.worker() as worker:
         await until(lambda: "watching" in worker.output)
         assert f"RACEBOT_MONITOR_PORT={port}" in worker.output
+
+
+def test_worker_starts_while_another_process_probes_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "TIMEOUT", PATIENCE)
+    database = tmp_path / "ledger.db"
+    probe = FileLock(tmp_path / "ledger.db.lock", thread_local=False)
+    probe.acquire()
+    release = threading.Timer(0.1, probe.release)
+    release.start()
+    with lock.locked(database):
+        assert lock.running(database)
+    assert not lock.running(database)
+    release.join()
+
+
+def test_a_link_to_a_database_has_the_same_lock_and_heartbeat(tmp_path: Path) -> None:
+    database, link = tmp_path / "ledger.db", tmp_path / "links" / "other.db"
+    link.parent.mkdir()
+    link.symlink_to(database)
+    database.touch()
+    with lock.locked(database):
+        assert lock.running(link)
+        with pytest.raises(LedgerUnavailable), lock.locked(link):
+            pass
+    write_heartbeat(link, NOON, {})
+    assert last_seen(database) == NOON
+
+
+def test_probing_creates_no_lock_file(tmp_path: Path) -> None:
+    assert not lock.running(tmp_path / "ledger.db")
+    assert not list(tmp_path.iterdir())
+
+
+def test_pauses_grow_to_five_minutes_and_differ_between_rooms() -> None:
+    rooms = [list(islice(retry_pauses(), 20)) for _ in range(50)]
+    for tries in zip(*rooms, strict=True):
+        assert len(set(tries)) == len(rooms)
+    assert all(pauses[0] <= 1.5 and 150 <= pauses[-1] <= 450 for pauses in rooms)

@@ -163,20 +163,6 @@ async def test_requests_are_counted_and_remembered(served: Served) -> None:
 # ── the socket ──
 
 
-async def test_a_bot_receives_frames_and_can_write(served: Served) -> None:
-    room = served.site.open_race()
-    async with served.join(room.slug, await served.token()) as ws:
-        assert [frame["type"] for frame in await receive(ws, 2)] == ["race.data", "race.renders"]
-        room.enter("Ann")
-        frames = await receive(ws, 3)
-        assert [frame["type"] for frame in frames] == ["chat.message", "race.data", "race.renders"]
-        await ws.send(json.dumps({"action": "message", "data": {"message": "hi", "guid": "a-1"}}))
-        (echo,) = await receive(ws)
-        assert echo["message"]["message"] == "hi"
-        await ws.send(json.dumps({"action": "ping"}).encode())
-        assert (await receive(ws))[0]["type"] == "pong"
-
-
 # ── misbehaviour ──
 
 

@@ -275,13 +275,6 @@ async def test_slow_ledger_work_neither_ends_a_connection_nor_is_begun_again(
     assert scene.joins == 1
 
 
-async def test_ledger_work_refused_by_a_full_disk_is_repeated(scene: Scene) -> None:
-    race = seen(result("r", "ann bo"))
-    async with scene.watching(call=failing(FULL, FULL, FULL)) as room:
-        room.put(cases.Listed(race))
-        await until(lambda: scene.ledger.races.get(race.name))
-
-
 async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(scene: Scene) -> None:
     room = scene.room()
     scene.joined = lambda: room.renew() if scene.joins == 1 else None
