@@ -34,7 +34,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
         (message,) = [m for m in room.chat if m.text.startswith("Ratings if")]
         assert message.actions["Why?"]["message"] == "!why"
         assert " if recorded: 1st of 2 " in await answered(room, ann, "!why")
-        assert ": 2nd of 2 (" in await answered(room, ann, f"!why {bo.name}")
+        assert ": 2nd of 2 (" in await answered(room, bo, f"!why {bo.name}")
         room.record()
         await until(lambda: room.bot_meta)
     for opening in ("Ratings if", said(room)[0]):
