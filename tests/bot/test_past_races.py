@@ -1,13 +1,15 @@
-"""Imports and backfills of past races, interrupted and repeated."""
+"""Past races, goals that the site renames, and seasons that carry over from an unknown source."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 from archives import archive
-from worker_support import Bench
+from builders import entrant_document, listed_document
+from worker_support import Bench, finish, said, settled, until
 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
@@ -70,3 +72,147 @@ async def test_reading_and_importing_need_no_credentials(sandbox: Bench, tmp_pat
     for command in (["import", str(few)], ["leaderboard"], ["verify"], ["rebuild"]):
         done = await sandbox.racebot(*command)
         assert done.returncode == 0, done.stderr
+
+
+# Renamed goals
+
+NEW_NAME = "Orbs, season 2"
+
+
+async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sandbox: Bench) -> None:
+    (goal,) = sandbox.site.category.goals
+    sandbox.extra["RACEBOT_GOALS"] = goal
+    async with sandbox.worker() as worker:
+        first = sandbox.open_race(3)
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        finish(first, 60, 61, 62)
+        await until(lambda: said(first))
+        first.record()
+        await until(lambda: first.info_bot and settled(sandbox, first))
+        shown = first.info_bot, dict(first.bot_meta)
+
+        first.goal = NEW_NAME
+        sandbox.site.category.goals[:] = [NEW_NAME]
+        await until(lambda: sandbox.rated() == {NEW_NAME: 1})
+
+        second = sandbox.open_race(3)
+        finish(second, 61, 60, 62)
+        second.record()
+        await until(lambda: settled(sandbox, second))
+        assert sandbox.rated() == {NEW_NAME: 2}
+        assert (first.info_bot, first.bot_meta) == shown
+        assert worker.output.count("is now called") == 1
+    assert (await sandbox.racebot("verify")).returncode == 0
+    done = await sandbox.racebot("doctor")
+    assert any(goal in line and NEW_NAME in line for line in done.stdout.replace("\n", " ").split("ok "))
+
+
+@pytest.mark.parametrize("goals_are_set", [True, False])
+async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_leaderboard(
+    sandbox: Bench, *, goals_are_set: bool
+) -> None:
+    """The bot learns of the new name from the room, long before it next reads the list of past races."""
+    (goal,) = sandbox.site.category.goals
+    sandbox.extra |= {"RACEBOT_GREET": "false"}
+    if goals_are_set:
+        sandbox.extra["RACEBOT_GOALS"] = goal
+    async with sandbox.worker():
+        first = sandbox.open_race(3)
+        await until(lambda: first.listeners)
+        finish(first, 60, 61, 62)
+        await until(lambda: said(first))
+        first.record()
+        await until(lambda: settled(sandbox, first))
+    sandbox.extra |= {"RACEBOT_LIST_EVERY": "3600"}
+    async with sandbox.worker() as worker:
+        await until(lambda: "watching" in worker.output)
+        await sandbox.look()
+        second = sandbox.open_race(3)
+        await until(lambda: second.listeners)
+        sandbox.site.rename_goal(goal, NEW_NAME)
+        finish(second, 61, 60, 62)
+        await until(lambda: said(second))
+        assert len(said(second)) == 1, "nothing is withdrawn"
+        assert "new" not in said(second)[0].partition(": ")[2]
+        second.record()
+        await until(lambda: settled(sandbox, second))
+        assert "new" not in str(second.info_bot).partition(": ")[2]
+    assert sandbox.rated() == {NEW_NAME: 2}
+
+
+# Sources of a season
+
+FIRST, SECOND = "Sphere 4", "Sphere 5"
+MISSPELT = "Sphere 44"
+ANN_BO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
+
+
+@pytest.fixture
+def seasons(sandbox: Bench, tmp_path: Path) -> Bench:
+    sandbox.extra["RACEBOT_MODEL"] = "trueskill"
+    for goal, hour in ((FIRST, 10), (SECOND, 12)):
+        race = listed_document(
+            goal.replace(" ", "-").lower(),
+            ANN_BO,
+            recorded=True,
+            goal={"name": goal, "custom": False},
+            ended_at=f"2026-03-01T{hour}:00:00Z",
+        )
+        (tmp_path / f"{goal}.json").write_text(json.dumps([race]), encoding="utf-8")
+    return sandbox
+
+
+def carry_from(seasons: Bench, source: str) -> None:
+    (seasons.database.parent / "racebot.toml").write_text(
+        f'[[leaderboards]]\nname = "S5"\ngoals = ["{SECOND}"]\ncarry_over = {{ from = "{source}" }}\n'
+    )
+
+
+def refusal(done: CompletedProcess[str]) -> str:
+    """Return the one-line error of a command that refuses the settings."""
+    assert done.returncode == 2, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("racebot: "))
+    assert "Traceback" not in done.stderr
+    return line
+
+
+async def test_import_and_rebuild_refuse_an_unknown_source_and_change_nothing(seasons: Bench) -> None:
+    assert (await seasons.racebot("import", f"{FIRST}.json")).returncode == 0
+    carry_from(seasons, MISSPELT)
+    before = seasons.rated()
+    for command in (("import", f"{SECOND}.json"), ("rebuild",)):
+        line = refusal(await seasons.racebot(*command))
+        assert "'S5'" in line
+        assert f"'{MISSPELT}'" in line
+        assert f"did you mean '{FIRST}'?" in line
+    assert seasons.rated() == before == {FIRST: 1}
+    doctor = await seasons.racebot("doctor")
+    assert doctor.returncode == 2
+    assert f"'{MISSPELT}'" in doctor.stdout
+
+
+async def test_one_import_may_bring_a_season_and_its_source(seasons: Bench) -> None:
+    carry_from(seasons, FIRST)
+    folder = seasons.database.parent
+    both = [race for goal in (SECOND, FIRST) for race in json.loads((folder / f"{goal}.json").read_text())]
+    (folder / "both.json").write_text(json.dumps(both), encoding="utf-8")
+    assert (await seasons.racebot("import", "both.json")).returncode == 0
+    assert seasons.rated() == {FIRST: 1, "S5": 1}
+    with seasons.ledger() as ledger:
+        (season,) = (board for board in ledger.leaderboards.all() if board.name == "S5")
+        assert set(ledger.leaderboards.carried(season)) == {
+            user["id"] for each in ANN_BO if (user := each["user"])
+        }
+    assert (await seasons.racebot("rebuild")).returncode == 0
+
+
+async def test_run_refuses_an_unknown_source_and_accepts_a_goal_of_the_category(seasons: Bench) -> None:
+    goal = seasons.site.category.goals[0]
+    carry_from(seasons, goal + "s")
+    async with seasons.worker() as worker:
+        assert await worker.ended() == 2
+    assert f"did you mean '{goal}'?" in worker.output
+    carry_from(seasons, goal)
+    async with seasons.worker() as worker:
+        await until(lambda: "watching" in worker.output)
+        assert await worker.terminate() == 0

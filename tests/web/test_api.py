@@ -230,8 +230,7 @@ def test_sheets_hold_players_and_changes_as_csv(view: LedgerView) -> None:
     "name", ['=HYPERLINK("http://x")', " =1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"]
 )
 def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
-    race = result("a", "ann bo")
-    view = merge([replace(race, entrants=(replace(race.entrants[0], name=name), race.entrants[1]))])
+    view = merge([result("a", entrants=(replace(entrant("ann", time=1), name=name), entrant("bo", time=2)))])
     for path in (f"{BOARD}.csv", f"{BOARD}/changes.csv"):
         cells = [cell for row in sheet(view, path) for cell in row]
         assert f"'{name}" in cells
@@ -242,8 +241,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
     "name", ["<script>", "\u202egnp", "ليلى", "\U0001f469\u200d\U0001f4bb", '"\\', "W" * 60]
 )
 def test_names_arrive_unchanged_as_data(merge: Merge, name: str) -> None:
-    race = result("a", "ann bo")
-    view = merge([replace(race, entrants=(replace(race.entrants[0], name=name), race.entrants[1]))])
+    view = merge([result("a", entrants=(replace(entrant("ann", time=1), name=name), entrant("bo", time=2)))])
     assert ask(view, "api/players/id-ann")["name"] == name
     assert ask(view, "api/races/orb/a")["result"][0]["name"] == name
     assert ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["a"]["name"] == name
