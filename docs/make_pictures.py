@@ -2,7 +2,8 @@
 
 Plays `racebot demo`, whose racers do not exist, and photographs it in Chromium: its live page and overlays
 while it runs, its other pages afterwards, and its chat line by line. Needs the extra `dev`, and Chromium,
-whose path is in CHROMIUM (by default /usr/bin/chromium).
+whose path is in CHROMIUM (by default /usr/bin/chromium),
+and a font for the Chinese, Japanese and Korean names, such as fonts-wqy-microhei.
 """
 
 from __future__ import annotations
@@ -140,15 +141,15 @@ def save(picture: Image.Image, name: str, colors: int | None = 256) -> None:
 
 def during(browser: Browser, address: str, shown: Iterator[str]) -> None:
     """Photograph the live page during the first race, and overlays after it."""
-    next(line for line in shown if "in 3rd place" in line)
-    page = opened(browser, (1180, 620), "light")
+    next(line for line in shown if "in 1st place" in line)
+    page = opened(browser, (1180, 600), "light")
     page.goto(f"{address}/live")
-    expect(page.get_by_role("cell", name="1:15:07")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("cell", name="1:19:18")).to_be_visible(timeout=PATIENCE)
     save(shot(page), "page-live.png")
     next(line for line in shown if "Ratings if recorded" in line)
     game = Image.linear_gradient("L").resize((660, 330)).convert("RGB").point(NIGHT)
     for path, size, corner in (
-        ("overlay/room/sandbox?background=0c1020b0", (360, 240), (20, 16)),
+        ("overlay/room/sandbox?background=0c1020b0", (360, 400), (20, 16)),
         (f"overlay/player/{player_id(browser, address)}?background=0c1020b0", (330, 90), (440, 230)),
     ):
         page = opened(browser, size, "dark", scale=1)
@@ -169,11 +170,11 @@ def player_id(browser: Browser, address: str) -> str:
 
 def after(browser: Browser, address: str) -> None:
     """Photograph the pages."""
-    page = opened(browser, (1180, 820), "dark")
+    page = opened(browser, (1180, 811), "dark")
     page.goto(f"{address}/{BOARD}")
     save(shot(page), "page-leaderboard.png")
 
-    page = opened(browser, (1180, 1010), "light")
+    page = opened(browser, (1180, 968), "light")
     page.goto(f"{address}/{BOARD}")
     page.locator("table a[href*='players/']").nth(1).click()
     graph = page.get_by_role("slider").bounding_box()
@@ -181,7 +182,7 @@ def after(browser: Browser, address: str) -> None:
         raise SystemExit("the player's page has no graph")
     page.mouse.move(graph["x"] + graph["width"] * 0.7, graph["y"] + 60)
     save(shot(page), "page-player.png")
-    page.set_viewport_size({"width": 1180, "height": 820})
+    page.set_viewport_size({"width": 1180, "height": 1056})
     page.locator("a.button[href*='compare/']").first.click()
     page.get_by_role("slider").wait_for()
     save(shot(page), "page-comparison.png")
