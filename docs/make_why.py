@@ -1,4 +1,4 @@
-"""Write docs/why.md: eight invented situations, each rated by four systems.
+"""Write docs/why.md: five invented situations, each rated by four systems.
 
     python docs/make_why.py          # write the page
     python docs/make_why.py --check  # fail if the page differs from what the models say today
@@ -136,18 +136,7 @@ def points(model: RatingModel, states: States, names: Sequence[str]) -> dict[str
     return dict(zip(names, model.points(rows).tolist(), strict=True))
 
 
-REGULARS = ("Ada", "Cleo", "Eve", "Gus")
-
 SITUATIONS = (
-    Situation(
-        "One forfeit",
-        "Four racers finish. Finn, who usually beats Gus, forfeits.",
-        [Race(REGULARS, ["Finn"])],
-        [*REGULARS, "Finn"],
-        "All four systems take points from Finn. In the other three, Finn also counts as beaten by all "
-        "finishers, so even Gus gains for coming last of them. racebot never compares a forfeit with a "
-        "finish: Gus gains a little for finishing and loses more for the place.",
-    ),
     Situation(
         "Three forfeits",
         "Three racers finish. The strongest, an average and the weakest racer forfeit.",
@@ -193,23 +182,6 @@ SITUATIONS = (
         "quit. Juno, now last of the finishers, no longer gets points for beating Bo, because nobody knows "
         "when Bo would have finished.",
     ),
-    Situation(
-        "A newcomer forfeits",
-        "Nova forfeits a first race, behind four regulars.",
-        [Race(REGULARS, ["Nova"])],
-        [*REGULARS, "Nova"],
-        "To the other systems, a forfeit and a last place are the same. racebot tells them apart: a last "
-        "place would have cost Nova nothing.",
-    ),
-    Situation(
-        "A farm of weak opponents",
-        "Bo races Juno 50 times, one against one, and always wins.",
-        [Race(["Bo", "Juno"])] * 50,
-        ["Bo", "Juno"],
-        "Plackett–Luce can be farmed: every expected win gains points. In TrueSkill, 50 wins cost Bo "
-        "points. racebot adds about one point a win, for finishing. Any other 50 finishes would have brought "
-        "about as much.",
-    ),
 )
 
 
@@ -242,7 +214,7 @@ def _signed(change: int) -> str:
 
 HEAD = """# Why racebot rates as it does
 
-Eight invented situations, each rated by four systems: racetime.gg's own rule, TrueSkill, Plackett–Luce,
+Five invented situations, each rated by four systems: racetime.gg's own rule, TrueSkill, Plackett–Luce,
 and racebot's default. If a change of your rating puzzles you, you may find your race here. [How ratings
 work](how-ratings-work.md) explains the rules, and `!why` in chat explains your own race.
 
