@@ -169,8 +169,9 @@ def main() -> None:
         print("| Model | Misordered pairs | Log loss |\n|---|---|---|")
         first: list[Tally] = []
         for key in ("thurstone-hurdle", "thurstone-filter"):
-            fitted = fit(history.split(half / len(history))[0], key).parameters
-            for label, model in ((f"`{key}`, fitted", create(key, fitted)), (f"`{key}`", create(key))):
+            fitted = fit(history.split(half / len(history))[0], key)
+            better = create(fitted.model, fitted.parameters)
+            for label, model in ((f"`{key}`, fitted: `{fitted.model}`", better), (f"`{key}`", create(key))):
                 found = tallies(model, history, (Objective.MISORDERED, Objective.LOG_LOSS))
                 later = [part(each, slice(half, None)) for each in found]
                 first = first or later
