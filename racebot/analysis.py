@@ -96,7 +96,7 @@ def read(
     *,
     columns: Mapping[str, str] | None = None,
     goal: str | None = None,
-    teams: TeamPolicy | str = TeamPolicy.IGNORE,
+    teams: TeamPolicy | str = TeamPolicy.TEAM,
 ) -> History:
     """Read past races from a file or a DataFrame. What is returned prints how it was read.
 
@@ -104,7 +104,7 @@ def read(
         source: a file that `racebot evaluate` reads, or a DataFrame of pandas or polars, one row per entrant.
         columns: the source's own names of columns, by ours: `{"race": "Game", "place": "Pos"}`.
         goal: the one goal to keep, for JSON saved from the site; by default all.
-        teams: how to rate team races: `ignore`, `individual` or `team`.
+        teams: how to rate team races: `team`, `individual` or `ignore`.
 
     Raises:
         PayloadError: the source cannot be read; the message says what is wrong and where.
@@ -121,13 +121,7 @@ def read(
         elif not isinstance(source, Path):
             raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
         try:
-            results = read_races(
-                path,
-                category="",
-                goal=goal,
-                columns=columns,
-                note=notes.append,
-            )
+            results = read_races(path, category="", goal=goal, columns=columns, note=notes.append)
         except PayloadError as error:
             raise PayloadError(str(error).replace(f"{folder}{os.sep}", "")) from None
     return replace(History.of(results, TeamPolicy(teams)), notes=tuple(notes))
@@ -145,7 +139,7 @@ def rate(
     Raises:
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
     """
-    return Table(predictions.final_ratings(history, _model(model, parameters)))
+    return Table(predictions.final_ratings(history, _made(history, model, parameters)))
 
 
 def evaluate(
@@ -164,6 +158,9 @@ def evaluate(
         ModelError: a model is unknown, given twice, or cannot rate a race.
         PayloadError: no race is left to judge.
     """
+    models = list(models)
+    for each in models:
+        _made(history, each, None)
     entries = [
         judging.Entry(each, each) if isinstance(each, str) else judging.Entry(each.key, each.key, own=each)
         for each in models
@@ -207,7 +204,7 @@ def odds(
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
         NoSuchEntryError: no player has that name, or several have.
     """
-    made = _model(model, parameters)
+    made = _made(history, model, parameters)
     rows = [predictions.find_player(history, name) for name in players]
     states = final_states(made, history)[rows]
     return Table(predictions.odds(made, [history.names[row] for row in rows], states))
@@ -232,8 +229,13 @@ def verdict(report: judging.Report) -> str:
     return f"{report.best} predicts best: {wrong}, {fewer}. {odds}"
 
 
-def _model(model: str | RatingModel, parameters: Parameters | None) -> RatingModel:
-    return registry.create(model, parameters or {}) if isinstance(model, str) else model
+def _made(history: History, model: str | RatingModel, parameters: Parameters | None) -> RatingModel:
+    made = registry.create(model, parameters or {}) if isinstance(model, str) else model
+    if history.by_team and not made.rates_teams:
+        raise ModelError(
+            f"{made.key} does not rate teams: read the races with teams='individual' or 'ignore'"
+        )
+    return made
 
 
 def _cell(value: object) -> str:

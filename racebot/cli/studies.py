@@ -64,7 +64,10 @@ OneModel = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
 ]
 Teams = Annotated[
-    TeamPolicy | None, typer.Option(help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES.")
+    TeamPolicy | None,
+    typer.Option(
+        help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team if the models can."
+    ),
 ]
 FieldSize = Annotated[
     str | None,
@@ -134,7 +137,10 @@ def evaluate(
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
-    history = _history(settings, file, leaderboard, goal, columns, teams, until=until, size=field)
+    models = [entry.model for entry in entries] + [
+        key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
+    ]
+    history = _history(settings, file, leaderboard, goal, columns, teams, models, until=until, size=field)
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
     entries += _entries(settings, keys, param or [], taken=presets)
@@ -143,7 +149,7 @@ def evaluate(
         raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
     season = None
     if earlier is not None:
-        before = _history(settings, earlier, None, goal, columns, teams)
+        before = _history(settings, earlier, None, goal, columns, teams, models)
         season = Earlier(before, 0.9 if carry is None else carry, carry_races)
         entries = _carrying(entries)
     with common.progress_bars() as advance, cores(jobs or 1):
@@ -181,7 +187,7 @@ def rate_file(
     """
     settings = load_settings(database=database)
     (entry,) = _entries(settings, [model or settings.model], param or [])
-    history = _history(settings, file, leaderboard, goal, columns, teams)
+    history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
     _check_teams(history, [entry])
     found = analysis.rate(history, entry.model, entry.parameters)[:limit]
     if as_json:
@@ -216,7 +222,7 @@ def show_odds(
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
     if of_file:
         (entry,) = _entries(settings, [model or settings.model], param or [])
-        history = _history(settings, file, leaderboard, goal, columns, teams)
+        history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
         _check_teams(history, [entry])
         found = list(analysis.odds(history, asked, entry.model, entry.parameters))
     elif model or param:
@@ -268,7 +274,7 @@ def tune(
     if write:
         raise SettingsError("tune --write: use `racebot improve`, or paste what tune prints")
     (entry,) = _entries(settings, [model], param or [])
-    history = _history(settings, file, leaderboard, goal, columns, teams, size=field)
+    history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model], size=field)
     _check_teams(history, [entry])
     with cores(jobs or 1), common.progress_bars() as advance:
         found = search(
@@ -311,7 +317,7 @@ def iterate(
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = IteratedElo(**from_mapping(IteratedElo, given))
-    history = _history(settings, file, leaderboard, goal, columns, teams, size=field)
+    history = _history(settings, file, leaderboard, goal, columns, teams, [model.key], size=field)
     factors: Mapping[tuple[str, str], str] = {}
     if file is not None and file.suffix.lower() in TABLE_SUFFIXES:
         factors = read_table(file, category="", goal=file.stem, columns=common.columns_of(columns)).factors
@@ -369,11 +375,15 @@ def _history(
     goal: str | None,
     columns: str | None,
     teams: TeamPolicy | None,
+    models: Iterable[str],
     *,
     until: datetime | None = None,
     size: str | None = None,
 ) -> History:
-    """Return the recorded races to study, from a file or from the ledger."""
+    """Return the recorded races to study, from a file or from the ledger.
+
+    Teams of a file are rated by default if all the models can, as on a leaderboard.
+    """
     if file is not None:
         if leaderboard is not None:
             raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
@@ -384,7 +394,8 @@ def _history(
             columns=common.columns_of(columns),
             note=lambda text: tell(text, to=notices),
         )
-        teams = teams or settings.team_races or TeamPolicy.IGNORE
+        able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
+        teams = teams or settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
     else:
         if teams is not None:
             raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
@@ -421,9 +432,8 @@ def _rating_teams() -> str:
 
 def _check_teams(history: History, entries: Iterable[Entry]) -> None:
     """Refuse models that would rate a team race as if there were no teams."""
-    by_team = any(race.outcome.team is not None for race in history.races)
     for entry in entries:
-        if by_team and not registry.MODELS[entry.model].rates_teams:
+        if history.by_team and not registry.MODELS[entry.model].rates_teams:
             raise ModelError(
                 f"{entry.label} does not rate teams: use --teams individual, or a model that does "
                 f"({_rating_teams()})"
@@ -458,6 +468,8 @@ def _able(history: History) -> list[str]:
     for key in registry.MODELS:
         made = registry.create(key)
         try:
+            if history.by_team and not made.rates_teams:
+                raise ModelError("it does not rate teams")
             made.rate(newcomers(made, history)[largest.players], largest.outcome)
             found.append(key)
         except ModelError as error:

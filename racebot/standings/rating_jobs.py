@@ -63,8 +63,10 @@ def _carry_out(ledger: Ledger, job: Job, progress: Callable[[Job, int, int], Non
     board = job.board
     log.info("leaderboard %s: rating it again: %s", board.name, job.reason)
     with ledger.transaction():
-        sequence, after = ledger.ratings.sequence_at(board, job.start)
         carried = states_to_carry_now(ledger, board)
+        # The source may have been rated again since the job was requested.
+        start = job.start if carried == ledger.leaderboards.carried(board) else START
+        sequence, after = ledger.ratings.sequence_at(board, start)
         shadow = ledger.shadows.add(board)
         ledger.leaderboards.replace_carried(shadow, carried)
         total = ledger.races.count_between(board, START)
@@ -86,6 +88,6 @@ def _carry_out(ledger: Ledger, job: Job, progress: Callable[[Job, int, int], Non
         ledger.standings.replace(shadow, races.standings())
         ledger.jobs.remove(board)
         placed = ledger.shadows.put_in_place(board, shadow)
-        update_ratings(ledger, {placed.key: job.start}, job.reason, rated={placed.key})
+        update_ratings(ledger, {placed.key: start}, job.reason, rated={placed.key})
     log.info("leaderboard %s: %d races rated again", board.name, races.next_sequence - sequence)
     return True

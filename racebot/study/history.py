@@ -82,6 +82,11 @@ class History:
         summary = f"{len(self.races)} races of {len(self.players)} players, {first} to {last}"
         return "\n".join([summary, *self.notes])
 
+    @property
+    def by_team(self) -> bool:
+        """Return whether a race is to be rated by teams."""
+        return any(race.outcome.team is not None for race in self.races)
+
     def of_sizes(self, least: int, most: int) -> History:
         """Return the races with `least` to `most` rated entrants, inclusive."""
         return replace(self, races=tuple(r for r in self.races if least <= r.outcome.size <= most))

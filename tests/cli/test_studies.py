@@ -316,7 +316,9 @@ def test_odds_that_cannot_be_given_are_refused(arguments: list[str], words: str)
 def test_team_races_of_a_file_need_a_rule_and_a_model_that_can_follow_it(table: Path) -> None:
     rows = table.read_text().replace("factor", "team")
     table.write_text(rows.replace("g0,2026-01-01,Bo,2", "g0,2026-01-01,Cy,1,Giants\ng0,2026-01-01,Bo,2"))
-    assert "12 races of teams left out: use --teams individual" in str(refuse("rate", table))
+    missing = str(refuse("rate", table, "--model=elo-ffa"))
+    assert "12 races of teams left out: use --teams individual" in missing
+    assert len(json.loads(run("rate", table, "--json"))) == 3  # by teams, as the default model can
     assert len(json.loads(run("rate", table, "--teams=individual", "--json"))) == 3
     assert len(json.loads(run("rate", table, "--teams=team", "--model=trueskill", "--json"))) == 3
     assert "elo-ffa does not rate teams" in str(refuse("rate", table, "--teams=team", "--model=elo-ffa"))
