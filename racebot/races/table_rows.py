@@ -44,9 +44,7 @@ def readings(path: Path) -> Iterator[tuple[list[str], Iterator[Row]]]:
 def _text_rows(path: Path, encoding: str, notes: list[str]) -> Iterator[Row]:
     with path.open(encoding=encoding, newline="") as file:
         text = _lines(path, file)
-        header, above = "", -1
-        while not header.strip():
-            header, above = next(text, "\n"), above + 1
+        above, header = next(((n, line) for n, line in enumerate(text) if line.strip()), (0, ""))
         separator = max(",;\t|", key=header.count)
         if encoding != "utf-8-sig":
             notes.append(f"read as {encoding}")

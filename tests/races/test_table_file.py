@@ -104,6 +104,8 @@ def test_a_bad_cell_is_named_by_file_line_and_column(path: Path, text: str, line
 
 def test_a_missing_column_is_named(path: Path) -> None:
     assert "no column race" in refusal(path, "ended_at,player,time\n")
+    for empty in ("", "\n \n"):
+        assert "no column race; the first line has nothing" in refusal(path, empty)
     assert "no column place; the first line has 'race', 'player'" in refusal(path, "race,player,,ended_at\n")
     assert "did you mean 'plyer'" in refusal(path, "race,ended_at,plyer,time\n")
 
