@@ -421,6 +421,19 @@ async def test_requests_do_not_overlap_and_keep_their_interval(fake: FakeSite) -
     assert all(wait >= number * 0.045 for number, wait in enumerate(waits))
 
 
+async def test_a_request_is_dated_when_it_is_sent_and_not_when_it_begins_to_wait(fake: FakeSite) -> None:
+    async with Site(URL, interval=0.05, transport=Streamed(fake)) as site:
+        (_, first), (_, second) = await asyncio.gather(site.race("orb/first"), site.race("orb/first"))
+    assert second - first >= 0.045
+
+
+async def test_the_clock_follows_the_date_of_the_sites_answers(site: Site, fake: FakeSite) -> None:
+    dated = {"X-Date-Exact": "2031-05-06T07:08:09Z"}
+    fake.failures = [httpx.Response(200, json=fake.pages["/orb/data"], headers=dated)]
+    await site.category("orb")
+    assert abs(site.clock() - datetime(2031, 5, 6, 7, 8, 9, tzinfo=UTC)) < timedelta(minutes=1)
+
+
 # Tokens
 
 
