@@ -36,7 +36,7 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
     job = ledger.jobs.of(source)
     if job is not None and job.board.model == board.model != source.model:
         return {}  # its job will rate this leaderboard again, too
-    own = ledger.jobs.of(board)
+    own = None if board.id is None else ledger.jobs.of(board)
     if own is not None and own.board.model != board.model:
         return ledger.leaderboards.carried(board)  # its job will carry ratings of the new model over
     model = registry.create(board.model, board.parameters)

@@ -493,7 +493,7 @@ def test_a_ledger_opened_to_read_cannot_be_written(ledger: Ledger) -> None:
 def test_opening_a_missing_ledger_to_read_creates_nothing(tmp_path: Path) -> None:
     path = tmp_path / "none.db"
     for missing in (partial(Ledger.open, create=False), Ledger.open_to_read):
-        with pytest.raises(LedgerError, match=r"no database at .*none\.db: run `racebot backfill`"):
+        with pytest.raises(LedgerError, match=r"no database at .*none\.db: run `racebot setup`"):
             missing(path)
     assert not path.exists()
     path.touch()
