@@ -163,10 +163,10 @@ def main() -> None:
             unfair = (counts.unfinished_gains, counts.last_gains, counts.winner_losses, counts.late_losses)
             row(f"racebot `{key}`", found, first, ", ".join(map(str, unfair)))
         for peer in peers():
-            row(peer.label, judge(peer, history), first)
+            row(peer.label, judge(peer, history), first, "")
 
 
-def row(label: str, found: Iterable[Tally | None], first: list[Tally], unfair: str = "") -> None:
+def row(label: str, found: Iterable[Tally | None], first: list[Tally], *more: str) -> None:
     """Print one line of the table."""
     cells = []
     for base, each in zip(first, found, strict=True):
@@ -175,7 +175,7 @@ def row(label: str, found: Iterable[Tally | None], first: list[Tally], unfair: s
             continue
         error = "" if each is base else f" ({standard_error(base, each) * 1e4:.0f})"
         cells.append(f"{each.mean():.4f}".lstrip("0") + error)
-    print(f"| {label} | {' | '.join([*cells, unfair])} |", flush=True)
+    print(f"| {label} | {' | '.join([*cells, *more])} |", flush=True)
 
 
 if __name__ == "__main__":
