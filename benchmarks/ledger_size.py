@@ -39,7 +39,7 @@ from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.settings.model import DEFAULT_MODEL
+from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.standings.counting import LeaderboardPlan, Plans
 from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler

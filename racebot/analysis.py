@@ -22,11 +22,11 @@ from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import Parameters
+from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.standings.backfill import read_races
 from racebot.study import evaluate as judging, predictions
 from racebot.study.history import History, final_states
 
-DEFAULT = "thurstone-hurdle"
 TRUSTED = 2.0
 """Mean error of the odds, in percentage points, up to which the verdict trusts them."""
 Row = TypeVar("Row", bound=tuple[Any, ...])
@@ -111,14 +111,14 @@ def read(
     """
     notes: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        path = source if isinstance(source, Path) else Path(folder) / "DataFrame.csv"
-        if isinstance(source, str):
+        path = Path(folder) / "DataFrame.csv"
+        if isinstance(source, str | Path):
             path = Path(source)
         elif hasattr(source, "to_csv"):
             source.to_csv(path, index=False)
         elif hasattr(source, "write_csv"):
             source.write_csv(path)
-        elif not isinstance(source, Path):
+        else:
             raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
         try:
             results = read_races(path, category="", goal=goal, columns=columns, note=notes.append)
@@ -128,7 +128,7 @@ def read(
 
 
 def rate(
-    history: History, model: str | RatingModel = DEFAULT, parameters: Parameters | None = None
+    history: History, model: str | RatingModel = DEFAULT_MODEL, parameters: Parameters | None = None
 ) -> Table[predictions.RatedPlayer]:
     """Rate all races of a history, and return the players with their ratings, best first.
 
@@ -144,7 +144,7 @@ def rate(
 
 def evaluate(
     history: History,
-    models: Iterable[str | RatingModel] = (DEFAULT, "trueskill"),
+    models: Iterable[str | RatingModel] = (DEFAULT_MODEL, "trueskill"),
     *,
     since: datetime | None = None,
 ) -> Table[Judged]:
@@ -158,13 +158,8 @@ def evaluate(
         ModelError: a model is unknown, given twice, or cannot rate a race.
         PayloadError: no race is left to judge.
     """
-    models = list(models)
-    for each in models:
-        _made(history, each, None)
-    entries = [
-        judging.Entry(each, each) if isinstance(each, str) else judging.Entry(each.key, each.key, own=each)
-        for each in models
-    ]
+    made = [_made(history, each, None) for each in models]
+    entries = [judging.Entry(each.key, each.key, own=each) for each in made]
     if len({entry.label for entry in entries}) < len(entries):
         raise ModelError("two models have the same key: give each a key of its own")
     report = judging.evaluate(history, entries, since=since)
@@ -192,7 +187,7 @@ def evaluate(
 def odds(
     history: History,
     players: Iterable[str],
-    model: str | RatingModel = DEFAULT,
+    model: str | RatingModel = DEFAULT_MODEL,
     parameters: Parameters | None = None,
 ) -> Table[predictions.Odds]:
     """Forecast a race between players of a history, from their ratings after its last race.

@@ -30,7 +30,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category
 from racebot.ratings import registry
-from racebot.settings.model import DEFAULT_MODEL, PREFIX, Settings
+from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection
@@ -43,7 +43,7 @@ from racebot.text.safe import printable
 T = TypeVar("T")
 
 STEPS = 5
-COMPARED = (DEFAULT_MODEL, "plackett-luce", "trueskill")
+COMPARED = (registry.DEFAULT_MODEL, "plackett-luce", "trueskill")
 """The models that are compared with the one in use."""
 ENOUGH_RACES = 100
 """Fewest races of a leaderboard on which to compare models or fit one."""

@@ -18,7 +18,8 @@ from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.listing import Listing
-from racebot.settings.model import DEFAULT_MODEL, Settings
+from racebot.ratings.registry import DEFAULT_MODEL
+from racebot.settings.model import Settings
 from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")

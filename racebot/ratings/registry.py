@@ -37,6 +37,7 @@ MODELS: Mapping[str, type[Any]] = {
     )
 }
 """Model classes by key."""
+DEFAULT_MODEL = ThurstoneHurdle.key
 
 OFFLINE = {
     "iterated-elo": "rates a whole history at once and predicts no race from those before it: "

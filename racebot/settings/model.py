@@ -27,7 +27,6 @@ from racebot.text.parse import did_you_mean, read_json
 PREFIX = "RACEBOT_"
 LONGEST_SPAN = 36_500
 """Days. A longer span would exceed the years that `datetime` supports."""
-DEFAULT_MODEL = "thurstone-hurdle"
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
@@ -159,7 +158,7 @@ class Settings(BaseSettings):
         [], description="the goals to rate, separated by semicolons; leave it out to rate them all"
     )
     database: Path = Field(Path("state/racebot.db"), description="the path of the SQLite database")
-    model: str = Field(DEFAULT_MODEL, description="a rating model's key")
+    model: str = Field(registry.DEFAULT_MODEL, description="a rating model's key")
     parameters: Annotated[dict[str, Any], NoDecode] = Field(
         {}, description="parameters that differ from the model's defaults: `name=value; name=value`"
     )

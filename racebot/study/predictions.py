@@ -1,4 +1,4 @@
-"""Ratings after a history, odds of a next race, and forecasts of every past one as rows for CSV files."""
+"""Ratings after a history, and the odds of a next race."""
 
 from __future__ import annotations
 

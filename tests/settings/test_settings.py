@@ -13,7 +13,8 @@ from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
-from racebot.settings.model import DEFAULT_MODEL, Settings
+from racebot.ratings.registry import DEFAULT_MODEL
+from racebot.settings.model import Settings
 from racebot.settings.sources import load
 
 SECRET = "hush-hush-1234"
