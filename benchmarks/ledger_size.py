@@ -40,7 +40,7 @@ from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings.registry import DEFAULT_MODEL
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 
@@ -51,7 +51,7 @@ AT_ONCE = 2500
 """Races per transaction while building a ledger."""
 EVERY = timedelta(minutes=30)
 LISTING = Listing(minimum_finishes=2, inactive_days=90)
-PLANS = Plans(LeaderboardPlan(DEFAULT_MODEL))
+RULES = RatingRules(LeaderboardConfig(DEFAULT_MODEL))
 
 Figures = dict[str, str]
 
@@ -78,7 +78,7 @@ def build(database: Path, world: World) -> float:
     """Rate all races of a world, and return the seconds it took."""
     begin = time.perf_counter()
     with Ledger.open(database) as ledger:
-        settler = Settler(ledger, PLANS)
+        settler = Settler(ledger, RULES)
         results = map(world.result, range(world.races))
         while batch := list(islice(results, AT_ONCE)):
             settler.add_past_races(batch, "import")
@@ -106,7 +106,7 @@ def _duration(seconds: float) -> str:
 def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
     """Yield timings of everything the running worker does with the ledger."""
     with Ledger.open(database) as ledger:
-        settler = Settler(ledger, PLANS)
+        settler = Settler(ledger, RULES)
         work = LedgerWork(settler, utc_now)
         (board,) = ledger.leaderboards.all()
         next_race = ledger.ratings.count(board)

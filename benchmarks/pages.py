@@ -34,7 +34,7 @@ from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.queries.races import latest_races
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 from racebot.web.export import export
@@ -72,7 +72,7 @@ def invented(players: int, races: int) -> Iterator[RaceResult]:
 
 def settle(database: Path, races: Iterator[RaceResult]) -> None:
     with Ledger.open(database) as ledger:
-        Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+        Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
         carry_out_jobs(ledger, utc_now)
 
 

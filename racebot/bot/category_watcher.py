@@ -129,7 +129,7 @@ class CategoryWorker:
         self.goals = category.goals
         await self._store_profile(category)
         for name, goal in category.rooms.items():
-            if self._settler.plans.leaderboards(self.slug, goal) and self._is_ours(name):
+            if self._settler.rules.leaderboards(self.slug, goal) and self._is_ours(name):
                 self._watch(name)
         now = self._site.clock()
         missing = set()

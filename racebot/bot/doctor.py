@@ -91,10 +91,10 @@ def _database(settings: Settings) -> Finding:
     if late:
         found = f"{counted(late, 'race')} with a date in the future"
         return _wrong(f"database {path}: {found}: run `racebot rebuild`")
-    for problem in unknown_sources(settings.plans(), boards):
+    for problem in unknown_sources(settings.rules(), boards):
         return _wrong(problem)
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
-    proposed = proposals(settings.plans(), boards)
+    proposed = proposals(settings.rules(), boards)
     for found, chosen in (
         ("racebot has newer defaults", False),
         ("from the bot's next start, the settings have another model or other parameters", True),

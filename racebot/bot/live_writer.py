@@ -155,7 +155,7 @@ class LiveWriter:
 
         Empty if the race is settled.
         """
-        plans, result = self._settler.plans, race.result
+        rules, result = self._settler.rules, race.result
         if self._ledger.races.has(race.name):
             return []
         entrants = tuple(
@@ -166,10 +166,10 @@ class LiveWriter:
         stored = self._ledger.leaderboards.all()
         stems = dict(zip((b.key for b in stored), (a.stem for a in board_addresses(stored)), strict=True))
         previews = {}
-        if result is not None and result.final and plans.counts(result):
+        if result is not None and result.final and rules.counts(result):
             previews = {each.leaderboard.name: each for each in self._settler.previews(result)}
         drafts, hidden = [], self._ledger.orders.hidden()
-        for planned in plans.leaderboards(race.category, race.goal):
+        for planned in rules.leaderboards(race.category, race.goal):
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
             states = tuple(current_states(self._settler.ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]

@@ -14,7 +14,7 @@ from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
-from racebot.standings.counting import Plans
+from racebot.standings.counting import RatingRules
 from racebot.standings.proposals import proposals
 
 
@@ -123,18 +123,18 @@ def status(
     *,
     rooms_every: float,
     now: datetime,
-    plans: Plans | None = None,
+    rules: RatingRules | None = None,
 ) -> Status:
     """Read the state of a worker that looks at its categories every `rooms_every` seconds.
 
-    `categories` are those in the settings; the leaderboards' are added. `plans` are the settings, to find
+    `categories` are those in the settings; the leaderboards' are added. `rules` are the settings, to find
     leaderboards with older defaults.
 
     Raises:
         LedgerError: the database cannot be read.
     """
     boards = ledger.leaderboards.all()
-    proposed = {p.stored.key: p for p in proposals(plans, boards)} if plans else {}
+    proposed = {p.stored.key: p for p in proposals(rules, boards)} if rules else {}
     slugs = sorted({*categories, *(board.category for board in boards)})
     seen = heartbeat.last_seen(ledger.path)
     suspended = heartbeat.suspended_categories(ledger.path)

@@ -27,7 +27,7 @@ from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
-from racebot.standings.follow_settings import apply_checked_plans, apply_plans
+from racebot.standings.follow_settings import apply_checked_settings, apply_settings
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
 from racebot.telemetry.metrics import monitor
@@ -78,7 +78,7 @@ class Worker:
         settings = self._settings
         with locked(settings.database), self._monitor():
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
-            settler = Settler(ledger, settings.plans())
+            settler = Settler(ledger, settings.rules())
             jobs = Jobs(self._failed, self._failures.recovered)
             live = LiveWriter(settler, self._call, self._clock, self._failures)
             writing = asyncio.create_task(live.run(), name="live rooms")
@@ -141,7 +141,7 @@ class Worker:
             self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
         goals = [goal for each in categories for goal in each.goals]
         # The goals of a suspended category are unknown, and may be the ones to carry over from.
-        apply = apply_plans if refused else partial(apply_checked_plans, goals=goals)
+        apply = apply_settings if refused else partial(apply_checked_settings, goals=goals)
         await self._call(apply, settler)
         self._add_ledger_jobs(settler.ledger, site.gate, jobs)
         jobs.start()

@@ -38,7 +38,7 @@ def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, databa
         found = ledger.orders.subject(player)
         tell(f"{_with_races(ledger, found)}: only a backup brings the name back")
         if common.confirmed(settings, ledger, f"Erase the name {found.shown}?", yes=yes):
-            orders.forget(Settler(ledger, settings.plans()), found, reason, utc_now())
+            orders.forget(Settler(ledger, settings.rules()), found, reason, utc_now())
             tell(f"{found.id}: the name is erased")
 
 
@@ -108,7 +108,7 @@ def merge(
         tell(f"{_with_races(ledger, given_up)} → {_with_races(ledger, kept)}: only a backup separates them")
         if not common.confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
             return
-        rated = orders.merge_accounts(Settler(ledger, settings.plans()), given_up, kept, reason, utc_now())
+        rated = orders.merge_accounts(Settler(ledger, settings.rules()), given_up, kept, reason, utc_now())
         _carry_out(ledger, rated, f"the races of {_named(given_up)} are now those of {_named(kept)}")
 
 
@@ -157,7 +157,7 @@ def _carry_out(ledger: Ledger, rated: Iterable[Leaderboard], done: str) -> None:
 @contextmanager
 def _settler(database: Path | None) -> Generator[Settler]:
     with open_ledger(database) as (settings, ledger):
-        yield Settler(ledger, settings.plans())
+        yield Settler(ledger, settings.rules())
 
 
 def _with_races(ledger: Ledger, player: Player) -> str:

@@ -63,7 +63,7 @@ async def demo(database: Path, *, seed: int, speed: float, console: Console, mod
         )
         began = time.perf_counter()
         with Ledger.open(database) as ledger:
-            settler = Settler(ledger, settings.plans())
+            settler = Settler(ledger, settings.rules())
             async with Site(address, interval=0.0) as client:
                 report = await backfill(client, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
         console.print(f"{report.new} past races rated in {time.perf_counter() - began:.1f} s")

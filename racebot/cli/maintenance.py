@@ -23,7 +23,7 @@ from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
-from racebot.standings.follow_settings import apply_checked_plans
+from racebot.standings.follow_settings import apply_checked_settings
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
@@ -73,8 +73,8 @@ def rebuild(
             threading.Thread(target=_end_with_worker, daemon=True).start()
             common.carry_out_jobs(ledger)
             return
-        settler = Settler(ledger, settings.plans())
-        apply_checked_plans(settler)
+        settler = Settler(ledger, settings.rules())
+        apply_checked_settings(settler)
         boards = sources_first(common.chosen_boards(ledger, name))
         if not boards:
             console.print(NO_BOARDS)

@@ -69,7 +69,7 @@ def export_site(
 
 def publication_of(settings: Settings) -> Publication:
     """Return what the pages show, as the settings say."""
-    from racebot.web.site.ledger_view import Look, Publication, theme_beside
+    from racebot.web.site.ledger_view import Branding, Publication, theme_beside
 
     return Publication(
         listing=settings.listing,
@@ -78,7 +78,7 @@ def publication_of(settings: Settings) -> Publication:
         url=settings.pages_url or "",
         embed_on=settings.embed_on,
         export_cards=settings.pages_cards,
-        look=Look(settings.pages_title, settings.pages_footer, theme_beside(settings.database)),
+        branding=Branding(settings.pages_title, settings.pages_footer, theme_beside(settings.database)),
         pictures=folder_beside(settings.database),
         commands=settings.named_commands() if settings.commands else None,
     )

@@ -28,7 +28,7 @@ from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import require_sources, unknown_sources
 from racebot.standings.counting import MOVE_NO_RATING
 from racebot.standings.fitted_odds import rated_history, with_fitted_odds
-from racebot.standings.follow_settings import apply_checked_plans, apply_plans
+from racebot.standings.follow_settings import apply_checked_settings, apply_settings
 from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.standings.updater import save_settings
@@ -39,9 +39,9 @@ from racebot.text.format import counted
 
 def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: Selection) -> None:
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
-    settler = Settler(ledger, settings.plans())
-    if not unknown_sources(settler.plans, ledger.leaderboards.all()):
-        apply_plans(settler)
+    settler = Settler(ledger, settings.rules())
+    if not unknown_sources(settler.rules, ledger.leaderboards.all()):
+        apply_settings(settler)
 
     async def fetched(slug: str) -> PastRacesReport:
         site = Site(settings.site, interval=settings.request_interval, attempts=8)
@@ -58,7 +58,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
                         slug, page, max(pages, page), f"pages, {races} races"
                     ),
                     # A later category may bring the leaderboard that another one carries over from.
-                    before_commit=apply_checked_plans if slug == slugs[-1] else None,
+                    before_commit=apply_checked_settings if slug == slugs[-1] else None,
                 )
 
     for slug in slugs:
@@ -70,11 +70,11 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
 
 def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:
     """Rate the results of a file, show the leaderboards they count on, and return these."""
-    settler = Settler(ledger, settings.plans())
+    settler = Settler(ledger, settings.rules())
     with ledger.transaction():
-        apply_plans(settler)
+        apply_settings(settler)
         report = settler.add_past_races(results, "import")
-        require_sources(settler.plans, ledger.leaderboards.all())
+        require_sources(settler.rules, ledger.leaderboards.all())
     carry_out_jobs(ledger)
     _show_merge(report)
     boards = [tell_fitted_odds(settler, settler.current(board)) for board in report.leaderboards]
@@ -129,9 +129,9 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
 
 def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderboard], *, yes: bool) -> None:
     """Offer racebot's newer defaults and changed settings for leaderboards that are rated otherwise."""
-    settler = Settler(ledger, settings.plans())
+    settler = Settler(ledger, settings.rules())
     chosen = {board.key for board in boards}
-    found = [p for p in proposals(settler.plans, ledger.leaderboards.all()) if p.stored.key in chosen]
+    found = [p for p in proposals(settler.rules, ledger.leaderboards.all()) if p.stored.key in chosen]
     if boards and not found:
         console.print("Every leaderboard is rated with the current defaults and settings.")
     for proposal in found:
@@ -147,7 +147,7 @@ def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderbo
 
 def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
     """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
-    board = tell_fitted_odds(Settler(ledger, settings.plans()), board)
+    board = tell_fitted_odds(Settler(ledger, settings.rules()), board)
     try:
         with progress_bars() as advance, cores():
             found = fit(
@@ -167,8 +167,8 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     moving = {name: value for name, value in found.parameters.items() if name not in MOVE_NO_RATING}
     differing = {name: value for name, value in moving.items() if value != usual[name]}
     path = write_leaderboard(settings.config, board.name, board.category, board.goals, found.model, differing)
-    settler = Settler(ledger, load(database=settings.database).plans())
-    apply_plans(settler)
+    settler = Settler(ledger, load(database=settings.database).rules())
+    apply_settings(settler)
     carry_out_jobs(ledger)
     tell_fitted_odds(settler, settler.current(board))
     tell(f"{board.name}: rated again; {path} has its parameters. Restart the bot if it is running.")

@@ -34,7 +34,7 @@ from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection
-from racebot.standings.follow_settings import apply_plans
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 from racebot.telemetry import logs
 from racebot.text.format import counted
@@ -302,7 +302,7 @@ def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Set
     if chosen == board.model:
         return settings
     settings = _save(settings, {"model": chosen, "parameters": {}})
-    apply_plans(Settler(ledger, settings.plans()))
+    apply_settings(Settler(ledger, settings.rules()))
     for each in ledger.leaderboards.all():
         past_races.show_best(ledger, each, settings)
     return settings

@@ -217,23 +217,23 @@ def show_odds(
     settings = load_settings(database=database)
     file = Path(names[0])
     of_file = file.is_file() or file.suffix.lower() in {".json", *TABLE_SUFFIXES}
-    asked = names[1:] if of_file else names
-    if len(asked) < 2:
+    players = names[1:] if of_file else names
+    if len(players) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
     if of_file:
         (entry,) = _entries(settings, [model or settings.model], param or [])
         history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
         _check_teams(history, [entry])
-        found = list(analysis.odds(history, asked, entry.model, entry.parameters))
+        found = list(analysis.odds(history, players, entry.model, entry.parameters))
     elif model or param:
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
     else:
         with Ledger.open(settings.database, create=False) as ledger:
             board = _only_board(ledger, leaderboard)
-            players = [ledger.players.find(name) for name in asked]
-            states = [state for state, _ in current_states(ledger, board, [each.id for each in players])]
+            known = [ledger.players.find(name) for name in players]
+            states = [state for state, _ in current_states(ledger, board, [each.id for each in known])]
         rating_model = registry.create(board.model, board.parameters)
-        found = forecasts.odds(rating_model, [each.shown for each in players], np.array(states))
+        found = forecasts.odds(rating_model, [each.shown for each in known], np.array(states))
     if as_json:
         print_json([each._asdict() for each in found])
     else:

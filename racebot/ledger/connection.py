@@ -77,12 +77,12 @@ class Connection:
         if not rows:
             return
         columns = rows[0].keys()
-        marks = ", ".join(f":{column}" for column in columns)
+        placeholders = ", ".join(f":{column}" for column in columns)
         changes = ", ".join(
             f"{column} = excluded.{column}" for column in columns if column not in key.split(", ")
         )
         self.write_many(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - ours
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders})"  # noqa: S608 - ours
             f" ON CONFLICT ({key}) DO UPDATE SET {changes}",
             rows,
         )

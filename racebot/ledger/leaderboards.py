@@ -21,7 +21,7 @@ from racebot.ledger.rows import (
 )
 from racebot.races.change import State
 
-PIECE = 100
+CHUNK = 100
 """Number of a shadow's races copied or deleted in one transaction: some tens of milliseconds."""
 _COPIED = {
     "rated": "sequence, race, note",
@@ -93,7 +93,7 @@ class Shadows(Table):
 
     A shadow is written in many small transactions, which delay nobody. To put it in place, two rows change,
     however large the leaderboard is. The old rows stay hidden until `remove_hidden` deletes them in small
-    pieces. Only the process that holds the rebuild lock may touch a hidden leaderboard.
+    chunks. Only the process that holds the rebuild lock may touch a hidden leaderboard.
     """
 
     def add(self, board: Leaderboard) -> Leaderboard:
@@ -139,7 +139,7 @@ class Shadows(Table):
                         "DELETE FROM rated WHERE leaderboard = ?1 AND sequence IN"
                         " (SELECT sequence FROM rated WHERE leaderboard = ?1 ORDER BY sequence LIMIT ?2)",
                         row["id"],
-                        PIECE,
+                        CHUNK,
                     )
             self._connection.write("DELETE FROM leaderboards WHERE id = ?", row["id"])
 

@@ -173,9 +173,9 @@ def _between(
     board: Leaderboard, after: Position = START, until: Position = END
 ) -> tuple[str, tuple[str, ...]]:
     """Return the end of a query for a leaderboard's races between two positions, and its values."""
-    marks = ", ".join("?" for _ in board.goals)
+    placeholders = ", ".join("?" for _ in board.goals)
     sql = (
-        f"FROM races WHERE category = ? AND goal IN ({marks})"
+        f"FROM races WHERE category = ? AND goal IN ({placeholders})"
         " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)"
     )
     return sql, (board.category, *board.goals, after.columns[0], *after.columns, *until.columns)

@@ -114,9 +114,9 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Pla
     Raises:
         PayloadError: finishers without comparable times or places, or an entrant listed twice.
     """
-    entrants, marks, places, by_team = _placed(result, teams)
-    finishes = sorted({mark for mark in marks if mark is not None})
-    groups = [len(finishes) if mark is None else bisect_left(finishes, mark) for mark in marks]
+    entrants, times, places, by_team = _placed(result, teams)
+    finishes = sorted({time for time in times if time is not None})
+    groups = [len(finishes) if time is None else bisect_left(finishes, time) for time in times]
     rated = sorted(
         (group, entrant.team or "", entrant.user_id, row)
         for row, (group, entrant) in enumerate(zip(groups, entrants, strict=True))
@@ -136,7 +136,7 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Pla
         group=group,
         unfinished=group == len(finishes),
         last_group=max(groups, default=0),
-        last_unfinished=None in marks,
+        last_unfinished=None in times,
         team=team,
         day=result.ended_at.timestamp() / 86_400.0,
     )
@@ -156,17 +156,17 @@ def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[En
 def _placed(
     result: RaceResult, teams: TeamPolicy
 ) -> tuple[list[Entrant], list[float | None], list[int | None], bool]:
-    """Return the entrants who are not racing, their marks and places, and whether these are by team."""
+    """Return the entrants who are not racing, their times and places, and whether these are by team."""
     entrants = [e for e in result.entrants if e.status is not EntrantStatus.RACING]
     by_team = result.team_race and teams is TeamPolicy.TEAM
-    marks = (_team_marks if by_team else _marks)(result.name, entrants)
+    times = (_team_times if by_team else _times)(result.name, entrants)
     sides = _teams(entrants) if by_team else range(len(entrants))
-    finishes = sorted(mark for mark in dict(zip(sides, marks, strict=True)).values() if mark is not None)
-    found = [None if mark is None else 1 + bisect_left(finishes, mark) for mark in marks]
-    return entrants, marks, found, by_team
+    finishes = sorted(time for time in dict(zip(sides, times, strict=True)).values() if time is not None)
+    found = [None if time is None else 1 + bisect_left(finishes, time) for time in times]
+    return entrants, times, found, by_team
 
 
-def _marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
+def _times(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
     """Return a number for each finisher, lower being better; None for entrants who did not finish.
 
     The site's `place` is used only if there are no times: it lags behind after a disqualification, and it
@@ -180,14 +180,14 @@ def _marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
     raise PayloadError(f"race {race}: some finishers have neither a finish time nor a place")
 
 
-def _team_marks(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
+def _team_times(race: str, entrants: Sequence[Entrant]) -> list[float | None]:
     members: dict[str, list[float | None]] = defaultdict(list)
     names = _teams(entrants)
-    for name, mark in zip(names, _marks(race, entrants), strict=True):
-        members[name].append(mark)
+    for name, time in zip(names, _times(race, entrants), strict=True):
+        members[name].append(time)
     means = {
-        name: None if None in marks else sum(filter(None, marks)) / len(marks)
-        for name, marks in members.items()
+        name: None if None in times else sum(filter(None, times)) / len(times)
+        for name, times in members.items()
     }
     return [means[name] for name in names]
 

@@ -195,8 +195,8 @@ class Site:
         try:
             return parse_race_page((await self._request("GET", f"/{category}/races/data", params=params))[0])
         except NotFoundError:
-            told = f"{self.url} has no category {category!r}: correct RACEBOT_CATEGORY"
-            raise NotFoundError(told) from None
+            message = f"{self.url} has no category {category!r}: correct RACEBOT_CATEGORY"
+            raise NotFoundError(message) from None
 
     async def past_race_pages(self, category: str, *, first: int = 1) -> AsyncIterator[tuple[int, RacePage]]:
         """Yield the pages of past races with their numbers, newest races first, at most `MOST_PAGES`."""

@@ -21,7 +21,7 @@ from racebot.ledger.rows import Carry, Leaderboard
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"
@@ -310,15 +310,15 @@ class Settings(BaseSettings):
         given = {name: getattr(self, name) for name in ("client_id", "client_secret", "goals")}
         return [CategorySettings.model_validate({"slug": self.category, **given})]
 
-    def plans(self) -> Plans:
+    def rules(self) -> RatingRules:
         """Return which races count on which leaderboard, and how each is rated."""
         model_is_set = "model" in self.model_fields_set
-        default = LeaderboardPlan(self.model, self.parameters, self.team_races, model_is_set=model_is_set)
+        default = LeaderboardConfig(self.model, self.parameters, self.team_races, model_is_set=model_is_set)
         goals = {c.slug: frozenset(c.goals) for c in self.categories if c.goals}
         if self.category and self.goals:
             goals[self.category] = frozenset(self.goals)
         named = tuple(
-            LeaderboardPlan(
+            LeaderboardConfig(
                 model=board.model or self.model,
                 parameters=board.parameters if board.model else {**self.parameters, **board.parameters},
                 teams=board.team_races or self.team_races,
@@ -332,4 +332,4 @@ class Settings(BaseSettings):
             )
             for board in self.leaderboards
         )
-        return Plans(default, named, goals)
+        return RatingRules(default, named, goals)

@@ -71,7 +71,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
     if not problems:
         problems += [
-            f"{path}: {problem}: correct it or remove it" for problem in carry_problems(settings.plans())
+            f"{path}: {problem}: correct it or remove it" for problem in carry_problems(settings.rules())
         ]
     if problems:
         raise SettingsError(*problems)
@@ -293,20 +293,20 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
     """Yield a problem for each unknown parameter, and for team races that the model cannot rate."""
-    plans = settings.plans()
-    places = {plan.name: f"{origins.path}: leaderboard {plan.name!r}" for plan in plans.named}
-    for plan in (plans.default, *plans.named):
-        where = places.get(plan.name)
+    rules = settings.rules()
+    places = {config.name: f"{origins.path}: leaderboard {config.name!r}" for config in rules.named}
+    for config in (rules.default, *rules.named):
+        where = places.get(config.name)
         try:
-            model = registry.create(plan.model, plan.parameters)
+            model = registry.create(config.model, config.parameters)
         except ModelError as error:
             yield f"{where or origins.place('parameters')}: {error}"
             continue
-        if plan.teams is TeamPolicy.TEAM and not model.rates_teams:
+        if config.teams is TeamPolicy.TEAM and not model.rates_teams:
             setting = f"{where}: team_races" if where else origins.place("team_races")
             able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
             yield (
-                f"{setting}={plan.teams.value!r}: {plan.model} does not rate teams: "
+                f"{setting}={config.teams.value!r}: {config.model} does not rate teams: "
                 f"choose a model that does ({able}), or set it to ignore or individual"
             )
 

@@ -18,7 +18,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import State
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.text.parse import did_you_mean
 
 
@@ -74,16 +74,18 @@ def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
     return list(ordered.values())
 
 
-def carry_problems(plans: Plans) -> list[str]:
+def carry_problems(rules: RatingRules) -> list[str]:
     """Name leaderboards that carry over from themselves, or whose models cannot carry over.
 
-    A source without a plan counts as a goal's leaderboard; `unknown_sources` checks those.
+    A source without a configuration counts as a goal's leaderboard; `unknown_sources` checks those.
     """
-    carrying = (plan for plan in plans.named if plan.carry is not None)
-    return [_problem(plan, reason) for plan in carrying if (reason := _carry_problem(plans, plan))]
+    carrying = (config for config in rules.named if config.carry is not None)
+    return [_problem(config, reason) for config in carrying if (reason := _carry_problem(rules, config))]
 
 
-def unknown_sources(plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> list[str]:
+def unknown_sources(
+    rules: RatingRules, boards: Collection[Leaderboard], goals: Collection[str] = ()
+) -> list[str]:
     """Name sources that are neither in the settings nor stored: a misspelt name, or a season not rated yet.
 
     Args:
@@ -91,37 +93,37 @@ def unknown_sources(plans: Plans, boards: Collection[Leaderboard], goals: Collec
         goals: the goals that the categories have now; their leaderboards may have no races yet.
     """
     found = []
-    for plan in plans.named:
-        known = {board.name for board in boards if plan.category in {"", board.category}} | set(goals)
-        if plan.carry is None or plan.carry.source in known or _named_source(plans, plan) is not None:
+    for config in rules.named:
+        known = {board.name for board in boards if config.category in {"", board.category}} | set(goals)
+        if config.carry is None or config.carry.source in known or _named_source(rules, config) is not None:
             continue
-        hint = did_you_mean(plan.carry.source, [*known, *(p.name for p in plans.named if p is not plan)])
-        missing = f"there is no leaderboard {plan.carry.source!r}{hint}"
-        found.append(_problem(plan, f"{missing}: correct the name, or import that season first"))
+        hint = did_you_mean(config.carry.source, [*known, *(p.name for p in rules.named if p is not config)])
+        missing = f"there is no leaderboard {config.carry.source!r}{hint}"
+        found.append(_problem(config, f"{missing}: correct the name, or import that season first"))
     return found
 
 
-def require_sources(plans: Plans, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> None:
+def require_sources(rules: RatingRules, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> None:
     """Raise SettingsError if a source is unknown. The arguments are those of `unknown_sources`."""
-    if found := unknown_sources(plans, boards, goals):
+    if found := unknown_sources(rules, boards, goals):
         raise SettingsError(*found)
 
 
-def _problem(plan: LeaderboardPlan, reason: str) -> str:
-    return f"leaderboard {plan.name!r}: carry_over: {reason}"
+def _problem(config: LeaderboardConfig, reason: str) -> str:
+    return f"leaderboard {config.name!r}: carry_over: {reason}"
 
 
-def _carry_problem(plans: Plans, plan: LeaderboardPlan) -> str | None:
-    chain = [plan]
-    while (source := _named_source(plans, chain[-1])) is not None:
+def _carry_problem(rules: RatingRules, config: LeaderboardConfig) -> str | None:
+    chain = [config]
+    while (source := _named_source(rules, chain[-1])) is not None:
         if source in chain:
             loop = " from ".join(repr(each.name) for each in [*chain, source])
             return f"it would carry over from itself ({loop})"
         chain.append(source)
-    name = plan.carry.source if plan.carry else ""
-    source = chain[1] if len(chain) > 1 else replace(plans.default, name=name)
-    model = plan.model if plan.model_is_set or plan.parameters else source.model
-    for name, key in ((source.name, source.model), (plan.name, model)):
+    name = config.carry.source if config.carry else ""
+    source = chain[1] if len(chain) > 1 else replace(rules.default, name=name)
+    model = config.model if config.model_is_set or config.parameters else source.model
+    for name, key in ((source.name, source.model), (config.name, model)):
         if not isinstance(registry.create(key), Carries):
             return f"{name!r} is rated by {key}, which cannot carry over"
     if len(chain) > 1 and model != source.model:
@@ -129,10 +131,10 @@ def _carry_problem(plans: Plans, plan: LeaderboardPlan) -> str | None:
     return None
 
 
-def _named_source(plans: Plans, plan: LeaderboardPlan) -> LeaderboardPlan | None:
-    """Return the plan of the leaderboard that this one carries over from, None if it has none."""
-    if plan.carry is None:
+def _named_source(rules: RatingRules, config: LeaderboardConfig) -> LeaderboardConfig | None:
+    """Return the configuration of the leaderboard that this one carries over from, None if it has none."""
+    if config.carry is None:
         return None
-    shared = {"", plan.category}
-    named = (each for each in plans.named if each.name == plan.carry.source)
-    return next((each for each in named if not plan.category or each.category in shared), None)
+    shared = {"", config.category}
+    named = (each for each in rules.named if each.name == config.carry.source)
+    return next((each for each in named if not config.category or each.category in shared), None)

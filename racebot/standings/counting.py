@@ -26,8 +26,8 @@ FUTURE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class LeaderboardPlan:
-    """How to rate a leaderboard, as the operator set it. A plan without goals fits any goal.
+class LeaderboardConfig:
+    """How to rate a leaderboard, as the operator set it. One without goals fits any goal.
 
     `model_is_set` is False if the operator did not choose the model. `teams` is None if they did not choose
     that: teams are then rated if the model can. A leaderboard keeps the defaults it began with (`kept`), so
@@ -94,7 +94,7 @@ class LeaderboardPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plans:
+class RatingRules:
     """Which races count on which leaderboard.
 
     `named` leaderboards rate the goals they list; every other goal gets its own leaderboard from `default`.
@@ -102,22 +102,22 @@ class Plans:
     `renamed` has the current names of goals by category and earlier name.
     """
 
-    default: LeaderboardPlan
-    named: tuple[LeaderboardPlan, ...] = ()
+    default: LeaderboardConfig
+    named: tuple[LeaderboardConfig, ...] = ()
     goals: Mapping[str, frozenset[str]] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def plans_for(self, category: str, goal: str) -> list[LeaderboardPlan]:
-        """Return the plans, each with its name, for a race of this category and goal."""
+    def configs_for(self, category: str, goal: str) -> list[LeaderboardConfig]:
+        """Return the configurations, each with its name, for a race of this category and goal."""
         current = self.renamed.get(category, {})
         goal = current.get(goal, goal)  # a room shows the earlier name until its next change
         if category in self.goals and goal not in self.goals[category]:
             return []
         named = [
-            replace(plan, goals=goals)
-            for plan in self.named
-            if plan.category in {"", category}
-            and goal in (goals := tuple(dict.fromkeys(current.get(each, each) for each in plan.goals)))
+            replace(config, goals=goals)
+            for config in self.named
+            if config.category in {"", category}
+            and goal in (goals := tuple(dict.fromkeys(current.get(each, each) for each in config.goals)))
         ]
         if named:
             return named
@@ -130,30 +130,32 @@ class Plans:
 
     def leaderboards(self, category: str, goal: str) -> list[Leaderboard]:
         """Return the leaderboards, with today's defaults, for a race of this category and goal."""
-        return [plan.leaderboard(category, goal) for plan in self.plans_for(category, goal)]
+        return [config.leaderboard(category, goal) for config in self.configs_for(category, goal)]
 
-    def plan_of(self, board: Leaderboard) -> LeaderboardPlan | None:
-        """Return the plan of a stored leaderboard, or None if the settings no longer name it."""
-        plans = (plan for goal in board.goals for plan in self.plans_for(board.category, goal))
-        return next((plan for plan in plans if plan.name == board.name), None)
+    def config_of(self, board: Leaderboard) -> LeaderboardConfig | None:
+        """Return the configuration of a stored leaderboard, or None if the settings no longer name it."""
+        configs = (config for goal in board.goals for config in self.configs_for(board.category, goal))
+        return next((config for config in configs if config.name == board.name), None)
 
-    def with_renamed(self, renamed: Mapping[str, Mapping[str, str]]) -> Plans:
-        """Return these plans with the current names of goals, by category and earlier name."""
+    def with_renamed(self, renamed: Mapping[str, Mapping[str, str]]) -> RatingRules:
+        """Return these rules with the current names of goals, by category and earlier name."""
 
         def present(category: str, goal: str) -> str:
             chosen = [renamed.get(category, {})] if category else renamed.values()
             return next((names[goal] for names in chosen if goal in names), goal)
 
-        own = {plan.name for plan in self.named}
+        own = {config.name for config in self.named}
         named = tuple(
-            plan
-            if plan.carry is None or plan.carry.source in own
-            else replace(plan, carry=replace(plan.carry, source=present(plan.category, plan.carry.source)))
-            for plan in self.named
+            config
+            if config.carry is None or config.carry.source in own
+            else replace(
+                config, carry=replace(config.carry, source=present(config.category, config.carry.source))
+            )
+            for config in self.named
         )
         goals = {c: frozenset(present(c, goal) for goal in chosen) for c, chosen in self.goals.items()}
         return replace(self, named=named, goals=goals, renamed=renamed)
 
     def counts(self, result: RaceResult) -> bool:
         """Return whether this result can be rated once it is recorded."""
-        return result.countable and not result.hidden and bool(self.plans_for(result.category, result.goal))
+        return result.countable and not result.hidden and bool(self.configs_for(result.category, result.goal))

@@ -25,10 +25,10 @@ def with_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
     Parameters that the operator set stay. Nothing changes with too few races, or while a job rates the
     leaderboard again.
     """
-    ledger, plan = settler.ledger, settler.plans.plan_of(board)
+    ledger, config = settler.ledger, settler.rules.config_of(board)
     if ledger.jobs.of(board) is not None:
         return board
     fitted = fit_odds(rated_history(ledger, board), board.model, board.parameters)
-    given = {} if plan is None else plan.parameters
+    given = {} if config is None else config.parameters
     parameters = {**fitted, **{name: board.parameters[name] for name in given if name in board.parameters}}
     return ledger.leaderboards.save(replace(board, parameters=parameters))

@@ -10,7 +10,7 @@ from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.carry_over import require_sources, sources_first, states_to_carry_now
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.counting import LeaderboardConfig
 from racebot.standings.proposals import proposals
 from racebot.standings.settle import Settler
 from racebot.standings.updater import save_settings, update_ratings
@@ -44,9 +44,9 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
     ledger = settler.ledger
     with ledger.transaction():
         boards = [board for board in ledger.leaderboards.all() if board.category == category]
-        named = {plan.name for plan in settler.plans.named}
+        named = {config.name for config in settler.rules.named}
         since = _joined_since(ledger, boards, {earlier, goal})
-        own, renamed = (settler.plans.default_name(category, each) for each in (earlier, goal))
+        own, renamed = (settler.rules.default_name(category, each) for each in (earlier, goal))
         ledger.races.rename_goal(category, earlier, goal)
         for board in boards:
             if earlier in board.goals:
@@ -66,7 +66,7 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
                 board = replace(board, carry=replace(carry, source=goal))
             if board != job.board or goal in board.goals:  # it reads the races by the name of their goal
                 ledger.jobs.request(board, job.start, job.reason)
-        settler.refresh_plans()
+        settler.refresh_goal_names()
         changed = [*_changed_boards(settler), *_missing_boards(settler)]
         reason = f"goal {earlier} is now called {goal}"
         update_ratings(ledger, since | {board.key: START for board in changed}, reason)
@@ -83,7 +83,7 @@ def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]
     return joined
 
 
-def apply_plans(settler: Settler) -> list[Leaderboard]:
+def apply_settings(settler: Settler) -> list[Leaderboard]:
     """Bring stored leaderboards in line with the settings, and return those that were rated again.
 
     Leaderboards whose settings changed are rebuilt, new ones start with the races already stored, and
@@ -92,7 +92,7 @@ def apply_plans(settler: Settler) -> list[Leaderboard]:
     """
     with settler.ledger.transaction():
         changed = _changed_boards(settler)
-        for proposal in proposals(settler.plans, settler.ledger.leaderboards.all()):
+        for proposal in proposals(settler.rules, settler.ledger.leaderboards.all()):
             name = proposal.stored.name
             log.info("leaderboard %s: racebot has newer defaults; `racebot improve` shows their effect", name)
         changed += _missing_boards(settler)
@@ -102,14 +102,14 @@ def apply_plans(settler: Settler) -> list[Leaderboard]:
         return changed
 
 
-def apply_checked_plans(settler: Settler, goals: Collection[str] = ()) -> None:
+def apply_checked_settings(settler: Settler, goals: Collection[str] = ()) -> None:
     """Bring stored leaderboards in line with the settings; change nothing if they name an unknown source.
 
     Takes the goals and raises the error of `require_sources`.
     """
     with settler.ledger.transaction():
-        apply_plans(settler)
-        require_sources(settler.plans, settler.ledger.leaderboards.all(), goals)
+        apply_settings(settler)
+        require_sources(settler.rules, settler.ledger.leaderboards.all(), goals)
 
 
 def _changed_boards(settler: Settler) -> list[Leaderboard]:
@@ -117,15 +117,15 @@ def _changed_boards(settler: Settler) -> list[Leaderboard]:
     ledger = settler.ledger
     changed = []
     for board in sources_first(ledger.leaderboards.all()):
-        plan = settler.plans.plan_of(board)
-        if plan is None:
-            # If no plan covers its goals, they are no longer rated, but past ratings stay.
-            if any(settler.plans.plans_for(board.category, goal) for goal in board.goals):
+        config = settler.rules.config_of(board)
+        if config is None:
+            # Goals that the settings do not cover are no longer rated, but past ratings stay.
+            if any(settler.rules.configs_for(board.category, goal) for goal in board.goals):
                 log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
                 ledger.leaderboards.remove(board)
             continue
         now = settler.settings_of(board)
-        planned = replace(plan.kept(board.category, board.goals[0], now), id=board.id)
+        planned = replace(config.kept(board.category, board.goals[0], now), id=board.id)
         if planned != now:
             log.warning("leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model)
             if save_settings(ledger, planned, SETTINGS_CHANGED):
@@ -136,17 +136,17 @@ def _changed_boards(settler: Settler) -> list[Leaderboard]:
 def _missing_boards(settler: Settler) -> list[Leaderboard]:
     """Store the missing leaderboards of stored races, sources first, and return them."""
     ledger = settler.ledger
-    missing: dict[tuple[str, str], tuple[LeaderboardPlan, Leaderboard]] = {}
+    missing: dict[tuple[str, str], tuple[LeaderboardConfig, Leaderboard]] = {}
     for category, goal in ledger.races.goals():
-        for plan in settler.plans.plans_for(category, goal):
-            if ledger.leaderboards.get(category, plan.name) is None:
-                missing.setdefault((category, plan.name), (plan, plan.leaderboard(category, goal)))
+        for config in settler.rules.configs_for(category, goal):
+            if ledger.leaderboards.get(category, config.name) is None:
+                missing.setdefault((category, config.name), (config, config.leaderboard(category, goal)))
     made = []
     for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
-        plan, _ = missing[board.category, board.name]
+        config, _ = missing[board.category, board.name]
         past = (stored.result for stored in ledger.races.of(board))
-        new = settler.new_leaderboard(plan, board.category, board.goals[0], past)
+        new = settler.new_leaderboard(config, board.category, board.goals[0], past)
         made.append(ledger.leaderboards.save(new))
     return made
 

@@ -14,7 +14,7 @@ from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.ratings import registry
 from racebot.ratings.parameters import ParameterValue, as_json
-from racebot.standings.counting import Plans
+from racebot.standings.counting import RatingRules
 from racebot.standings.rater import replay
 
 
@@ -37,22 +37,22 @@ class Proposal:
         return [(name, old, new) for name, old, new in pairs if old != new]
 
 
-def proposals(plans: Plans, boards: Sequence[Leaderboard]) -> list[Proposal]:
+def proposals(rules: RatingRules, boards: Sequence[Leaderboard]) -> list[Proposal]:
     """Return proposals for leaderboards that use older defaults of racebot, or earlier settings."""
     found = []
     for board in boards:
-        plan = plans.plan_of(board)
-        if plan is None:
+        config = rules.config_of(board)
+        if config is None:
             continue
         named = board.carry and (board.category, board.carry.source)
         source = next((each for each in boards if (each.category, each.name) == named), None)
-        proposed = replace(plan.kept(board.category, board.goals[0], source), id=board.id)
+        proposed = replace(config.kept(board.category, board.goals[0], source), id=board.id)
         if proposed.model == board.model:
-            own = plan.own_parameters(board)
+            own = config.own_parameters(board)
             proposed = replace(proposed, parameters={**proposed.parameters, **own})
         stored = as_json(registry.create(board.model, board.parameters))  # with parameters that are new since
         if (proposed.model, proposed.parameters) != (board.model, stored):
-            kept = plan.kept(board.category, board.goals[0], board)
+            kept = config.kept(board.category, board.goals[0], board)
             unchanged = (kept.model, kept.parameters) == (board.model, board.parameters)
             found.append(Proposal(board, proposed, in_settings=not unchanged))
     return found

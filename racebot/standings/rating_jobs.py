@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from datetime import datetime
 
 from racebot.ledger.jobs import Job
-from racebot.ledger.leaderboards import PIECE
+from racebot.ledger.leaderboards import CHUNK
 from racebot.ledger.lock import rebuild_lock
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
@@ -70,8 +70,8 @@ def _carry_out(ledger: Ledger, job: Job, progress: Callable[[Job, int, int], Non
         shadow = ledger.shadows.add(board)
         ledger.leaderboards.replace_carried(shadow, carried)
         total = ledger.races.count_between(board, START)
-    for first in range(1, sequence, PIECE):
-        ledger.shadows.copy_races(board, shadow, first, min(first + PIECE, sequence))
+    for first in range(1, sequence, CHUNK):
+        ledger.shadows.copy_races(board, shadow, first, min(first + CHUNK, sequence))
     races = StoredRaces(ledger, shadow, sequence, after, ledger.standings.after_changes(shadow))
     progress(job, sequence - 1, total)
     while rows := races.rate_batch():

@@ -17,7 +17,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.counting import FUTURE, LeaderboardPlan, Plans
+from racebot.standings.counting import FUTURE, LeaderboardConfig, RatingRules
 from racebot.standings.rater import Rater, current_rater
 from racebot.standings.updater import update_ratings
 
@@ -77,12 +77,12 @@ class PastRacesReport:
 class Settler:
     """Rates results and stores them. Nothing else writes ratings."""
 
-    def __init__(self, ledger: Ledger, plans: Plans) -> None:
+    def __init__(self, ledger: Ledger, rules: RatingRules) -> None:
         self.ledger = ledger
-        self._settings = plans
-        self.plans = plans
-        """The plans of the settings, with current names in place of earlier names of goals."""
-        self.refresh_plans()
+        self._settings = rules
+        self.rules = rules
+        """The rules of the settings, with current names in place of earlier names of goals."""
+        self.refresh_goal_names()
 
     def preview(self, result: RaceResult) -> list[RatedRace]:
         """Return the changes that a result would cause if it were recorded now. Writes nothing."""
@@ -93,8 +93,8 @@ class Settler:
         result = self.ledger.orders.amended(result)
         players = sorted(e.user_id for e in result.entrants if e.user_id is not None)
         found = []
-        for plan in self.plans.plans_for(result.category, result.goal):
-            board = self._stored_or_new(plan, result)
+        for config in self.rules.configs_for(result.category, result.goal):
+            board = self._stored_or_new(config, result)
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment)
             states = tuple(rater.state(player) for player in players)
@@ -167,9 +167,9 @@ class Settler:
         boards: dict[int, Leaderboard] = {}
         with self.ledger.transaction():
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
-            rated = [result for result in past if result.recorded and self.plans.counts(result)]
+            rated = [result for result in past if result.recorded and self.rules.counts(result)]
             for given in past:
-                if not given.recorded or not self.plans.counts(given):
+                if not given.recorded or not self.rules.counts(given):
                     skipped += 1
                     continue
                 result, position, is_known = self._compared(given)
@@ -222,9 +222,9 @@ class Settler:
             update_ratings(self.ledger, dict.fromkeys(touched, START), "races counted in the future")
         return sorted(mended)
 
-    def refresh_plans(self) -> None:
-        """Give the plans the current names of goals."""
-        self.plans = self._settings.with_renamed(self.ledger.races.renamed_goals())
+    def refresh_goal_names(self) -> None:
+        """Give the rules the current names of goals."""
+        self.rules = self._settings.with_renamed(self.ledger.races.renamed_goals())
 
     def current(self, board: Leaderboard) -> Leaderboard:
         """Return a leaderboard as it is stored now: a job may have changed its id."""
@@ -248,22 +248,22 @@ class Settler:
 
     def _boards(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
         """Return the leaderboards of a result's goal, storing missing ones."""
-        plans = self.plans.plans_for(result.category, result.goal)
-        boards = (self._stored_or_new(plan, result, past) for plan in plans)
+        configs = self.rules.configs_for(result.category, result.goal)
+        boards = (self._stored_or_new(config, result, past) for config in configs)
         return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
 
     def _stored_or_new(
-        self, plan: LeaderboardPlan, result: RaceResult, past: Sequence[RaceResult] = ()
+        self, config: LeaderboardConfig, result: RaceResult, past: Sequence[RaceResult] = ()
     ) -> Leaderboard:
-        stored = self.ledger.leaderboards.get(result.category, plan.name)
-        return stored or self.new_leaderboard(plan, result.category, result.goal, past)
+        stored = self.ledger.leaderboards.get(result.category, config.name)
+        return stored or self.new_leaderboard(config, result.category, result.goal, past)
 
     def new_leaderboard(
-        self, plan: LeaderboardPlan, category: str, goal: str, past: Iterable[RaceResult]
+        self, config: LeaderboardConfig, category: str, goal: str, past: Iterable[RaceResult]
     ) -> Leaderboard:
         """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
-        source = None if plan.carry is None else self.ledger.leaderboards.get(category, plan.carry.source)
-        return plan.begun(category, goal, None if source is None else self.settings_of(source), past)
+        source = None if config.carry is None else self.ledger.leaderboards.get(category, config.carry.source)
+        return config.begun(category, goal, None if source is None else self.settings_of(source), past)
 
     def settings_of(self, board: Leaderboard) -> Leaderboard:
         """Return a stored leaderboard with the settings that it has once its job is done."""

@@ -142,7 +142,7 @@ def _render(pages: Pages, folder: Path, path: str) -> bool | None:
     """Render a file. Return whether it was written, or None if the ledger has no content for it."""
     content = pages.document(path, {})
     if isinstance(content, Streamed):
-        return _write(folder / path, b"".join(content.pieces()))
+        return _write(folder / path, b"".join(content.chunks()))
     return _write(folder / path, content.body) if isinstance(content, Document) else None
 
 

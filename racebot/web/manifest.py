@@ -73,7 +73,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
             for route in routes["board", "player"]:
                 tokens[route.path(player=player, board=board.address.stem)] = token
             tokens |= dict.fromkeys(_more_of_player(board, player, raced[player]), token)
-    theme = [templating.THEME] if publication.look.theme else []
+    theme = [templating.THEME] if publication.branding.theme else []
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
     pictures = (
         route.path(picture=name)

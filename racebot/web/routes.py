@@ -95,7 +95,7 @@ class Pages:
 def _asset(request: PageRequest, file: str) -> Content:
     path = addresses.ASSET.path(file=file)
     if path == templating.THEME:
-        theme = request.view.publication.look.theme
+        theme = request.view.publication.branding.theme
         return Document(theme, CSS) if theme else None
     return Document(templating.asset(path), templating.ASSETS[path]) if path in templating.ASSETS else None
 

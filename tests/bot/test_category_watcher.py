@@ -37,7 +37,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
 from racebot.settings.model import CategorySettings, Settings
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
 
@@ -104,7 +104,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
         raise error
 
     monkeypatch.setattr(category_watcher, "RoomWatch", watch)
-    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
     async with Site("http://site", interval=0, clock=clock, transport=Streamed(answer)) as site:
         category = CategoryWorker(
             CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),

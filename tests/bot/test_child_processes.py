@@ -20,7 +20,7 @@ from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
 from racebot.sandbox.site import CATEGORY
 from racebot.standings import updater
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -106,7 +106,7 @@ async def test_a_cancelled_command_is_killed(jobs: Jobs) -> None:
 def fill(sandbox: Bench) -> None:
     """Store more races than are rated at once."""
     with Ledger.open(sandbox.database) as ledger:
-        settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+        settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
         races = [
             replace(result(f"r{n}", "ann bo", after=n / 100, goal=GOAL), name=f"{CATEGORY}/r{n}")
             for n in range(MANY)
@@ -169,7 +169,7 @@ async def test_a_cancelled_room_does_no_harm_to_a_job(
     monkeypatch.setattr(updater, "AT_ONCE", 1)
     thread = LedgerThread()
     ledger = await thread.run(Ledger.open, tmp_path / "ledger.db")
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
     races = [result(f"r{n}", "ann bo" if n % 2 else "cy bo ann", after=n) for n in range(9)]
     await thread.run(settler.add_past_races, races, "import")
     await thread.run(carry_out_jobs, ledger, lambda: NOON)

@@ -6,7 +6,7 @@ from builders import result
 from racebot.bot.links import rating_buttons
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 PAGES = "https://example.org"
@@ -19,7 +19,9 @@ def buttons(ledger: Ledger, **settings: object) -> dict[str, dict[str, str]]:
 
 @pytest.fixture
 def ledger(ledger: Ledger) -> Ledger:
-    Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races([result("r", "ann bo")], "import")
+    Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(
+        [result("r", "ann bo")], "import"
+    )
     return ledger
 
 

@@ -22,11 +22,11 @@ from racebot.queries.race import race_report
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
 
-HURDLE = Plans(LeaderboardPlan("thurstone-hurdle"))
+HURDLE = RatingRules(LeaderboardConfig("thurstone-hurdle"))
 
 
 class Writing:

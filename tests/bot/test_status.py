@@ -13,7 +13,7 @@ from racebot.cli import tables
 from racebot.ledger import backup, lock
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 
@@ -36,7 +36,7 @@ def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
 
 
 def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("trueskill")))
     settler.add_past_races([result("a", "ann bo", dnf="cy")], "import")
     Follower(settler, clock).stands(result("b", "bo ann", recorded=False, after=1))
     with ledger.transaction():

@@ -25,11 +25,11 @@ from worker_support import PATIENCE
 from racebot.ledger.store import Ledger
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.races.result import EntrantStatus, RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application
-from racebot.web.site.ledger_view import DEFAULT_LOOK, Look, Publication
+from racebot.web.site.ledger_view import DEFAULT_BRANDING, Branding, Publication
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--lang=en-US"]
 BOARD = "leaderboards/orb/any-orb"
@@ -74,7 +74,7 @@ def season(players: int = 30, races: int = 60) -> list[RaceResult]:
 
 def rated(path: Path, races: list[RaceResult]) -> Path:
     with Ledger.open(path) as ledger:
-        Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+        Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
     return path
 
 
@@ -82,10 +82,12 @@ expect.set_options(timeout=1000 * PATIENCE)
 
 
 @contextmanager
-def serving(database: Path, look: Look = DEFAULT_LOOK, pictures: Path | None = None) -> Iterator[str]:
+def serving(
+    database: Path, branding: Branding = DEFAULT_BRANDING, pictures: Path | None = None
+) -> Iterator[str]:
     """Serve a ledger's pages as `racebot web` does, and yield their address."""
     server: uvicorn.Server | None = None
-    publication = Publication(look=look, pictures=pictures)
+    publication = Publication(branding=branding, pictures=pictures)
     app = application(database, publication, lambda: server is not None and server.should_exit)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as bound:

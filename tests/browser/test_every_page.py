@@ -15,7 +15,7 @@ from racebot.web.html.live import STREAMED
 from racebot.web.routes import match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.ledger_view import Look
+from racebot.web.site.ledger_view import Branding
 
 from .conftest import BOARD, RACE, Open, hosted, rated, season, serving, write_rooms, written
 
@@ -63,7 +63,7 @@ SIZES = (
 )
 """Where the pages read how many rows a list shows."""
 ROWS = 12
-LOOK = Look("W" * 60, "W" * 300)
+BRANDING = Branding("W" * 60, "W" * 300)
 """The widest title and footer, and a color that is hard to read."""
 VIEWS: tuple[tuple[int, Scheme, Scheme], ...] = ((1280, "light", "dark"), (390, "dark", "light"))
 """The widths with which each page is loaded, in the first color scheme, before it changes to the second."""
@@ -202,7 +202,7 @@ def check(page: Page, root: str, path: str) -> None:
 
 @pytest.fixture(scope="module")
 def server(database: Path) -> Iterator[str]:
-    with serving(database, LOOK) as address:
+    with serving(database, BRANDING) as address:
         yield address
 
 

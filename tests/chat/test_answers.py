@@ -23,8 +23,8 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
-from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.follow_settings import apply_plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 
 ANN, BO, CY, DI = (Person(f"id-{name}", name.title()) for name in ("ann", "bo", "cy", "di"))
@@ -42,7 +42,7 @@ def asking(
     link: str | None = None,
 ) -> Ask:
     """Asks in a room of `GOAL`, after three races: Ann beats Bo twice and Bo her once, Cy never finishes."""
-    settler = Settler(ledger, Plans(LeaderboardPlan(model)))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig(model)))
     settler.add_past_races(
         [
             result("a", "ann bo", dnf="cy"),
@@ -70,7 +70,7 @@ def asking(
 
 def add(ledger: Ledger, *races: RaceResult) -> None:
     """Rate more past races."""
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
 
 
 def any_orb(ledger: Ledger) -> Leaderboard:
@@ -112,8 +112,8 @@ def test_rating_of_another_player_ignores_case_and_accents(ledger: Ledger) -> No
 def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     asking(ledger)
     carry = Carry(GOAL, 1.0)
-    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (season,)))
+    season = LeaderboardConfig("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"), (season,)))
     settler.add_past_races([result("s", "bo cy", after=9, goal="Season 2")], "import")
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
     told = answers.draft(
@@ -372,7 +372,7 @@ def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
 
 
 def test_why_names_the_teams_that_a_members_team_met(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
     teams = {"bo": "Blues", "cy": "Blues", "ann": "Reds", "di": "Reds"}
     race = result("now", "bo cy ann di", dnf="ed", after=3, recorded=False)
@@ -443,8 +443,8 @@ def test_odds_are_refused_after_the_start_without_known_entrants_and_for_teams(l
 
 
 def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) -> None:
-    plans = Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
-    answers = Answers(Settler(ledger, plans), Texts(), CommandNames(), lambda _: Listing())
+    rules = RatingRules(LeaderboardConfig("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
+    answers = Answers(Settler(ledger, rules), Texts(), CommandNames(), lambda _: Listing())
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
     alone, members = (
         answers.draft(ParsedCommand(Command.ODDS), room, ANN, moderator=False)()
@@ -520,10 +520,10 @@ def test_help_lists_the_commands(ledger: Ledger) -> None:
 def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Ledger) -> None:
     asking(ledger)
     named = tuple(
-        LeaderboardPlan(m, name=n, goals=(GOAL,)) for m, n in (("trueskill", "X"), ("thurstone", "Y"))
+        LeaderboardConfig(m, name=n, goals=(GOAL,)) for m, n in (("trueskill", "X"), ("thurstone", "Y"))
     )
-    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), named))
-    apply_plans(settler)
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("trueskill"), named))
+    apply_settings(settler)
     answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
 
     def ask(command: Command, race: Race = OPEN) -> str:
@@ -550,7 +550,7 @@ def test_odds_name_the_best_and_count_the_others(ledger: Ledger, entrants: int, 
 def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
     texts = Texts(help_name="Name")
     ask = asking(ledger, model="trueskill", texts=texts)
-    Settler(ledger, Plans(LeaderboardPlan("trueskill"))).add_past_races(
+    Settler(ledger, RatingRules(LeaderboardConfig("trueskill"))).add_past_races(
         [result(f"m{n}", "ann di", after=5 + n) for n in range(40)], "import"
     )
     assert "Ann >99% · Di <1%" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
@@ -580,7 +580,9 @@ def test_before_a_goals_first_race_everybody_is_new(ledger: Ledger) -> None:
 
 
 def test_commands_are_silent_in_races_of_a_goal_that_is_not_rated(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"Other"})}))
+    settler = Settler(
+        ledger, RatingRules(LeaderboardConfig("trueskill"), goals={CATEGORY: frozenset({"Other"})})
+    )
     answers = Answers(settler, Texts(), CommandNames(), lambda board: Listing())
     assert answers.draft(ParsedCommand(Command.RATING), OPEN, ANN, moderator=False)() == ""
 

@@ -15,7 +15,7 @@ from racebot.ledger.rows import Player
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 from .conftest import Racebot
@@ -24,7 +24,7 @@ from .conftest import Racebot
 @contextmanager
 def settler_of(folder: Path) -> Generator[Settler]:
     with Ledger.open(folder / "ledger.db") as ledger:
-        yield Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+        yield Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.listing import Listing
 from racebot.queries.player import PlayerReport, player_report
 from racebot.queries.race import RaceReport, race_report
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
@@ -37,7 +37,7 @@ def reports(ledger: Ledger) -> tuple[PlayerReport, RaceReport]:
         result("first", "ann bo cy di", after=0),
         result(RACE.partition("/")[2], "di cy bo ann", after=1),
     ]
-    Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"))).add_past_races(races, "import")
+    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
     return player_report(ledger, "ann", lambda _: EVERYBODY), race_report(ledger, RACE)
 
 
@@ -107,7 +107,7 @@ def test_no_color_prints_no_color(
 
 def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     races = [result("first", "ann bo", after=0)]
-    Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))).add_past_races(races, "import")
+    Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(races, "import")
     (board,) = ledger.leaderboards.all()
     console = terminal(80)
     tables.print_leaderboard(console, leaderboard_report(ledger, board, Listing(5, 0)))

@@ -19,8 +19,8 @@ from racebot.bot.heartbeat import utc_now
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.follow_settings import apply_plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 
@@ -130,7 +130,7 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     with sandbox.ledger() as ledger, closing(sqlite3.connect(copy)) as target:
         ledger.connection.db.conn.backup(target)
     with Ledger.open(copy) as ledger:
-        apply_plans(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))))
+        apply_settings(Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))))
         carry_out_jobs(ledger, utc_now)
     new = ratings(copy)
     assert old != new

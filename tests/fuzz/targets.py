@@ -48,7 +48,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, frames, payload
 from racebot.settings import model as settings, sources
 from racebot.standings import backfill
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.text import safe
 from racebot.text.format import to_json
@@ -241,9 +241,9 @@ def life(data: bytes) -> None:
     """Follow a room's frames all the way: preview, settle, word, look up."""
     source = Bytes(data)
     model = source.one_of(("thurstone-hurdle", "plackett-luce", "trueskill"))
-    plan, ledger = LeaderboardPlan(model, {}, source.one_of([*TeamPolicy])), _ledger()
+    config, ledger = LeaderboardConfig(model, {}, source.one_of([*TeamPolicy])), _ledger()
     with contextlib.suppress(_RollBack), ledger.transaction():
-        work = LedgerWork(Settler(ledger, Plans(plan)), lambda: NOON, quiet=0)
+        work = LedgerWork(Settler(ledger, RatingRules(config)), lambda: NOON, quiet=0)
         case = work.load(f"{CATEGORY}/r", watched=True)
         for now in range(1 + source.number(4)):
             with only_own_errors():
@@ -272,7 +272,7 @@ def chat(data: bytes) -> None:
     message["message"] = line + source.one_of((" ", "", "\n", "\0", "\u00a0@")) + source.text()
     message["user"] |= {"name": source.text(), "can_moderate": bool(source.number(2))}
     with contextlib.suppress(_RollBack), ledger.transaction():
-        settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
+        settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
         answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
         work = LedgerWork(settler, lambda: NOON)
         talk = CommandHandler(
@@ -334,7 +334,7 @@ def configuration(data: bytes) -> None:
     secret = "\0" if any(spoilt) else SECRET
     with patch.dict(os.environ, environment, clear=True), only_own_errors(secret):
         found = sources.load(folder)
-        found.plans()
+        found.rules()
         assert secret not in f"{found!r} {found} {found.model_dump()} {found.model_dump_json()}"
         found.required_categories()
         client.Site(found.site)
@@ -393,7 +393,7 @@ def _ledger() -> Ledger:
     path = _folder() / "season.json"
     path.write_text(json.dumps(archive(30)), encoding="utf-8")
     results = backfill.read_races(path, category=CATEGORY, goal=GOAL)
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
     settler.add_past_races(results, "import")
     return ledger
 

@@ -14,14 +14,14 @@ from racebot.ledger.backup import backups, folder_of, overdue
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("plackett-luce")))
     settler.add_past_races([result("first", "ann bo", dnf="cy")], "import")
     return settler
 
@@ -66,7 +66,7 @@ def test_restored_backup_continues_from_its_time(settler: Settler, tmp_path: Pat
     made.rename(path)
     with Ledger.open(path, create=False) as restored:
         assert restored.ratings.count(board) == 1
-        Settler(restored, settler.plans).add_past_races([result("second", "bo ann", after=1)], "import")
+        Settler(restored, settler.rules).add_past_races([result("second", "bo ann", after=1)], "import")
         assert restored.standings.all(board) == expected
 
 

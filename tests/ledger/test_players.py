@@ -12,7 +12,7 @@ from racebot.ledger.rows import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 
@@ -161,7 +161,7 @@ def race(slug: str, profile: Profile | None, after: float = 0) -> RaceResult:
 
 
 def settler(ledger: Ledger) -> Settler:
-    return Settler(ledger, Plans(LeaderboardPlan("pairwise-elo")))
+    return Settler(ledger, RatingRules(LeaderboardConfig("pairwise-elo")))
 
 
 def test_newest_profile_from_the_site_is_kept_and_changes_no_rating(ledger: Ledger) -> None:

@@ -12,7 +12,7 @@ from racebot.errors import LedgerError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -250,7 +250,7 @@ def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) 
 
 
 def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("plackett-luce")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("plackett-luce")))
     settler.settle(
         result("first", "ann bo", dnf="cy"),
         lambda rated: [Message("orb/first", CATEGORY, "g", MetaBody())],

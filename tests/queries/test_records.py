@@ -15,7 +15,7 @@ from racebot.queries.listing import Listing
 from racebot.queries.records import SHOWN, hall_of_fame
 from racebot.races.result import RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 NAMES = [f"player-{number:02}" for number in range(30)]
@@ -41,7 +41,7 @@ RACES = invented_races(120)
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
     settler.add_past_races(RACES, "import")
     return settler
 
@@ -76,8 +76,8 @@ def test_fastest_times_are_those_of_every_finish_in_races_that_count(
 
 
 def test_each_goal_has_fastest_times_of_its_own(ledger: Ledger) -> None:
-    plan = LeaderboardPlan("elo-ffa", name="Both", goals=("Any Orb", "All Orbs"))
-    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa"), (plan,)))
+    config = LeaderboardConfig("elo-ffa", name="Both", goals=("Any Orb", "All Orbs"))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"), (config,)))
     long = (entrant("ann", time=90), entrant("bo", time=80))
     settler.add_past_races(
         [result("a", "ann bo"), result("b", after=1, goal="All Orbs", entrants=long)], "import"

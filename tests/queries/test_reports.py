@@ -30,10 +30,10 @@ from racebot.queries.race import RatedEntrant, race_report
 from racebot.queries.reasons import Opponent, Reason, ReasonKind, Rule
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
-SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = [
     result("a", "ann bo"),
     result("b", "cy di", dnf="ed", after=24),
@@ -43,10 +43,10 @@ RACES = [
 # a: Ann 1100, Bo 900. b: Cy beat two 1200, Di 1000, Ed 800. c: Ann 1190, Bo 810. d: nothing.
 
 
-def merge(ledger: Ledger, races: list[RaceResult], plan: LeaderboardPlan = SIMPLE) -> Leaderboard:
-    plans = Plans(SIMPLE, (plan,)) if plan.name else Plans(plan)
-    Settler(ledger, plans).add_past_races(races, "import")
-    board = ledger.leaderboards.get(CATEGORY, plan.name or GOAL)
+def merge(ledger: Ledger, races: list[RaceResult], config: LeaderboardConfig = SIMPLE) -> Leaderboard:
+    rules = RatingRules(SIMPLE, (config,)) if config.name else RatingRules(config)
+    Settler(ledger, rules).add_past_races(races, "import")
+    board = ledger.leaderboards.get(CATEGORY, config.name or GOAL)
     assert board is not None
     return board
 
@@ -112,7 +112,7 @@ def test_inactive_players_are_not_listed(ledger: Ledger) -> None:
 
 
 def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(SIMPLE))
+    settler = Settler(ledger, RatingRules(SIMPLE))
     for race in (
         result("a", "ann bo", after=48),
         result("late", "ann bo", after=2),
@@ -147,7 +147,7 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_after_it(
     ledger: Ledger, board: Leaderboard
 ) -> None:
     race = result("next", "ann cy zoe", after=96)
-    (rated,) = Settler(ledger, Plans(SIMPLE)).preview(race)
+    (rated,) = Settler(ledger, RatingRules(SIMPLE)).preview(race)
 
     def moves(within: int = 20, finishes: int = 0) -> dict[str, int]:
         return new_places(ledger, board, Listing(finishes), race, rated.changes, within)
@@ -181,7 +181,7 @@ def test_new_places_allow_for_who_enters_and_leaves_the_leaderboard(
     def places() -> dict[str, int]:
         return {player.id: player.place for player in leaderboard_report(ledger, board, listing).players}
 
-    (rated,) = Settler(ledger, Plans(SIMPLE)).preview(race)
+    (rated,) = Settler(ledger, RatingRules(SIMPLE)).preview(race)
     predicted, before = new_places(ledger, board, listing, race, rated.changes, 20), places()
     merge(ledger, [race])
     after = places()
@@ -343,7 +343,7 @@ def test_a_race_of_teams_has_team_places(ledger: Ledger) -> None:
     members = (("ann", 10, "red"), ("bo", 20, "blue"), ("cy", 40, "red"))
     finishers = [entrant(name, time=time, team=team) for name, time, team in members]
     teams = result("t", entrants=(*finishers, entrant("di", "dq", 5, team="gray")))
-    merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
+    merge(ledger, [teams], LeaderboardConfig("trueskill", teams=TeamPolicy.TEAM))
     (on,) = race_report(ledger, "t").leaderboards
     shown = [("Bo", "1", 1.0), ("Ann", "2", 2.0), ("Cy", "2", 2.0), ("Di", "DQ", 3.0)]
     assert [(e.name, e.standing, e.actual) for e in on.entrants] == shown
@@ -358,7 +358,7 @@ def test_teams_are_named_and_a_finisher_of_an_unfinished_team_is_no_dnf(ledger: 
             entrant("cy", time=40, team="blue-2", team_name="Blues"),
         ),
     )
-    merge(ledger, [teams], LeaderboardPlan("trueskill", teams=TeamPolicy.TEAM))
+    merge(ledger, [teams], LeaderboardConfig("trueskill", teams=TeamPolicy.TEAM))
     report = race_report(ledger, "t")
     (on,) = report.leaderboards
     assert {e.name: e.standing for e in on.entrants} == {"Ann": "team DNF", "Bo": "DNF", "Cy": "1"}
@@ -384,9 +384,9 @@ def test_the_result_of_a_race_that_is_not_rated_keeps_its_places(ledger: Ledger)
 
 
 def test_a_race_on_two_leaderboards_is_reported_for_both(ledger: Ledger) -> None:
-    wide = LeaderboardPlan("plackett-luce", name="Wide", goals=(GOAL,))
-    narrow = LeaderboardPlan("trueskill", name="Narrow", goals=(GOAL,))
-    Settler(ledger, Plans(SIMPLE, (wide, narrow))).add_past_races([result("a", "ann bo")], "import")
+    wide = LeaderboardConfig("plackett-luce", name="Wide", goals=(GOAL,))
+    narrow = LeaderboardConfig("trueskill", name="Narrow", goals=(GOAL,))
+    Settler(ledger, RatingRules(SIMPLE, (wide, narrow))).add_past_races([result("a", "ann bo")], "import")
     found = race_report(ledger, "a").leaderboards
     assert {on.leaderboard: on.model for on in found} == {"Narrow": "trueskill", "Wide": "plackett-luce"}
 
@@ -414,7 +414,7 @@ def test_names_neither_color_nor_break_a_table(ledger: Ledger, name: str) -> Non
     race = result("a", entrants=(entrant("ann", time=1), entrant("bo", time=2)))
     odd = RaceResult.from_json(race.to_json().replace('"Ann"', json.dumps(name)))
     board = merge(
-        ledger, [odd], LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name=f"L{name}", goals=(GOAL,))
+        ledger, [odd], LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name=f"L{name}", goals=(GOAL,))
     )
     expected = name.replace("\x1b", "").replace("\n", " ")
     texts = [

@@ -13,7 +13,7 @@ from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.races import latest_races
 from racebot.races.result import Entrant
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 from racebot.web.api import endpoints
@@ -30,7 +30,7 @@ BOTH = {"Eve#0001", "Eve#0002"}
 
 
 def settled(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
     settler.add_past_races([RACE], "import")
     return settler
 
@@ -65,7 +65,7 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
 
 
 def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("elo-ffa")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
     old = replace(RACE, entrants=tuple(replace(e, discriminator=None) for e in RACE.entrants))
     settler.add_past_races([old], "import")
     board = ledger.leaderboards.get(CATEGORY, GOAL)

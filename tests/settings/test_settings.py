@@ -81,9 +81,9 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
     (category,) = settings.required_categories()
     assert (category.slug, category.client_id, category.goals) == ("orb", "bot", ["Any Orb", "All Orbs"])
     assert category.client_secret.get_secret_value() == SECRET
-    plans = settings.plans()
-    assert [b.name for b in plans.leaderboards("orb", "Any Orb")] == ["Any Orb"]
-    assert plans.leaderboards("orb", "No Orbs") == []
+    rules = settings.rules()
+    assert [b.name for b in rules.leaderboards("orb", "Any Orb")] == ["Any Orb"]
+    assert rules.leaderboards("orb", "No Orbs") == []
 
 
 def test_lists_and_tables_can_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,9 +251,9 @@ def test_toml_can_have_several_categories(folder: Path) -> None:
         ("orb", "bot", []),
         ("cup", "tob", ["Any Cup"]),
     ]
-    plans = settings.plans()
-    assert plans.leaderboards("cup", "All Cups") == []
-    assert [b.name for b in plans.leaderboards("orb", "All Cups")] == ["All Cups"]
+    rules = settings.rules()
+    assert rules.leaderboards("cup", "All Cups") == []
+    assert [b.name for b in rules.leaderboards("orb", "All Cups")] == ["All Cups"]
 
 
 def test_named_leaderboards_inherit_the_default_model(folder: Path) -> None:
@@ -279,7 +279,7 @@ def test_named_leaderboards_inherit_the_default_model(folder: Path) -> None:
         """,
     )
     settings = load()
-    season, teams = settings.plans().named
+    season, teams = settings.rules().named
     assert (season.name, season.goals, season.model) == ("Season", ("Any Orb", "All Orbs"), "pairwise-elo")
     assert season.parameters == {"rates": [0.1], "dummy": 0.25}, "those of the default model, one changed"
     assert (teams.model, teams.parameters, teams.teams) == ("trueskill", {}, TeamPolicy.TEAM)
@@ -292,7 +292,7 @@ def test_a_leaderboard_may_leave_out_the_teams_that_the_others_rate(
 ) -> None:
     environment(monkeypatch, MODEL="trueskill", TEAM_RACES="team")
     toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'pairwise-elo'\nteam_races = 'ignore'")
-    assert load().plans().named[0].teams is TeamPolicy.IGNORE
+    assert load().rules().named[0].teams is TeamPolicy.IGNORE
 
 
 def season(name: str, source: str, **facts: str) -> str:
@@ -321,7 +321,7 @@ def test_a_leaderboard_that_cannot_carry_over_is_refused_by_name(
 
 def test_a_chain_of_seasons_may_carry_over(folder: Path) -> None:
     toml(folder, season("S5", "S4") + season("S6", "S5"))
-    assert len(load().plans().named) == 2
+    assert len(load().rules().named) == 2
 
 
 def test_two_categories_can_each_have_a_leaderboard_with_the_same_name(folder: Path) -> None:
@@ -330,7 +330,7 @@ def test_two_categories_can_each_have_a_leaderboard_with_the_same_name(folder: P
         "[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = 'orb'\n"
         "[[leaderboards]]\nname = 'X'\ngoals = ['h']\ncategory = 'cup'\nmodel = 'trueskill'\n",
     )
-    assert [plan.model for plan in load().plans().named] == [DEFAULT_MODEL, "trueskill"]
+    assert [config.model for config in load().rules().named] == [DEFAULT_MODEL, "trueskill"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "sandbox.localhost", "127.0.0.1", "127.8.9.1", "[::1]"])

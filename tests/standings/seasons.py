@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.counting import Plans
+from racebot.standings.counting import RatingRules
 from racebot.standings.settle import RatedRace, Settler
 
 NOW = NOON + timedelta(days=30)
@@ -23,10 +23,10 @@ PLAYERS = ("ann", "bo", "cy", "di", "ed")
 
 
 @contextmanager
-def fresh(plans: Plans) -> Iterator[Settler]:
+def fresh(rules: RatingRules) -> Iterator[Settler]:
     """Open a settler with its own ledger."""
     with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
-        yield Settler(ledger, plans)
+        yield Settler(ledger, rules)
 
 
 def settle(settler: Settler, race: RaceResult) -> list[RatedRace] | None:

@@ -24,10 +24,10 @@ from racebot.errors import PayloadError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.standings.backfill import Selection, backfill, read_races
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import PastRacesReport, Settler
 
-SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
 
 
@@ -77,7 +77,7 @@ async def site(fake: FakeList) -> AsyncIterator[Site]:
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    return Settler(ledger, Plans(SIMPLE))
+    return Settler(ledger, RatingRules(SIMPLE))
 
 
 Fill = Callable[..., Awaitable[PastRacesReport]]

@@ -30,12 +30,12 @@ from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
 LATER = NOON + timedelta(days=9)
-PLANS = Plans(LeaderboardPlan("thurstone-hurdle"))
+RULES = RatingRules(LeaderboardConfig("thurstone-hurdle"))
 RACES = [
     result("a", "ann bo cy"),
     result("b", "cy ann", dnf="bo", after=1),
@@ -46,7 +46,7 @@ RACES = [
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, PLANS)
+    settler = Settler(ledger, RULES)
     settler.add_past_races(RACES, "import")
     return settler
 
@@ -85,7 +85,7 @@ def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") 
 
 def alone(races: list[RaceResult], tmp: Ledger) -> dict[str, float]:
     """The ratings that these races give in a ledger without orders."""
-    settler = Settler(tmp, PLANS)
+    settler = Settler(tmp, RULES)
     settler.add_past_races(races, "import")
     return ratings(settler)
 
@@ -428,8 +428,8 @@ WORK = ["exclude", "include", "forget", "merge", "settle", "withdraw"]
 def test_ratings_follow_from_the_stored_races_after_any_orders(
     races: list[RaceResult], data: st.DataObject
 ) -> None:
-    season = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry(GOAL))
-    with fresh(Plans(LeaderboardPlan("thurstone-hurdle"), (season,))) as settler:
+    season = LeaderboardConfig("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry(GOAL))
+    with fresh(RatingRules(LeaderboardConfig("thurstone-hurdle"), (season,))) as settler:
         settler.add_past_races(races, "import")
         for _ in range(data.draw(st.integers(2, 6))):
             stored = settler.ledger.races.get(data.draw(st.sampled_from(races)).name)

@@ -8,15 +8,15 @@ from builders import CATEGORY, GOAL, result
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
-from racebot.standings.counting import MOVE_NO_RATING, LeaderboardPlan, Plans
+from racebot.standings.counting import MOVE_NO_RATING, LeaderboardConfig, RatingRules
 from racebot.standings.fitted_odds import with_fitted_odds
-from racebot.standings.follow_settings import apply_plans
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
-OLD = LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})
-NOW = Plans(LeaderboardPlan("thurstone-hurdle", model_is_set=False))
+OLD = LeaderboardConfig("thurstone-hurdle", {"newcomer_spread": 1.25})
+NOW = RatingRules(LeaderboardConfig("thurstone-hurdle", model_is_set=False))
 
 
 @pytest.fixture
@@ -27,12 +27,12 @@ def began(ledger: Ledger) -> Settler:
         result("b", "bo ann", dnf="cy", after=1),
         result("c", "cy bo", after=2),
     ]
-    Settler(ledger, Plans(OLD)).add_past_races(races, "import")
+    Settler(ledger, RatingRules(OLD)).add_past_races(races, "import")
     return Settler(ledger, NOW)
 
 
 def proposal_of(settler: Settler) -> Proposal:
-    (found,) = proposals(settler.plans, settler.ledger.leaderboards.all())
+    (found,) = proposals(settler.rules, settler.ledger.leaderboards.all())
     return found
 
 
@@ -49,7 +49,7 @@ def test_a_leaderboard_with_current_defaults_is_not_named(ledger: Ledger) -> Non
 
 
 def test_parameter_set_by_the_operator_is_not_an_older_default(began: Settler) -> None:
-    assert proposals(Plans(OLD), began.ledger.leaderboards.all()) == []
+    assert proposals(RatingRules(OLD), began.ledger.leaderboards.all()) == []
 
 
 def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: Settler) -> None:
@@ -78,7 +78,7 @@ def test_the_largest_moves_come_first(began: Settler) -> None:
 
 def test_older_defaults_are_logged_at_the_start(began: Settler, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    apply_plans(began)
+    apply_settings(began)
     assert any(
         GOAL in record.getMessage() and "racebot improve" in record.getMessage() for record in caplog.records
     )
@@ -101,12 +101,12 @@ def test_odds_are_fitted_and_no_rating_changes(ledger: Ledger) -> None:
     assert ledger.leaderboards.all() == [fitted]
     assert ledger.standings.all(fitted) == before
     assert verify(ledger, fitted) == []
-    assert apply_plans(settler) == []
-    assert proposals(settler.plans, [fitted]) == []
+    assert apply_settings(settler) == []
+    assert proposals(settler.rules, [fitted]) == []
 
 
 def test_odds_that_the_operator_set_are_not_fitted(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"odds_scale": 2.0})))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {"odds_scale": 2.0})))
     settler.add_past_races(seasonal(30), "import")
     (board,) = ledger.leaderboards.all()
     assert with_fitted_odds(settler, board).parameters["odds_scale"] == 2.0
@@ -124,7 +124,7 @@ def test_a_leaderboard_on_which_nobody_gave_up_starts_with_a_low_hurdle(
     assert board is not None
     assert board.parameters["level"] == level
     assert ("past entrants finished" in caplog.text) == (level == -1.0)
-    assert proposals(settler.plans, [board]) == [], "the low hurdle is not an older default"
+    assert proposals(settler.rules, [board]) == [], "the low hurdle is not an older default"
     assert verify(ledger, board) == []
 
 

@@ -21,8 +21,8 @@ from racebot.ledger.store import Ledger
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.standings import orders, rater, rating_jobs, updater
-from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.follow_settings import apply_plans, follow_renames
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -30,13 +30,13 @@ from racebot.standings.verify import verify
 MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill"]
 
 
-def plans(model: str = "thurstone-hurdle", second: str | None = None) -> Plans:
+def rules(model: str = "thurstone-hurdle", second: str | None = None) -> RatingRules:
     """Two seasons, the second of which carries over from the first."""
-    return Plans(
-        LeaderboardPlan(model),
+    return RatingRules(
+        LeaderboardConfig(model),
         (
-            LeaderboardPlan(second or model, name="S2", goals=("S2",), carry=Carry("S1", 0.8)),
-            LeaderboardPlan(model, name="S1", goals=("S1",)),
+            LeaderboardConfig(second or model, name="S2", goals=("S2",), carry=Carry("S1", 0.8)),
+            LeaderboardConfig(model, name="S1", goals=("S1",)),
         ),
     )
 
@@ -46,7 +46,7 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave to a job whatever takes more than one race, and rate one race after the other in it."""
     monkeypatch.setattr(updater, "AT_ONCE", 1)
     monkeypatch.setattr(rater, "BATCH", 1)
-    monkeypatch.setattr(rating_jobs, "PIECE", 1)
+    monkeypatch.setattr(rating_jobs, "CHUNK", 1)
 
 
 def carry_out(settler: Settler, meanwhile: Callable[[], Any] = lambda: None) -> dict[str, Exception]:
@@ -81,7 +81,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
     models = [MODELS[0]]
 
     def change(ledger: Ledger) -> None:
-        settler = Settler(ledger, plans(models[-1]))
+        settler = Settler(ledger, rules(models[-1]))
         race = data.draw(st.sampled_from(races))
         other = data.draw(st.sampled_from(races))
         match data.draw(
@@ -102,7 +102,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
                     settler.rebuild(board)
             case "model":
                 models.append(data.draw(st.sampled_from(MODELS)))
-                apply_plans(Settler(ledger, plans(models[-1])))
+                apply_settings(Settler(ledger, rules(models[-1])))
             case "order":
                 stored = settler.ledger.races.get(race.name)
                 if stored is not None:
@@ -117,7 +117,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
         for stored_race in settler.ledger.connection.rows("SELECT name FROM races"):
             race_report(settler.ledger, stored_race[0])
 
-    with fresh(plans()) as settler, Ledger.open(settler.ledger.path) as other_ledger:
+    with fresh(rules()) as settler, Ledger.open(settler.ledger.path) as other_ledger:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(updater, "AT_ONCE", at_once)
             settler.add_past_races(data.draw(st.lists(st.sampled_from(races), min_size=1)), "import")
@@ -141,7 +141,7 @@ NEW = result("new", "di ann", after=50, goal="S1")
 
 @pytest.fixture
 def settler() -> Iterator[Settler]:
-    with fresh(plans()) as made:
+    with fresh(rules()) as made:
         made.add_past_races(RACES, "import")
         carry_out(made)
         assert made.ledger.ratings.count(board_of(made, "S1")) == len(RACES)
@@ -177,7 +177,7 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: S
     def meanwhile() -> None:
         with Ledger.open(settler.ledger.path) as ledger:
             if not ledger.races.has(later.name):
-                (rated,) = settle(Settler(ledger, settler.plans), later) or []
+                (rated,) = settle(Settler(ledger, settler.rules), later) or []
                 assert rated.changes
 
     (rated,) = settle(settler, NEW) or []
@@ -197,14 +197,14 @@ def test_a_withdrawn_race_disappears_at_once(settler: Settler) -> None:
 
 
 def test_new_settings_apply_once_the_job_is_done(settler: Settler) -> None:
-    changed = Settler(settler.ledger, plans("trueskill"))
-    apply_plans(changed)
+    changed = Settler(settler.ledger, rules("trueskill"))
+    apply_settings(changed)
     assert board_of(settler, "S1").model == "thurstone-hurdle"
     job = job_of(settler)
     assert job.board.model == "trueskill"
     (rated,) = settle(changed, NEW) or []
     assert rated.leaderboard.model == "thurstone-hurdle"
-    apply_plans(changed)
+    apply_settings(changed)
     again = job_of(settler)
     assert again.revision == job.revision, "a restart with the same settings does not start the job again"
     carry_out(changed)
@@ -215,8 +215,8 @@ def test_new_settings_apply_once_the_job_is_done(settler: Settler) -> None:
 def test_a_season_waits_for_the_one_it_carries_over_from(settler: Settler) -> None:
     settler.add_past_races([result(f"s{n}", "ann bo", after=100 + n, goal="S2") for n in range(3)], "import")
     carry_out(settler)
-    changed = Settler(settler.ledger, plans("trueskill"))
-    apply_plans(changed)
+    changed = Settler(settler.ledger, rules("trueskill"))
+    apply_settings(changed)
     (first,) = changed.ledger.connection.rows("SELECT race FROM rated LIMIT 1")[:1]
     damage = "UPDATE races SET fingerprint = fingerprint || 'x' WHERE name = ?"
     changed.ledger.connection.write(damage, first[0])
@@ -230,8 +230,8 @@ def test_a_season_waits_for_the_one_it_carries_over_from(settler: Settler) -> No
 
 
 def test_a_first_race_counts_while_its_source_changes_its_model(settler: Settler) -> None:
-    changed = Settler(settler.ledger, plans("trueskill"))
-    apply_plans(changed)
+    changed = Settler(settler.ledger, rules("trueskill"))
+    apply_settings(changed)
     (rated,) = settle(changed, result("first", "ann bo", after=100, goal="S2")) or []
     assert rated.changes
     carry_out(changed)
@@ -241,7 +241,7 @@ def test_a_first_race_counts_while_its_source_changes_its_model(settler: Settler
 def test_a_goal_can_be_renamed_while_its_leaderboard_waits(settler: Settler) -> None:
     settle(settler, CHANGED)
     renamed = [replace(race, goal="First season") for race in RACES]
-    unnamed = Settler(settler.ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    unnamed = Settler(settler.ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
     follow_renames(unnamed, renamed, ["First season"])
     carry_out(unnamed)
     assert [board.goals for board in settler.ledger.leaderboards.all()] == [("First season",)]
@@ -378,7 +378,7 @@ def test_a_change_meanwhile_is_rated_too(settler: Settler, change: Callable[[Set
     def meanwhile() -> None:
         if len(done) == 3:
             with Ledger.open(settler.ledger.path) as ledger:
-                change(Settler(ledger, settler.plans))
+                change(Settler(ledger, settler.rules))
         done.append(True)
 
     carry_out(settler, meanwhile)

@@ -18,20 +18,20 @@ from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.follow_settings import apply_plans, follow_renames
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
 from racebot.standings.settle import PastRacesReport, RatedRace, Settler
 from racebot.standings.verify import verify
 
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
-SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
-PLANS = Plans(SIMPLE)
+SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+RULES = RatingRules(SIMPLE)
 
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    return Settler(ledger, PLANS)
+    return Settler(ledger, RULES)
 
 
 def points(settler: Settler, name: str = GOAL) -> dict[str, int]:
@@ -129,7 +129,7 @@ def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
 
 
 def test_a_race_that_the_model_cannot_rate_is_left_out(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("elo-exponential")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-exponential")))
     rated = rate(settler, result("a", "ann bo cy"))
     assert (rated.changes, rated.note) == ((), UNSUITED)
     rated = rate(settler, result("b", "ann bo", after=1))
@@ -213,19 +213,19 @@ def test_a_race_recorded_late_counts_when_it_is_recorded(settler: Settler) -> No
 
 
 GOALS = ("Any Orb", "All Orbs")
-MODELS = [SIMPLE, LeaderboardPlan("plackett-luce"), LeaderboardPlan("trueskill")]
+MODELS = [SIMPLE, LeaderboardConfig("plackett-luce"), LeaderboardConfig("trueskill")]
 
 
 @given(history(GOALS), st.data(), st.sampled_from(MODELS))
 @settings(max_examples=25)
 def test_files_merged_in_any_order_give_equal_standings(
-    races: list[RaceResult], data: st.DataObject, plan: LeaderboardPlan
+    races: list[RaceResult], data: st.DataObject, config: LeaderboardConfig
 ) -> None:
     files: list[list[RaceResult]] = [[], [], []]
     for race in data.draw(st.permutations(races)):
         files[data.draw(st.integers(0, 2))].append(race)
     files[data.draw(st.integers(0, 2))] += races[:2]
-    with fresh(Plans(plan)) as whole, fresh(Plans(plan)) as parts:
+    with fresh(RatingRules(config)) as whole, fresh(RatingRules(config)) as parts:
         whole.add_past_races(races, "import")
         for file in files:
             parts.add_past_races(file, "import")
@@ -242,12 +242,12 @@ def test_the_ledger_is_sound_after_any_sequence_of_changes(
     season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
     narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",), model="trueskill", parameters={})
     settings_ = [
-        PLANS,
-        Plans(SIMPLE, (season,)),
-        Plans(SIMPLE, (season, narrow)),
-        Plans(LeaderboardPlan("plackett-luce"), (narrow,)),
+        RULES,
+        RatingRules(SIMPLE, (season,)),
+        RatingRules(SIMPLE, (season, narrow)),
+        RatingRules(LeaderboardConfig("plackett-luce"), (narrow,)),
     ]
-    with fresh(PLANS) as first:
+    with fresh(RULES) as first:
         settler = first
         for _ in range(data.draw(st.integers(1, 10))):
             race = data.draw(st.sampled_from(races))
@@ -263,7 +263,7 @@ def test_the_ledger_is_sound_after_any_sequence_of_changes(
                     settler.add_past_races(data.draw(st.lists(st.sampled_from(races))), "backfill")
                 case "settings":
                     settler = Settler(first.ledger, data.draw(st.sampled_from(settings_)))
-                    apply_plans(settler)
+                    apply_settings(settler)
             assert_sound(settler)
 
 
@@ -293,7 +293,7 @@ def test_withdrawn_race_no_longer_counts(settler: Settler, caplog: pytest.LogCap
 def test_a_race_is_withdrawn_from_leaderboards_no_longer_rated(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     settle(settler, result("s", "bo ann", after=1))
-    narrowed = Plans(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})})
+    narrowed = RatingRules(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})})
     Settler(settler.ledger, narrowed).withdraw("orb/r")
     assert points(settler) == {"Bo": 1100, "Ann": 900}
     assert_sound(settler)
@@ -342,30 +342,30 @@ def test_a_merge_that_fails_leaves_nothing(settler: Settler) -> None:
     assert dump(settler) == before
 
 
-# Plans
+# Rating rules
 
 
 def test_only_results_of_the_chosen_goals_count() -> None:
-    plans = Plans(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})})
-    assert not plans.counts(result("r", "ann", goal="All Orbs"))
-    assert plans.counts(result("r", "ann", recorded=False)), "it may be recorded yet"
+    rules = RatingRules(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})})
+    assert not rules.counts(result("r", "ann", goal="All Orbs"))
+    assert rules.counts(result("r", "ann", recorded=False)), "it may be recorded yet"
 
 
 def test_named_leaderboards_take_the_goals_they_list() -> None:
-    season = LeaderboardPlan("trueskill", name="Season", goals=("Any Orb", "All Orbs"))
-    sprint = LeaderboardPlan("pairwise-elo", name="Sprint", goals=("Any Orb",), category="cup")
-    plans = Plans(SIMPLE, (season, sprint))
-    assert [(b.name, b.model, b.goals) for b in plans.leaderboards(CATEGORY, "Any Orb")] == [
+    season = LeaderboardConfig("trueskill", name="Season", goals=("Any Orb", "All Orbs"))
+    sprint = LeaderboardConfig("pairwise-elo", name="Sprint", goals=("Any Orb",), category="cup")
+    rules = RatingRules(SIMPLE, (season, sprint))
+    assert [(b.name, b.model, b.goals) for b in rules.leaderboards(CATEGORY, "Any Orb")] == [
         ("Season", "trueskill", ("Any Orb", "All Orbs"))
     ]
-    assert [b.name for b in plans.leaderboards("cup", "Any Orb")] == ["Season", "Sprint"]
-    assert [(b.name, b.goals) for b in plans.leaderboards(CATEGORY, "No Orbs")] == [("No Orbs", ("No Orbs",))]
+    assert [b.name for b in rules.leaderboards("cup", "Any Orb")] == ["Season", "Sprint"]
+    assert [(b.name, b.goals) for b in rules.leaderboards(CATEGORY, "No Orbs")] == [("No Orbs", ("No Orbs",))]
 
 
 def test_a_race_may_count_on_several_leaderboards(ledger: Ledger) -> None:
     wide = replace(SIMPLE, name="Wide", goals=("Any Orb", "All Orbs"))
     narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",))
-    settler = Settler(ledger, Plans(SIMPLE, (wide, narrow)))
+    settler = Settler(ledger, RatingRules(SIMPLE, (wide, narrow)))
     settle(settler, result("b", "ann bo", goal="All Orbs", after=9))
     rated = settle(settler, result("a", "ann bo", after=1))
     assert rated is not None
@@ -379,13 +379,13 @@ def test_a_race_may_count_on_several_leaderboards(ledger: Ledger) -> None:
 def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
     for index in range(3):
         settle(settler, result(f"r{index}", "ann bo", dnf="cy", after=index))
-    assert apply_plans(settler) == []
-    changed = Settler(settler.ledger, Plans(LeaderboardPlan("trueskill")))
-    (board,) = apply_plans(changed)
+    assert apply_settings(settler) == []
+    changed = Settler(settler.ledger, RatingRules(LeaderboardConfig("trueskill")))
+    (board,) = apply_settings(changed)
     assert (board.name, board.model) == (GOAL, "trueskill")
-    assert apply_plans(changed) == []
+    assert apply_settings(changed) == []
     assert "settings changed (trueskill); rebuilding" in caplog.text
-    with fresh(Plans(LeaderboardPlan("trueskill"))) as scratch:
+    with fresh(RatingRules(LeaderboardConfig("trueskill"))) as scratch:
         for index in range(3):
             settle(scratch, result(f"r{index}", "ann bo", dnf="cy", after=index))
         assert contents(changed) == contents(scratch)
@@ -394,27 +394,27 @@ def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.Log
 
 def test_another_team_policy_rates_a_leaderboard_again(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
-    changed = Settler(settler.ledger, Plans(replace(SIMPLE, teams=TeamPolicy.INDIVIDUAL)))
-    assert len(apply_plans(changed)) == 1
+    changed = Settler(settler.ledger, RatingRules(replace(SIMPLE, teams=TeamPolicy.INDIVIDUAL)))
+    assert len(apply_settings(changed)) == 1
 
 
 def test_a_leaderboard_keeps_its_team_policy_if_none_is_set(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", teams=TeamPolicy.IGNORE)))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", teams=TeamPolicy.IGNORE)))
     settle(settler, result("r", "ann bo"))
-    assert apply_plans(Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))) == []
+    assert apply_settings(Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))) == []
 
 
 def test_parameters_written_as_text_are_the_same_parameters(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     text = {"initial_rating": "1", "dummy": "none", "rates": "0.2"}
-    assert apply_plans(Settler(settler.ledger, Plans(replace(SIMPLE, parameters=text)))) == []
+    assert apply_settings(Settler(settler.ledger, RatingRules(replace(SIMPLE, parameters=text)))) == []
 
 
 def test_a_leaderboard_whose_goal_is_not_rated_any_more_is_left_as_it_is(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
     before = contents(settler)
-    narrowed = Plans(LeaderboardPlan("trueskill"), goals={CATEGORY: frozenset({"All Orbs"})})
-    assert apply_plans(Settler(settler.ledger, narrowed)) == []
+    narrowed = RatingRules(LeaderboardConfig("trueskill"), goals={CATEGORY: frozenset({"All Orbs"})})
+    assert apply_settings(Settler(settler.ledger, narrowed)) == []
     assert contents(settler) == before
 
 
@@ -437,7 +437,7 @@ TEAMS = result(
     "model", ["thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle", "trueskill"]
 )
 def test_team_races_are_rated_by_team_if_the_model_can(ledger: Ledger, model: str) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan(model)))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig(model)))
     rate(settler, TEAMS)
     # Means: blue 25 s, red 35 s; green has a DNF.
     standings = {s.name: s for s in ledger.standings.all(board_of(settler))}
@@ -467,7 +467,7 @@ def test_preview_equals_settling_and_writes_nothing(settler: Settler) -> None:
 
 
 def test_a_goal_that_is_not_rated_has_no_preview(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})}))
+    settler = Settler(ledger, RatingRules(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})}))
     assert settler.preview(result("a", "ann bo")) == []
 
 
@@ -475,7 +475,7 @@ def test_a_goal_that_is_not_rated_has_no_preview(ledger: Ledger) -> None:
 
 
 def test_verify_accepts_parts_stored_without_a_separate_limit(ledger: Ledger) -> None:
-    settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
     settle(settler, result("a", "ann bo"))
     row = settler.ledger.ratings.get(board_of(settler), "orb/a")
     assert row is not None
@@ -507,8 +507,8 @@ def test_settling_logs_no_warning(settler: Settler, caplog: pytest.LogCaptureFix
 
 def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) -> None:
     settle(settler, result("r", "ann bo"))
-    joined = LeaderboardPlan("plackett-luce", name="Joined", goals=(GOAL, "Another"))
-    rebuilt = apply_plans(Settler(settler.ledger, Plans(SIMPLE, (joined,))))
+    joined = LeaderboardConfig("plackett-luce", name="Joined", goals=(GOAL, "Another"))
+    rebuilt = apply_settings(Settler(settler.ledger, RatingRules(SIMPLE, (joined,))))
     assert [board.name for board in rebuilt] == ["Joined"]
     assert [board.name for board in settler.ledger.leaderboards.all()] == ["Joined"]
     assert settler.ledger.ratings.count(rebuilt[0]) == 1
@@ -527,8 +527,8 @@ def test_a_racer_who_deletes_the_account_changes_nobody_elses_rating(settler: Se
 
 
 def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) -> None:
-    joined = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
-    both = Settler(settler.ledger, Plans(SIMPLE, (joined,)))
+    joined = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
+    both = Settler(settler.ledger, RatingRules(SIMPLE, (joined,)))
     both.add_past_races([result("r", "ann bo"), result("s", "cy di", goal="Another")], "import")
     boards = {board.name: settler.ledger.ratings.count(board) for board in settler.ledger.leaderboards.all()}
     assert boards == {"Another": 1, "Another (goal)": 1}
@@ -536,10 +536,10 @@ def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) ->
 
 
 def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> None:
-    old = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S1", goals=(GOAL,))
+    old = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="S1", goals=(GOAL,))
     carry = Carry("S1", 0.5)
-    new = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Season 2",), carry=carry)
-    both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
+    new = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Season 2",), carry=carry)
+    both = Settler(settler.ledger, RatingRules(SIMPLE, (old, new)))
     both.add_past_races([result("r", "ann bo")], "import")
     assert points(both, "S1") == {"Ann": 1100, "Bo": 900}
     # Half of the way back to a newcomer's 1000; Cy, who was not there, starts at 1000.
@@ -552,9 +552,9 @@ def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> N
 
 
 def test_carrying_over_from_another_model_is_refused(settler: Settler) -> None:
-    old = LeaderboardPlan("trueskill", name="S1", goals=(GOAL,))
-    new = LeaderboardPlan("pairwise-elo", name="S2", goals=("Season 2",), carry=Carry("S1", 1.0))
-    both = Settler(settler.ledger, Plans(SIMPLE, (old, new)))
+    old = LeaderboardConfig("trueskill", name="S1", goals=(GOAL,))
+    new = LeaderboardConfig("pairwise-elo", name="S2", goals=("Season 2",), carry=Carry("S1", 1.0))
+    both = Settler(settler.ledger, RatingRules(SIMPLE, (old, new)))
     both.add_past_races([result("r", "ann bo")], "import")
     with pytest.raises(ModelError, match="'S2' cannot carry over from 'S1'"):
         both.add_past_races([result("s", "ann bo", goal="Season 2", after=1)], "import")
@@ -563,7 +563,7 @@ def test_carrying_over_from_another_model_is_refused(settler: Settler) -> None:
 @pytest.fixture
 def old_default(ledger: Ledger) -> Leaderboard:
     """A leaderboard that began under other defaults: two races of the default model with its own spread."""
-    began = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"newcomer_spread": 1.25})))
+    began = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {"newcomer_spread": 1.25})))
     began.add_past_races([result("a", "ann bo cy"), result("b", "bo ann", after=1)], "import")
     return board_of(began)
 
@@ -572,39 +572,41 @@ def old_default(ledger: Ledger) -> Leaderboard:
 def test_new_defaults_change_no_leaderboard(
     ledger: Ledger, old_default: Leaderboard, *, model_is_set: bool
 ) -> None:
-    upgraded = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", model_is_set=model_is_set)))
+    upgraded = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", model_is_set=model_is_set)))
     before = contents(upgraded)
-    assert apply_plans(upgraded) == []
+    assert apply_settings(upgraded) == []
     assert contents(upgraded) == before
 
 
 def test_a_default_model_that_changed_changes_no_leaderboard(
     ledger: Ledger, old_default: Leaderboard
 ) -> None:
-    upgraded = Settler(ledger, Plans(LeaderboardPlan("trueskill", model_is_set=False)))
-    assert apply_plans(upgraded) == []
+    upgraded = Settler(ledger, RatingRules(LeaderboardConfig("trueskill", model_is_set=False)))
+    assert apply_settings(upgraded) == []
     assert board_of(upgraded) == old_default
 
 
 def test_a_parameter_that_the_operator_sets_takes_effect_and_the_others_stay(
     ledger: Ledger, old_default: Leaderboard
 ) -> None:
-    (board,) = apply_plans(Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle", {"settling": 2}))))
+    (board,) = apply_settings(
+        Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {"settling": 2})))
+    )
     assert board.parameters == {**old_default.parameters, "settling": 2.0}
 
 
 def test_a_new_season_takes_the_parameters_of_the_season_it_carries_over_from(
     ledger: Ledger, old_default: Leaderboard
 ) -> None:
-    old = LeaderboardPlan("thurstone-hurdle", name=GOAL, goals=(GOAL,))
-    new = LeaderboardPlan("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry(GOAL, 0.5))
+    old = LeaderboardConfig("thurstone-hurdle", name=GOAL, goals=(GOAL,))
+    new = LeaderboardConfig("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry(GOAL, 0.5))
     own = replace(new, name="Own", goals=("Season 3",), parameters={"newcomer_spread": 2})
-    both = Settler(ledger, Plans(old, (old, new, own)))
+    both = Settler(ledger, RatingRules(old, (old, new, own)))
     for goal in ("Season 2", "Season 3"):
         settle(both, result(goal, "ann bo", goal=goal, after=2))
     assert board_of(both, "S2").parameters == old_default.parameters
     assert board_of(both, "Own").parameters == {**old_default.parameters, "newcomer_spread": 2.0}
-    assert apply_plans(both) == []
+    assert apply_settings(both) == []
 
 
 # Goals that the site renamed
@@ -627,7 +629,7 @@ def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.L
     assert len([r for r in caplog.records if GOAL in r.message]) == 1
     assert settler.settle(renamed(SEASON[0]), lambda _: (), NOW) is None, "a known race under its new name"
     assert settler.add_past_races(map(renamed, SEASON), "backfill").known == 2
-    assert apply_plans(settler) == []
+    assert apply_settings(settler) == []
     assert_sound(settler)
 
 
@@ -662,7 +664,7 @@ def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> 
 
 
 def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledger: Ledger) -> None:
-    season = Settler(ledger, Plans(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
+    season = Settler(ledger, RatingRules(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
     season.add_past_races(SEASON, "import")
     settle(season, renamed(result("c", "cy ann", after=2)))  # before the bot sees the rename
     follow_renames(season, map(renamed, SEASON), ["New Orb"])
@@ -677,7 +679,7 @@ def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledg
 
 
 def test_a_goal_renamed_in_one_category_keeps_its_name_in_others(ledger: Ledger) -> None:
-    season = Settler(ledger, Plans(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
+    season = Settler(ledger, RatingRules(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
     elsewhere = [replace(race, name=race.name.replace("orb/", "alttp/"), category="alttp") for race in SEASON]
     season.add_past_races([*SEASON, *elsewhere], "import")
     follow_renames(season, map(renamed, SEASON), ["New Orb"])
@@ -691,7 +693,7 @@ def test_a_goal_renamed_in_one_category_keeps_its_name_in_others(ledger: Ledger)
 
 def test_a_goal_renamed_like_a_leaderboard_of_the_settings_replaces_nothing(ledger: Ledger) -> None:
     other = replace(SIMPLE, name="New Orb", goals=("Another",))
-    both = Settler(ledger, Plans(SIMPLE, (other,)))
+    both = Settler(ledger, RatingRules(SIMPLE, (other,)))
     both.add_past_races([*SEASON, result("c", "cy di", after=2, goal="Another")], "import")
     before = points(both, "New Orb")
     follow_renames(both, map(renamed, SEASON), ["New Orb", "Another"])
@@ -702,13 +704,13 @@ def test_a_goal_renamed_like_a_leaderboard_of_the_settings_replaces_nothing(ledg
 
 def test_parameters_set_for_a_goal_beside_a_leaderboard_of_its_name_outlive_a_rename(ledger: Ledger) -> None:
     other = replace(SIMPLE, name=GOAL, goals=("Another",))
-    usual = Settler(ledger, Plans(SIMPLE, (other,)))
+    usual = Settler(ledger, RatingRules(SIMPLE, (other,)))
     usual.add_past_races(SEASON, "import")
     own = ledger.leaderboards.get(CATEGORY, f"{GOAL} (goal)")
     assert own is not None
     fitted = replace(SIMPLE, name=own.name, goals=(GOAL,))
-    both = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle"), (other, fitted)))
-    apply_plans(both)
+    both = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"), (other, fitted)))
+    apply_settings(both)
     follow_renames(both, map(renamed, SEASON), ["New Orb", "Another"])
     (kept,) = ledger.leaderboards.all()
     assert (kept.key, kept.goals, kept.parameters) == (own.key, ("New Orb",), own.parameters)
@@ -717,14 +719,14 @@ def test_parameters_set_for_a_goal_beside_a_leaderboard_of_its_name_outlive_a_re
 
 def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) -> None:
     carry = Carry(GOAL, 0.5)
-    season = LeaderboardPlan("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Next",), carry=carry)
-    plans = Plans(SIMPLE, (season,), goals={CATEGORY: frozenset({GOAL, "Next"})})
-    first = Settler(ledger, plans)
+    season = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Next",), carry=carry)
+    rules = RatingRules(SIMPLE, (season,), goals={CATEGORY: frozenset({GOAL, "Next"})})
+    first = Settler(ledger, rules)
     first.add_past_races([*SEASON, result("n", "ann bo", after=5, goal="Next")], "import")
     follow_renames(first, map(renamed, SEASON), ["New Orb", "Next"])
-    again = Settler(ledger, plans)
+    again = Settler(ledger, rules)
     before = contents(again)
-    assert apply_plans(again) == []
+    assert apply_settings(again) == []
     assert contents(again) == before
     settle(again, renamed(result("d", "bo ann", after=9)))
     assert again.ledger.ratings.count(board_of(again, "New Orb")) == 3

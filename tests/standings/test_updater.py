@@ -18,8 +18,8 @@ from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.counting import LeaderboardPlan, Plans
-from racebot.standings.follow_settings import apply_plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -27,12 +27,12 @@ MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill", "pairwise-elo"]
 SEASONS = ("S1", "S2", "S3")
 
 
-def chained(model: str) -> Plans:
+def chained(model: str) -> RatingRules:
     """Three seasons, listed last first, each of which carries over from the one before."""
-    third = LeaderboardPlan(model, name="S3", goals=("S3",), carry=Carry("S2", 0.5, 3.0))
-    second = LeaderboardPlan(model, name="S2", goals=("S2",), carry=Carry("S1", 0.8))
-    first = LeaderboardPlan(model, name="S1", goals=("S1",))
-    return Plans(LeaderboardPlan(model), (third, second, first))
+    third = LeaderboardConfig(model, name="S3", goals=("S3",), carry=Carry("S2", 0.5, 3.0))
+    second = LeaderboardConfig(model, name="S2", goals=("S2",), carry=Carry("S1", 0.8))
+    first = LeaderboardConfig(model, name="S1", goals=("S1",))
+    return RatingRules(LeaderboardConfig(model), (third, second, first))
 
 
 def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
@@ -41,20 +41,20 @@ def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
     stored = sorted(
         (counted_at, name, goal, RaceResult.from_json(text)) for goal, counted_at, name, text in rows
     )
-    plans = {plan.name: plan for plan in settler.plans.named}
+    configs = {config.name: config for config in settler.rules.named}
 
     def states(season: str, before: str | None = None) -> dict[str, State]:
-        plan = plans[season]
+        config = configs[season]
         races = [race for race in stored if race[2] == season]
-        model = registry.create(plan.model)
+        model = registry.create(config.model)
         known: dict[str, State] = {}
-        if plan.carry is not None and races:
+        if config.carry is not None and races:
             assert isinstance(model, Carries)
             known = {
                 player: tuple(
-                    model.carried(np.array([state]), plan.carry.factor, plan.carry.most_races)[0].tolist()
+                    model.carried(np.array([state]), config.carry.factor, config.carry.most_races)[0].tolist()
                 )
-                for player, state in states(plan.carry.source, races[0][0]).items()
+                for player, state in states(config.carry.source, races[0][0]).items()
             }
         moved: dict[str, State] = {}
         for counted_at, _, _, shown in races:
@@ -69,7 +69,7 @@ def recomputed(settler: Settler) -> dict[str, dict[str, State]]:
             moved.update(zip(ids, map(tuple, after.tolist()), strict=True))
         return moved
 
-    return {season: states(season) for season in plans if any(race[2] == season for race in stored)}
+    return {season: states(season) for season in configs if any(race[2] == season for race in stored)}
 
 
 def assert_right(settler: Settler) -> None:
@@ -111,7 +111,7 @@ def test_seasons_follow_from_the_stored_results(
                         settler.rebuild(board)
             assert_right(settler)
         before = contents(settler)
-        apply_plans(settler)
+        apply_settings(settler)
         for board in reversed(settler.ledger.leaderboards.all()):
             settler.rebuild(board)
         assert contents(settler) == before, "a rebuild changes nothing"
@@ -158,7 +158,7 @@ def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(
 
 def test_another_model_for_all_seasons_rebuilds_them_sources_first(seasons: Settler) -> None:
     changed = Settler(seasons.ledger, chained("trueskill"))
-    assert {board.name for board in apply_plans(changed)} == {"S1", "S2"}
+    assert {board.name for board in apply_settings(changed)} == {"S1", "S2"}
     assert_right(changed)
 
 
@@ -168,7 +168,7 @@ def test_verify_checks_what_was_carried(seasons: Settler) -> None:
     wrong = {player: (state[0] + 1e-12, *state[1:]) for player, state in carried.items()}
     seasons.ledger.leaderboards.replace_carried(board, wrong)
     assert any("carried-over ratings" in problem.text for problem in verify(seasons.ledger, board))
-    apply_plans(seasons)
+    apply_settings(seasons)
     assert seasons.ledger.leaderboards.carried(board) == carried
     assert_right(seasons)
 

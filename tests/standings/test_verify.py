@@ -9,12 +9,12 @@ from builders import CATEGORY, GOAL, result
 from racebot import __version__
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rater import this_platform
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
-PLANS = Plans(LeaderboardPlan("thurstone-hurdle"))
+RULES = RatingRules(LeaderboardConfig("thurstone-hurdle"))
 NAMES = ["ann bo cy", "bo ann", "di cy ann", "ed bo", "cy ed di bo"]
 DAMAGE = {
     "a state before": "UPDATE changes SET state_before = '[1.0, 2.0]' WHERE sequence = 6",
@@ -58,7 +58,7 @@ def ledger(tmp_path: Path) -> Ledger:
     ledger = Ledger.open(tmp_path / "ledger.db")
     races = [result(f"r{n}", NAMES[n % len(NAMES)], after=n) for n in range(11)]
     races.append(result("alone", "zed", after=11))
-    Settler(ledger, PLANS).add_past_races(races, "import")
+    Settler(ledger, RULES).add_past_races(races, "import")
     return ledger
 
 
@@ -81,7 +81,7 @@ def test_every_difference_is_reported_and_a_rebuild_repairs_it(ledger: Ledger, k
     assert problems
     assert all("\n" not in str(problem) for problem in problems)
     if "result" not in kind:  # only the site can repair a result
-        Settler(ledger, PLANS).rebuild(board_of(ledger))
+        Settler(ledger, RULES).rebuild(board_of(ledger))
         assert verify(ledger, board_of(ledger)) == []
 
 

@@ -20,14 +20,14 @@ from PIL import Image
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import Match, Pages, match_of
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
 from racebot.web.site.request import Document, Streamed
 
-SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))
 
 PLAYER_PATHS = (
@@ -52,24 +52,24 @@ async def listening(server: uvicorn.Server) -> AsyncGenerator[int]:
         await task
 
 
-def rate(ledger: Ledger, *races: RaceResult, plan: LeaderboardPlan = SIMPLE) -> Settler:
+def rate(ledger: Ledger, *races: RaceResult, config: LeaderboardConfig = SIMPLE) -> Settler:
     """Rate past races, and return what rated them."""
-    settler = Settler(ledger, Plans(plan))
+    settler = Settler(ledger, RatingRules(config))
     settler.add_past_races(races, "import")
     return settler
 
 
 @pytest.fixture
 def merge(ledger: Ledger) -> Merge:
-    """Rate races and return a view of them, with any plan, listing and settings of the pages."""
+    """Rate races and return a view of them, with any config, listing and settings of the pages."""
 
     def made(
         races: Iterable[RaceResult] = RACES,
-        plan: LeaderboardPlan = SIMPLE,
+        config: LeaderboardConfig = SIMPLE,
         listing: Listing | None = None,
         **facts: Any,
     ) -> LedgerView:
-        rate(ledger, *races, plan=plan)
+        rate(ledger, *races, config=config)
         return LedgerView(ledger, Publication(lambda _: listing or Listing(), **facts))
 
     return made
@@ -119,7 +119,7 @@ def document_at(
     """Return the document at a path, in memory even if it would be streamed."""
     found = Pages(view, served=served).document(path, query or {})
     if isinstance(found, Streamed):
-        return Document(b"".join(found.pieces()), found.media_type)
+        return Document(b"".join(found.chunks()), found.media_type)
     assert isinstance(found, Document), path
     return found
 

@@ -46,7 +46,7 @@ def view(ledger: Ledger) -> Iterator[LedgerView]:
 def body(view: LedgerView, path: str, *, served: bool = True, **query: str) -> bytes | None:
     content = Pages(view, served=served).document(path, query)
     if isinstance(content, Streamed):
-        return b"".join(content.pieces())
+        return b"".join(content.chunks())
     return content.body if isinstance(content, Document) else None
 
 

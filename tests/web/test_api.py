@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.counting import LeaderboardConfig
 from racebot.web.api import types
 from racebot.web.api.csv_files import cell
 from racebot.web.api.openapi import description
@@ -151,7 +151,7 @@ def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
 
 
 def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
-    view = merge(RACES, LeaderboardPlan("thurstone-hurdle"))
+    view = merge(RACES, LeaderboardConfig("thurstone-hurdle"))
     found = ask(view, f"{BOARD}/odds", players="id-nobody, id-ann,id-ed")["entrants"]
     named = [("id-nobody", None, True), ("id-ann", "Ann", False), ("id-ed", "Ed", False)]
     assert rows(found, "id name new") == named
@@ -178,7 +178,7 @@ def test_head_to_head_has_the_record_the_races_and_the_chance(view: LedgerView) 
 
 
 def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
-    view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan("thurstone-hurdle"))
+    view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardConfig("thurstone-hurdle"))
     race = ask(view, "api/races/orb/a")
     (part,) = race["leaderboards"]
     assert rows(part["entrants"], "id place finish_time") == rows(race["result"], "id place finish_time")
@@ -204,7 +204,7 @@ def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
 def test_expected_places_are_among_the_racers_the_model_compares(
     merge: Merge, model: str, sum_of_expected: float
 ) -> None:
-    view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardPlan(model))
+    view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardConfig(model))
     (part,) = ask(view, "api/races/orb/a")["leaderboards"]
     actual = [("Ann", 1), ("Bo", 2), ("Cy", 3), ("Di", 4.5), ("Ed", 4.5)]
     assert rows(part["entrants"], "name actual") == actual

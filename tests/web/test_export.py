@@ -355,11 +355,11 @@ def test_corrected_results_are_rendered_where_neither_points_nor_places_change(
 ) -> None:
     flat = replace(SIMPLE, parameters={**SIMPLE.parameters, "rates": [1e-300]})
     names = [f"p{number:03d}" for number in range(90)]
-    rate(ledger, result("a", " ".join(names)), plan=flat)
+    rate(ledger, result("a", " ".join(names)), config=flat)
     run(ledger, folder)
     page = f"{BOARD}/page-2.html"
     assert b"Last results: 90" in (folder / page).read_bytes()
-    rate(ledger, result("a", " ".join([*names[:-2], *names[:-3:-1]])), plan=flat)
+    rate(ledger, result("a", " ".join([*names[:-2], *names[:-3:-1]])), config=flat)
     run(ledger, folder)
     run(ledger, folder.parent / "whole")
     assert (folder / page).read_bytes() == (folder.parent / "whole" / page).read_bytes()

@@ -15,7 +15,7 @@ from racebot.queries.player import PlayedRace
 from racebot.queries.races import last_entries
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.counting import LeaderboardConfig
 from racebot.web.html import explained as module, templating
 from racebot.web.html.explained import ChangeSizes, RaceFigures, histogram, race_figures
 from racebot.web.html.player import PlayerFigures, player_figures
@@ -214,9 +214,9 @@ def test_unfair_looking_results_are_counted(view: LedgerView) -> None:
 
 def test_unfinished_entries_that_gained_are_counted(merge: Merge) -> None:
     # Ties between unfinished racers are draws, in which the lowest rated gains.
-    plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "unfinished": "tie"})
+    config = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "unfinished": "tie"})
     races = [result("a", "ann bo"), *(result(f"r{n}", "ann", dnf="bo di", after=n + 1) for n in range(3))]
-    view = merge(races, plan)
+    view = merge(races, config)
     gained = view.ledger.connection.db.execute(
         "SELECT count(*) FROM changes WHERE place IS NULL AND points_after > points_before"
     ).fetchone()[0]
@@ -224,9 +224,9 @@ def test_unfinished_entries_that_gained_are_counted(merge: Merge) -> None:
 
 
 def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
-    plan = LeaderboardPlan("thurstone-hurdle")
+    config = LeaderboardConfig("thurstone-hurdle")
     races = [result(f"r{n}", "ann bo", dnf="cy" if n % 2 else "", after=n) for n in range(60)]
-    view = merge(races, plan)
+    view = merge(races, config)
     found = of(view)
     model = create("thurstone-hurdle")
     states = [row.state for row in last_entries(view.ledger, view.boards[0].key, 1000)]

@@ -15,8 +15,8 @@ from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.result import RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan
-from racebot.standings.follow_settings import apply_plans, follow_renames
+from racebot.standings.counting import LeaderboardConfig
+from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Key
 from racebot.web.routes import Match, Pages
@@ -58,8 +58,8 @@ def settle(settler: Settler, race: RaceResult) -> None:
 
 
 def with_other_settings(settler: Settler) -> None:
-    plan = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
-    apply_plans(rate(settler.ledger, plan=plan))
+    config = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
+    apply_settings(rate(settler.ledger, config=config))
 
 
 CHANGES: dict[str, Callable[[Settler], object]] = {
@@ -121,7 +121,7 @@ def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Cache
         path = "api/leaderboards/orb/any-orb/changes.csv"
         found = library.document(at(path), {})
         assert isinstance(found, Streamed)
-        return found.tag, b"".join(library.pieces(at(path)))
+        return found.tag, b"".join(library.chunks(at(path)))
 
     winner, second = RACES[2].entrants
     slower = replace(RACES[2], entrants=(winner, replace(second, finish_time=10 * HOUR)))

@@ -18,7 +18,7 @@ from PIL import Image
 
 from racebot.ledger.store import Ledger
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
-from racebot.standings.counting import Plans
+from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
@@ -68,7 +68,7 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS)]
     named = tuple(replace(each, name=name) for each, name in zip(field, NAMES, strict=True))
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
-    Settler(ledger, Plans(SIMPLE)).add_past_races(races, "import")
+    Settler(ledger, RatingRules(SIMPLE)).add_past_races(races, "import")
     view = LedgerView(ledger, Publication(url="https://ratings.example.org"), LiveReader(ledger.path))
     (board,) = view.boards
     rows = tuple(racer(id_.removeprefix("id-"), name=name) for id_, name in zip(PLAYERS, NAMES, strict=True))

@@ -30,7 +30,7 @@ from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, l
 from racebot.queries.race import race_on_board
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import Plans
+from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.api.openapi import description
 from racebot.web.http import events
@@ -92,7 +92,7 @@ class Live:
     """The pages of a small leaderboard, with a live file to write."""
 
     def __init__(self, ledger: Ledger) -> None:
-        self.settler = Settler(ledger, Plans(SIMPLE))
+        self.settler = Settler(ledger, RatingRules(SIMPLE))
         self.rate(*RACES)
         self.ledger = ledger
         self.path = live_path(ledger.path)
@@ -550,7 +550,7 @@ async def unchanged() -> str:
 
 
 async def stream(streams: events.Events, query: str = "", client: str = "") -> list[Any]:
-    """Return the status of a stream's response and the pieces that it sends."""
+    """Return the status of a stream's response and the chunks that it sends."""
     sent: list[Any] = []
 
     async def send(message: Mapping[str, Any]) -> None:

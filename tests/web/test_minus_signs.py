@@ -10,13 +10,13 @@ from html import unescape
 import pytest
 from builders import result
 
-from racebot.standings.counting import LeaderboardPlan
+from racebot.standings.counting import LeaderboardConfig
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import Merge, document_at, page_at
 
 BOARD = "orb/any-orb"
-FROM_ZERO = LeaderboardPlan("pairwise-elo", {"initial_rating": 0.0, "dummy": None, "rates": [0.2]})
+FROM_ZERO = LeaderboardConfig("pairwise-elo", {"initial_rating": 0.0, "dummy": None, "rates": [0.2]})
 HYPHEN = re.compile(r"(?<![\w-])-[0-9]")
 
 

@@ -17,7 +17,7 @@ from racebot.queries.listing import Listing
 from racebot.queries.race import RatedEntrant
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.html import explained
 from racebot.web.html.race import story
@@ -144,10 +144,10 @@ def test_player_page_lists_all_leaderboards(merge: Merge) -> None:
 
 
 def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
-    plan = LeaderboardPlan("thurstone-hurdle")
+    config = LeaderboardConfig("thurstone-hurdle")
     race = result("a", "ann bo", dnf="cy", dq="di")
     gone = entrant("gone", time=1, user_id=None)
-    view = merge([replace(race, entrants=(*race.entrants, gone))], plan)
+    view = merge([replace(race, entrants=(*race.entrants, gone))], config)
     shown = text(view, "races/orb/a.html")
     assert "a 5 entrants ended 1 Mar 2026, 12:00 UTC recorded Race room on racetime.gg" in shown
     row = r"2 A Ann first race 1:00:00 \+59:59 ▲ \+ \d+ 1000 → \d+ 1st \d+% 1\.5 (place|finish) [+−]\d+"
@@ -155,7 +155,7 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     assert "beat Bo (50%)" in shown
     assert re.search(r"DNF C Cy first race ▼ − \d+", shown)
     assert re.search(r"DQ D Di first race ▼ − \d+ .*% to finish", shown)
-    alone = text(merge([result("b", "ann", dnf="bo", after=1)], plan), "races/orb/b.html")
+    alone = text(merge([result("b", "ann", dnf="bo", after=1)], config), "races/orb/b.html")
     assert len(re.findall(r"finish \+\d+", alone)) == 1
 
 
@@ -168,7 +168,7 @@ def test_race_page_compares_the_result_with_the_odds(merge: Merge) -> None:
         "equal": result("equal", "di ed", after=13),
         "none": result("none", dnf="ann bo", after=14),
     }
-    view = merge([*before, *races.values()], LeaderboardPlan("thurstone-hurdle"))
+    view = merge([*before, *races.values()], LeaderboardConfig("thurstone-hurdle"))
     for slug, expected in {
         "favorite": r"Ann won as the favorite, with a chance of \d+%\.",
         "upset": r"Cy won with a chance of <?\d+%, an upset\. The favorite, Ann, came 3rd\.",
@@ -187,7 +187,7 @@ LAST = {"bo": EntrantStatus.DQ, "cy": EntrantStatus.DNF}
 def test_parts_of_a_change_add_up_before_a_phone_shows_all_reasons(merge: Merge) -> None:
     races = [result(f"r{number}", "ann bo cy di ed", dnf="fay", after=number) for number in range(6)]
     view = merge(
-        [*races, result("last", "ed di cy bo ann", dnf="fay", after=9)], LeaderboardPlan("thurstone-hurdle")
+        [*races, result("last", "ed di cy bo ann", dnf="fay", after=9)], LeaderboardConfig("thurstone-hurdle")
     )
     document = document_at(view, "races/orb/last.html")
     report = view.race("orb/last")
@@ -230,8 +230,8 @@ def test_tables_have_a_column_for_times_only_if_a_time_is_known(merge: Merge, ti
 def test_race_page_explains_why_nothing_changed(merge: Merge) -> None:
     teams = result("a", "ann bo")
     teams = replace(teams, entrants=tuple(replace(e, team=e.name) for e in teams.entrants))
-    plan = replace(LeaderboardPlan("trueskill"), teams=TeamPolicy.IGNORE)
-    view = merge([teams, result("b", dnf="ann bo", after=1)], plan)
+    config = replace(LeaderboardConfig("trueskill"), teams=TeamPolicy.IGNORE)
+    view = merge([teams, result("b", dnf="ann bo", after=1)], config)
     assert "This race changed no rating: team race." in text(view, "races/orb/a.html")
     assert "This race changed no rating: nobody finished. DNF A Ann DNF B Bo" in text(
         view, "races/orb/b.html"
@@ -253,7 +253,7 @@ def test_pages_of_older_races_do_not_change(merge: Merge) -> None:
 
 def test_explanation_uses_this_leaderboards_races(merge: Merge) -> None:
     races = [result(f"r{n}", "ann bo cy", dnf="di" if n % 2 else "", after=n) for n in range(40)]
-    shown = text(merge(races, LeaderboardPlan("thurstone-hurdle")), f"{BOARD}/explained.html")
+    shown = text(merge(races, LeaderboardConfig("thurstone-hurdle")), f"{BOARD}/explained.html")
     for expected in (
         "Every player starts at 1000 points.",
         "come from this leaderboard's 40 races with 140 entries",
@@ -278,8 +278,8 @@ def test_explanation_says_who_is_listed_and_how_to_hide(merge: Merge) -> None:
 
 
 def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) -> None:
-    merge([result("a", "ann bo")], LeaderboardPlan("thurstone-hurdle"))
-    season = LeaderboardPlan("thurstone-hurdle", carry=Carry("Any Orb"))
+    merge([result("a", "ann bo")], LeaderboardConfig("thurstone-hurdle"))
+    season = LeaderboardConfig("thurstone-hurdle", carry=Carry("Any Orb"))
     view = merge([result("b", "ann bo", after=9, goal="Season 2")], season)
     (board,) = (each for each in view.boards if each.name == "Season 2")
     shown = text(view, f"leaderboards/{board.address.stem}/explained.html")
@@ -299,7 +299,7 @@ def test_explanation_shows_the_win_rate_of_a_100_point_lead(
 def test_lists_of_races_name_the_goals_of_a_leaderboard_that_joins_several(ledger: Ledger) -> None:
     joined = replace(SIMPLE, name="Joined", goals=("Any Orb", "All <Orbs>"))
     races = [result("a", "ann bo"), result("b", "ann bo", goal="All <Orbs>", after=1)]
-    Settler(ledger, Plans(SIMPLE, (joined,))).add_past_races(
+    Settler(ledger, RatingRules(SIMPLE, (joined,))).add_past_races(
         [*races, result("c", "ann bo", goal="Other Orb")], "import"
     )
     view = LedgerView(ledger, Publication())

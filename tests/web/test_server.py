@@ -241,15 +241,15 @@ def test_cache_key_has_known_parameters_only() -> None:
 
 
 def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in ("RACES_IN_A_PIECE", "ROWS_IN_A_PIECE"):
+    for size in ("RACES_IN_A_CHUNK", "ROWS_IN_A_CHUNK"):
         monkeypatch.setattr(csv_files, size, 10)
     rate(ledger, *(result(f"r{n:04d}", "ann bo", after=n) for n in range(40)))
     with closing(CachedPages(ledger.path, Publication())) as library:
         assert isinstance(library.document(at(CHANGES[1:]), {}), Streamed)
         assert library.cache.size == 0
-        pieces = list(library.pieces(at(CHANGES[1:])))
-    assert len(pieces) > 2
-    assert b"".join(pieces).count(b"\r\n") == 81
+        chunks = list(library.chunks(at(CHANGES[1:])))
+    assert len(chunks) > 2
+    assert b"".join(chunks).count(b"\r\n") == 81
 
 
 @pytest.mark.parametrize("path", ["/", CHANGES])
@@ -263,7 +263,7 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
 
 
 def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_files, "changes_sheet", MagicMock(side_effect=AssertionError))
+    monkeypatch.setattr(csv_files, "changes_csv", MagicMock(side_effect=AssertionError))
     answer = get(CHANGES, method="HEAD")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
     assert "content-length" not in answer.headers  # of the file, which is unknown

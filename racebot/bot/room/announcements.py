@@ -67,17 +67,17 @@ class Announcements:
         if self.queued_key(result.name) == key:
             return None
         self.drop_waiting(result.name, "the result changed")
-        told = self._told(result.name)
-        if told is not None and told.result == key and self._is_complete(result.name, key):
+        last = self._last_announced(result.name)
+        if last is not None and last.result == key and self._is_complete(result.name, key):
             return None
-        if told is None or told.result == key:
+        if last is None or last.result == key:
             return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
-        edits = edits_between(told.told, result)
-        if not edits and list(self._entries(rated).values()) == list(told.entries.values()):
+        edits = edits_between(last.told, result)
+        if not edits and list(self._entries(rated).values()) == list(last.entries.values()):
             return None
         number = 1 + max(body.correction for _, body in chat_messages(self._ledger.messages.of(result.name)))
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
-        return "correction" if self._put_changes(rated, body, told.entries) else None
+        return "correction" if self._put_changes(rated, body, last.entries) else None
 
     def repeat(self, rated: Sequence[RatedRace], ordered_in: str) -> bool:
         """Queue the changes of a finished race once more. Return False if there are none.
@@ -209,10 +209,10 @@ class Announcements:
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._style.bot}:{seed}")
         return Message(race, category, str(guid), body)
 
-    def _told(self, race: str) -> ChatBody | None:
+    def _last_announced(self, race: str) -> ChatBody | None:
         """Return the announcement or correction that stands in a room's chat, or None."""
-        told = [body for body in self._since_withdrawal(race) if body.result is not None]
-        return told[-1] if told else None
+        announced = [body for body in self._since_withdrawal(race) if body.result is not None]
+        return announced[-1] if announced else None
 
     def _is_complete(self, race: str, key: str) -> bool:
         """Return whether no part of the announcement that stands in chat was dropped."""

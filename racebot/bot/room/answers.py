@@ -49,7 +49,7 @@ class Question:
     answer but a note that answers pause.
     """
 
-    asked: ParsedCommand
+    command: ParsedCommand
     message: ChatMessage
     may_order: bool
     asked_at: float
@@ -58,14 +58,14 @@ class Question:
     @property
     def quiet(self) -> bool | None:
         """Return whether it orders quiet (true) or its end (false), if its author may; otherwise None."""
-        return QUIET_ORDERS.get(_order(self.asked) or "") if self.may_order else None
+        return QUIET_ORDERS.get(_order(self.command) or "") if self.may_order else None
 
     @property
     def is_about_race(self) -> bool:
         """Return whether the answer depends on the result of the room's race."""
-        command = self.asked.command
+        command = self.command.command
         answered = command in {Command.RATING, Command.WHY}
-        return not self.over_limit and (answered or (command is Command.HELP and bool(self.asked.argument)))
+        return not self.over_limit and (answered or (command is Command.HELP and bool(self.command.argument)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,16 +103,18 @@ class CommandHandler:
         Bots, the site and closed rooms get no answer, and players over the limit only a note. Orders of
         moderators have a limit of their own, since they are needed most in a busy chat.
         """
-        asked = self._asked(message)
-        if asked is None or message.user_id is None or race.recorded:
+        parsed = self._parsed(message)
+        if parsed is None or message.user_id is None or race.recorded:
             return None
         self._seen.append(message.id)
-        may_order, now = _may_order(message, _order(asked)), self.clock()
+        may_order, now = _may_order(message, _order(parsed)), self.clock()
         allows = self.limiter.allows_order if may_order else self.limiter.allows
         limited = race.name, message.user_id, now
         if allows(*limited):
-            return Question(asked, message, may_order, now)
-        return Question(asked, message, False, now, over_limit=True) if self.limiter.tells(*limited) else None
+            return Question(parsed, message, may_order, now)
+        return (
+            Question(parsed, message, False, now, over_limit=True) if self.limiter.tells(*limited) else None
+        )
 
     def of_first_history(self, history: ChatHistory, ordered_at: datetime | None) -> list[ChatMessage]:
         """Return the lines of a room's first chat history that may hold commands to answer.
@@ -125,9 +127,9 @@ class CommandHandler:
         orders = [
             line
             for line in history.messages
-            if (asked := self._asked(line)) is not None
-            and _order(asked) in QUIET_ORDERS
-            and _may_order(line, _order(asked))
+            if (parsed := self._parsed(line)) is not None
+            and _order(parsed) in QUIET_ORDERS
+            and _may_order(line, _order(parsed))
             and (ordered_at is None or line.posted_at > ordered_at.timestamp())
         ]
         return [
@@ -136,36 +138,36 @@ class CommandHandler:
             if line in orders[-1:]
             or (
                 line in recent(history)
-                and (asked := self._asked(line))
-                and not (_order(asked) or _is_about_self(asked))
+                and (parsed := self._parsed(line))
+                and not (_order(parsed) or _is_about_self(parsed))
             )
         ]
 
-    def _asked(self, message: ChatMessage) -> ParsedCommand | None:
+    def _parsed(self, message: ChatMessage) -> ParsedCommand | None:
         if message.is_system or message.bot is not None or message.user_id is None:
             return None
         return None if message.id in self._seen else self.names.parse(message.text)
 
     def reply(self, question: Question, race: Race, *, is_quiet: bool) -> Reply | None:
         """Carry out an order, except one for or against quiet, or draft an answer. Ledger work."""
-        asked, message = question.asked, question.message
+        command, message = question.command, question.message
         asker = Person(str(message.user_id), message.user_name)
         if question.over_limit:
             return None if is_quiet else Reply(lambda: self.texts.answers_pause, asker.id)
-        if order := _order(asked):
+        if order := _order(command):
             if question.may_order:
                 text = self._confirmation(order, message, race)
             else:
                 text = "" if is_quiet else self.texts.moderators_only
             return Reply(lambda: text, None, confirms=question.may_order) if text else None
-        if _is_about_self(asked):
-            text = self._carry_out_about(asker, hide=asked.argument.casefold() == "hide me")
+        if _is_about_self(command):
+            text = self._carry_out_about(asker, hide=command.argument.casefold() == "hide me")
             return Reply(lambda: text, asker.id) if text else None
         if is_quiet:
             return None
-        draft = self.answers.draft(asked, race, asker, moderator=message.can_moderate)
+        draft = self.answers.draft(command, race, asker, moderator=message.can_moderate)
         if race.custom_goal or not race.recordable:
-            draft = self._with_note(draft, asked, race)
+            draft = self._with_note(draft, command, race)
         return Reply(draft, asker.id if self.private else None)
 
     def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
@@ -181,10 +183,10 @@ class CommandHandler:
         self._given[key] = (text, now)
         return False
 
-    def _with_note(self, draft: Draft, asked: ParsedCommand, race: Race) -> Draft:
+    def _with_note(self, draft: Draft, command: ParsedCommand, race: Race) -> Draft:
         """Add a note to the first answer in a race that does not count. There are no odds in it."""
         note = self.texts.not_counted
-        if asked.command is Command.ODDS:
+        if command.command is Command.ODDS:
             return lambda: self.texts.odds_not_counted
         if race.name in self._noted:
             return draft
@@ -222,14 +224,14 @@ def recent(history: ChatHistory) -> Sequence[ChatMessage]:
     return [line for line in history.messages if history.sent_at - line.posted_at < EXPIRES]
 
 
-def _order(asked: ParsedCommand) -> str | None:
+def _order(command: ParsedCommand) -> str | None:
     """Return the order about the room in a command, or None."""
-    word = asked.argument.casefold()
-    return word if asked.command is Command.HELP and word in ORDERS else None
+    word = command.argument.casefold()
+    return word if command.command is Command.HELP and word in ORDERS else None
 
 
-def _is_about_self(asked: ParsedCommand) -> bool:
-    return asked.command is Command.HELP and asked.argument.casefold() in ABOUT_SELF
+def _is_about_self(command: ParsedCommand) -> bool:
+    return command.command is Command.HELP and command.argument.casefold() in ABOUT_SELF
 
 
 def _may_order(message: ChatMessage, order: str | None) -> bool:

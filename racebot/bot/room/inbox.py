@@ -335,7 +335,7 @@ class Inbox:
             # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
             if reply is not None and text and not handler.is_repeat(race.name, reply, text):
-                metrics.COMMANDS.labels(question.asked.command.value).inc()
+                metrics.COMMANDS.labels(question.command.command.value).inc()
                 self._delivery.answer(text, question.message.id, to=reply.to)
         except LedgerUnavailable as error:
             log.warning("%s; trying again", error)
@@ -347,7 +347,7 @@ class Inbox:
             # A damaged database stops the bot elsewhere; a command must not.
             log.error("%s; no answer given", error)
         except Exception:
-            log.exception("%s: unexpected error while answering %s", self._name, question.asked.command)
+            log.exception("%s: unexpected error while answering %s", self._name, question.command.command)
         finally:
             self._answering = None
             self.put(Signal.TICK)

@@ -44,7 +44,7 @@ class LedgerWork:
         self._announcements = Announcements(self.ledger, clock, style or Style())
 
     def _counts(self, result: RaceResult) -> bool:
-        return self.settler.plans.counts(result)  # the plans change when a goal is renamed
+        return self.settler.rules.counts(result)  # the rules change when a goal is renamed
 
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""
@@ -82,7 +82,7 @@ class LedgerWork:
         `ordered_in` is the id of the chat message with the order, which is carried out once, even after a
         restart.
         """
-        if result is None or not result.final or not self.settler.plans.counts(result):
+        if result is None or not result.final or not self.settler.rules.counts(result):
             return False
         with self.ledger.transaction():
             if self.ledger.races.has(result.name):

@@ -102,7 +102,7 @@ class Answers:
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
         """Return the leaderboards of a goal. A custom goal has none, so the latest one stands in."""
         if not race.custom_goal or goal != race.goal:
-            planned = self.settler.plans.leaderboards(race.category, goal)
+            planned = self.settler.rules.leaderboards(race.category, goal)
             return [self.settler.ledger.leaderboards.get(p.category, p.name) or p for p in planned]
         raced = [
             (latest, board)

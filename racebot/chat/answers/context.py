@@ -68,7 +68,7 @@ class Context:
     def pending(self, race: Race, person: Person) -> Preview | None:
         """Return a preview of the room's race if it is finished, not settled, and has this player."""
         result = race.result
-        if result is None or not result.final or not self.settler.plans.counts(result):
+        if result is None or not result.final or not self.settler.rules.counts(result):
             return None
         if self.ledger.races.has(result.name):
             return None

@@ -1,4 +1,4 @@
-"""The data API's CSV files, written in pieces."""
+"""The data API's CSV files, written in chunks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from racebot.queries.races import changes_version, rating_changes
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import entity_tag
 
-RACES_IN_A_PIECE = 500
+RACES_IN_A_CHUNK = 500
 """Number of races to read at once while writing a CSV file of changes."""
-ROWS_IN_A_PIECE = 1000
+ROWS_IN_A_CHUNK = 1000
 
 
-def leaderboard_sheet(view: LedgerView, board: Board) -> Iterator[bytes]:
+def leaderboard_csv(view: LedgerView, board: Board) -> Iterator[bytes]:
     """Yield a leaderboard as CSV, with one row per listed player."""
     columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
     rows = (tuple(getattr(each, name) for name in columns) for each in view.report(board).players)
-    return _sheet(columns, rows)
+    return _csv_rows(columns, rows)
 
 
-def changes_sheet(view: LedgerView, board: Board) -> Iterator[bytes]:
+def changes_csv(view: LedgerView, board: Board) -> Iterator[bytes]:
     """Yield the rating changes of a leaderboard as CSV, in race order."""
     columns = (
         "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
@@ -37,16 +37,16 @@ def changes_sheet(view: LedgerView, board: Board) -> Iterator[bytes]:
 
     def rows() -> Iterator[tuple[Any, ...]]:
         last = 0
-        while found := list(rating_changes(view.ledger, board.key, last, RACES_IN_A_PIECE)):
+        while found := list(rating_changes(view.ledger, board.key, last, RACES_IN_A_CHUNK)):
             shown = (replace(each, player="") if each.player in view.hidden else each for each in found)
             yield from map(attrgetter(*columns), shown)
             last = found[-1].sequence
 
-    return _sheet(columns, rows())
+    return _csv_rows(columns, rows())
 
 
 def changes_tag(view: LedgerView, board: Board) -> str:
-    """Return an entity tag of `changes_sheet`, without reading the changes themselves."""
+    """Return an entity tag of `changes_csv`, without reading the changes themselves."""
     depends_on = (
         __version__,
         view.totals(board).updated_at,
@@ -71,9 +71,9 @@ def cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _sheet(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
+def _csv_rows(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
     lines = chain([columns], rows)
-    while some := list(islice(lines, ROWS_IN_A_PIECE)):
-        piece = io.StringIO()
-        csv.writer(piece).writerows([cell(value) for value in row] for row in some)
-        yield piece.getvalue().encode(errors="replace")
+    while some := list(islice(lines, ROWS_IN_A_CHUNK)):
+        chunk = io.StringIO()
+        csv.writer(chunk).writerows([cell(value) for value in row] for row in some)
+        yield chunk.getvalue().encode(errors="replace")

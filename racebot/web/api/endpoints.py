@@ -133,8 +133,8 @@ def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types
 def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
     """Return the odds of a race between the query's `players`."""
     view = request.view
-    asked = [part.strip() for part in request.query.get("players", "").split(",")]
-    players = [view.merged.get(each, each) for each in asked]
+    names = [part.strip() for part in request.query.get("players", "").split(",")]
+    players = [view.merged.get(each, each) for each in names]
     if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
         raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
     # The answer must not tell a hidden player from an unknown one.
@@ -244,13 +244,13 @@ def _description(request: PageRequest) -> openapi.Schema:
     return openapi.description(request.view.publication.url, served=request.served)
 
 
-def _sheet(request: PageRequest, board: Board) -> Content:
-    return Document(b"".join(csv_files.leaderboard_sheet(request.view, board)), CSV)
+def _leaderboard_csv(request: PageRequest, board: Board) -> Content:
+    return Document(b"".join(csv_files.leaderboard_csv(request.view, board)), CSV)
 
 
-def _changes_sheet(request: PageRequest, board: Board) -> Content:
+def _changes_csv(request: PageRequest, board: Board) -> Content:
     tag = csv_files.changes_tag(request.view, board)
-    return Streamed(lambda: csv_files.changes_sheet(request.view, board), CSV, tag)
+    return Streamed(lambda: csv_files.changes_csv(request.view, board), CSV, tag)
 
 
 def _json(answer: Callable[..., object], *, masked: bool = True) -> Callable[..., Content]:
@@ -291,8 +291,8 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.ODDS_DATA: _json(odds_of, masked=False),
     addresses.HEAD_TO_HEAD_DATA: _json(head_to_head),
     addresses.LIVE_DATA: _json(live_rooms),
-    addresses.CHANGES_SHEET: _changes_sheet,
-    addresses.SHEET: _sheet,
+    addresses.CHANGES_CSV: _changes_csv,
+    addresses.LEADERBOARD_CSV: _leaderboard_csv,
     addresses.DATA: _json(leaderboard),
 }
 """Every data address with its function, called with a request and the fields. The first match wins."""

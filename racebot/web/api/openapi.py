@@ -53,8 +53,8 @@ _ANSWERS: dict[Route, type | str] = {
     addresses.ODDS_DATA: types.OddsAnswer,
     addresses.HEAD_TO_HEAD_DATA: types.HeadToHead,
     addresses.LIVE_DATA: types.LiveAnswer,
-    addresses.SHEET: "Listed players by place, as CSV",
-    addresses.CHANGES_SHEET: "All changes in order, as CSV",
+    addresses.LEADERBOARD_CSV: "Listed players by place, as CSV",
+    addresses.CHANGES_CSV: "All changes in order, as CSV",
 }
 """The type of each address's JSON, or what its CSV file holds."""
 SERVED_ONLY = {

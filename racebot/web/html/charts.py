@@ -25,7 +25,7 @@ MOST_DOTS = 50
 """With at most this many races, each gets a dot with its date and points."""
 TIMES = ((timedelta(days=9), "{0.day} {0:%b}, {0:%H:%M}"), (timedelta(days=365), "{0.day} {0:%b}"))
 """How moments on the axis are written, by the least time span that needs a shorter form."""
-MARKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
+TICKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
 """Where the time axis has labels, as shares of its width."""
 MOST_LABELS = 8
 """Most labels below the bars."""
@@ -48,7 +48,7 @@ class Graph:
     def __init__(self, label: str, low: int, high: int) -> None:
         self.label = label
         self.grid = _grid(low, high)
-        self.marks: list[tuple[float, str]] = []
+        self.ticks: list[tuple[float, str]] = []
         self.lines: list[str] = []
         self.dots: list[tuple[str, float, float, str]] = []
         self.bars: list[tuple[float, float, float, str]] = []
@@ -84,7 +84,7 @@ def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | No
         return None
     graph, span = Graph(label, min(points), max(points)), end - start
     form = next((form for most, form in TIMES if span < most), "{0:%b %Y}")
-    graph.marks = [(graph.x(share), form.format(start + share * span)) for share in MARKS]
+    graph.ticks = [(graph.x(share), form.format(start + share * span)) for share in TICKS]
     for history in series:
         races = _thinned(history)
         corners = [(graph.x((at - start) / span), graph.y(value)) for at, value in races]
@@ -110,7 +110,7 @@ def distribution(counts: Sequence[tuple[str, int]], label: str) -> Graph:
         )
         graph.bars.append((left, graph.y(count), round(right - left, 1), f"{name}: {count}"))
         if number % every == 0:
-            graph.marks.append((middle, name))
+            graph.ticks.append((middle, name))
     return graph
 
 

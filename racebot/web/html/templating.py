@@ -19,7 +19,7 @@ from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import addresses, formats
 from racebot.web.site.addresses import Route, link
-from racebot.web.site.ledger_view import DEFAULT_LOOK, Board, Look
+from racebot.web.site.ledger_view import DEFAULT_BRANDING, Board, Branding
 from racebot.web.site.request import CSS, Document, PageRequest
 
 STYLE = "assets/style.css"
@@ -77,7 +77,7 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
         render(
             template,
             request.path,
-            look=publication.look,
+            branding=publication.branding,
             root=root,
             face=partial(fragments.face, request),
             player_link=partial(fragments.player_link, request),
@@ -123,7 +123,12 @@ def _tabs_of(board: Board) -> dict[str, str]:
 
 
 def render(
-    template: str, path: str, *, root: str | None = None, look: Look = DEFAULT_LOOK, **context: Any
+    template: str,
+    path: str,
+    *,
+    root: str | None = None,
+    branding: Branding = DEFAULT_BRANDING,
+    **context: Any,
 ) -> bytes:
     """Render the page at `path` from its template, with links relative to it, or to `root` if given."""
     found = _environment().get_template(template)
@@ -131,8 +136,8 @@ def render(
     text = found.render(
         path=path,
         href=href,
-        look=look,
-        theme=f"{href(THEME)}?v={_fingerprint(look.theme)}" if look.theme else None,
+        branding=branding,
+        theme=f"{href(THEME)}?v={_fingerprint(branding.theme)}" if branding.theme else None,
         asset=partial(_asset_link, href),
         scripts=SCRIPTS,
         **{"share": None, "updated": None, **context},

@@ -95,12 +95,12 @@ class CachedPages:
         self._current_cache()
         return f"{self._inode} {self._version} {self._live.stamp()}"
 
-    def pieces(self, match: Match) -> Iterator[bytes]:
-        """Yield the pieces of a streamed document. Each call uses its own connection."""
+    def chunks(self, match: Match) -> Iterator[bytes]:
+        """Yield the chunks of a streamed document. Each call uses its own connection."""
         with closing(_Reader(self._database, self._publication, self._live)) as reader:
             content = reader.document(match, {})
             if isinstance(content, Streamed):
-                yield from content.pieces()
+                yield from content.chunks()
 
     def close(self) -> None:
         """Close all connections. Do not call any method during or after this."""

@@ -85,10 +85,10 @@ class Events:
         headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         if request.method == "HEAD":
             return Response(media_type=_MEDIA_TYPE, headers=headers)
-        pieces = self._pieces(match, query, first, stamp)
-        return StreamingResponse(pieces, media_type=_MEDIA_TYPE, headers=headers)
+        chunks = self._chunks(match, query, first, stamp)
+        return StreamingResponse(chunks, media_type=_MEDIA_TYPE, headers=headers)
 
-    async def _pieces(
+    async def _chunks(
         self, match: Match, query: Mapping[str, str], first: Document, stamp: str
     ) -> AsyncGenerator[bytes]:
         sent = first.tag

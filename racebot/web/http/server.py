@@ -118,8 +118,8 @@ def application(
         if _known(request.headers.get("if-none-match", ""), found.tag):
             return Response(status_code=304, headers=headers)
         if isinstance(found, Streamed):
-            pieces = library.pieces(match) if request.method != "HEAD" else iter(())
-            return StreamingResponse(pieces, media_type=found.media_type, headers=headers)
+            chunks = library.chunks(match) if request.method != "HEAD" else iter(())
+            return StreamingResponse(chunks, media_type=found.media_type, headers=headers)
         return Response(found.body, media_type=found.media_type, headers=headers)
 
     @asynccontextmanager
@@ -143,7 +143,7 @@ def application(
             Route("/{path:path}", answer, methods=["GET", "HEAD"]),
         ],
     )
-    app.state.look = publication.look
+    app.state.branding = publication.branding
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(
         CORSMiddleware,
@@ -259,8 +259,11 @@ def _problem(request: Request, status: int, text: str, detail: str) -> Response:
         body = orjson.dumps(ProblemDetails(HTTPStatus(status).phrase, status, detail))
         media_type = "application/problem+json"
     else:
-        at, look = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.look
-        body, media_type = templating.render("error.html", at, look=look, text=text, detail=detail), HTML
+        at, branding = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.branding
+        body, media_type = (
+            templating.render("error.html", at, branding=branding, text=text, detail=detail),
+            HTML,
+        )
     return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})
 
 

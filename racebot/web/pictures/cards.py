@@ -202,7 +202,9 @@ def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
 
 
 def _card(request: PageRequest, canvas: Canvas) -> Document:
-    canvas.footer(name(request.view.publication.look.title), request.view.publication.url.partition("://")[2])
+    canvas.footer(
+        name(request.view.publication.branding.title), request.view.publication.url.partition("://")[2]
+    )
     return Document(canvas.png(), PNG)
 
 

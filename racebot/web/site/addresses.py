@@ -181,10 +181,10 @@ PLAYER_DATA = Route("api/players/{player}.json")
 PLAYER_ON_BOARD_DATA = Route("api/leaderboards/{board}/players/{player}.json", frozenset({"before", "limit"}))
 RACES_DATA = Route("api/leaderboards/{board}/races.json", _PARTS)
 CHANGES_DATA = Route("api/leaderboards/{board}/changes.json", frozenset({"after", "limit"}))
-CHANGES_SHEET = Route("api/leaderboards/{board}/changes.csv")
+CHANGES_CSV = Route("api/leaderboards/{board}/changes.csv")
 ODDS_DATA = Route("api/leaderboards/{board}/odds.json", frozenset({"players"}))
 HEAD_TO_HEAD_DATA = Route("api/leaderboards/{board}/head-to-head.json", frozenset({"a", "b"}))
-SHEET = Route("api/leaderboards/{board}.csv")
+LEADERBOARD_CSV = Route("api/leaderboards/{board}.csv")
 DATA = Route("api/leaderboards/{board}.json", _PARTS)
 
 

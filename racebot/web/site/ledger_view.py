@@ -42,7 +42,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Branding:
     """The operator's choices for how the pages look. Every page loads `theme` after its own style sheet."""
 
     title: str = "Race ratings"
@@ -50,7 +50,7 @@ class Look:
     theme: bytes = b""
 
 
-DEFAULT_LOOK = Look()
+DEFAULT_BRANDING = Branding()
 
 
 def theme_beside(database: Path) -> bytes:
@@ -71,7 +71,7 @@ class Publication:
         embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
             policy; `'none'` forbids it.
         export_cards: True if an export has cards of every player and race.
-        look: title, footer and style sheet.
+        branding: title, footer and style sheet.
         pictures: folder with the pictures that the bot fetched, if any.
         commands: the names of the bot's chat commands, or None if it answers none.
     """
@@ -82,7 +82,7 @@ class Publication:
     url: str = ""
     embed_on: str = "*"
     export_cards: bool = False
-    look: Look = DEFAULT_LOOK
+    branding: Branding = DEFAULT_BRANDING
     pictures: Path | None = None
     commands: CommandNames | None = None
 

@@ -36,10 +36,10 @@ class Document:
 class Streamed:
     """Content that may be too large to hold in memory.
 
-    Each call of `pieces` starts from the beginning. `tag` changes whenever the body may have changed.
+    Each call of `chunks` starts from the beginning. `tag` changes whenever the body may have changed.
     """
 
-    pieces: Callable[[], Iterator[bytes]]
+    chunks: Callable[[], Iterator[bytes]]
     media_type: str
     tag: str
 

@@ -20,7 +20,7 @@ from racebot.races.result import EntrantStatus
 from racebot.racetime.frames import ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 RESULT = result("r", "ann bo", recorded=False)
@@ -47,7 +47,7 @@ class Talk:
     """A command handler, and users who write in a room."""
 
     def __init__(self, ledger: Ledger, clock: Clock, *, private: bool = False, per_person: int = 100) -> None:
-        settler = Settler(ledger, Plans(LeaderboardPlan("thurstone-hurdle")))
+        settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
         self.ledger = ledger
         self.follower = Follower(settler, clock)
         self.now = 0.0

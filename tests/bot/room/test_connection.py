@@ -41,7 +41,7 @@ from racebot.racetime.client import Credentials, Site, SiteClock, TokenSource
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
 
@@ -136,7 +136,9 @@ class Scene:
         context = RoomContext(
             site=self.site,
             tokens=TokenSource(self.site, Credentials("id", SecretStr("secret"))),
-            work=LedgerWork(Settler(self.ledger, Plans(LeaderboardPlan("elo-ffa"))), now, quiet=quiet),
+            work=LedgerWork(
+                Settler(self.ledger, RatingRules(LeaderboardConfig("elo-ffa"))), now, quiet=quiet
+            ),
             call=call,
             settings=Settings(info_block=InfoPolicy.NEVER),
             failures=FailureLog(),
@@ -216,7 +218,7 @@ class Handler:
         if self.refused:
             self.refused -= 1
             raise LedgerUnavailable("the database is locked")
-        self.answered.append(question.asked.command)
+        self.answered.append(question.command.command)
         return Reply(self.draft, None)
 
     def is_repeat(self, *_: object) -> bool:
@@ -352,7 +354,7 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
     monkeypatch.setattr(why, "explain_race", noted)
     ledger_thread = LedgerThread()
     scene.ledger = ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
-    settler, names = Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), CommandNames()
+    settler, names = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))), CommandNames()
     work = LedgerWork(settler, lambda: datetime.now(UTC))
     composer = Answers(settler, DEFAULT_TEXTS, names, lambda _: Listing())
     handler = CommandHandler(work, composer, DEFAULT_TEXTS, names, Limiter(1, 1), private=False)

@@ -24,10 +24,10 @@ from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
-SIMPLE = LeaderboardPlan("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
 RECORDED = replace(FINISHED, recorded=True)
 SWAPPED = result("r", "bo ann", dnf="cy", recorded=False)
@@ -43,11 +43,11 @@ Following = Callable[..., Follower]
 
 @pytest.fixture
 def following(ledger: Ledger, clock: Clock) -> Following:
-    """Return a function that makes a follower with these plans and options."""
+    """Return a function that makes a follower with these rules and options."""
     clock.advance(seconds=10)
 
-    def make(plans: Plans | None = None, **options: Any) -> Follower:
-        return Follower(Settler(ledger, plans or Plans(SIMPLE)), clock, **options)
+    def make(rules: RatingRules | None = None, **options: Any) -> Follower:
+        return Follower(Settler(ledger, rules or RatingRules(SIMPLE)), clock, **options)
 
     return make
 
@@ -199,7 +199,7 @@ def test_an_old_result_is_not_announced(follower: Follower, clock: Clock) -> Non
     ids=lambda facts: next(iter(facts)),
 )
 def test_a_race_that_never_counts_is_not_announced(following: Following, facts: dict[str, Any]) -> None:
-    follower = following(Plans(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})}))
+    follower = following(RatingRules(SIMPLE, goals={CATEGORY: frozenset({"Any Orb"})}))
     before = dump(follower)
     follower.read(seen(replace(FINISHED, **facts)))
     assert dump(follower) == before
@@ -466,7 +466,7 @@ def test_a_recorded_race_stays_rated_when_its_goal_no_longer_counts(
     following: Following, clock: Clock
 ) -> None:
     following().read(seen(RECORDED))
-    narrowed = following(Plans(SIMPLE, goals={CATEGORY: frozenset({"Other"})}))
+    narrowed = following(RatingRules(SIMPLE, goals={CATEGORY: frozenset({"Other"})}))
     for _ in range(3):
         narrowed.read(seen(RECORDED))
         clock.advance(hours=2)
@@ -647,8 +647,8 @@ def test_a_finish_message_marks_new_places_on_the_leaderboard(following: Followi
 def test_buttons_of_a_message_are_those_of_a_leaderboard_with_changes(following: Following) -> None:
     """A race can count on several leaderboards, and change nothing on the first."""
     plain, teams = (replace(SIMPLE, name=name, goals=("Any Orb",)) for name in ("No teams", "Teams"))
-    plans = Plans(SIMPLE, named=(plain, replace(teams, teams=TeamPolicy.TEAM)))
-    follower = following(plans, style=Style(buttons=lambda board, race: {board.name: {"url": race}}))
+    rules = RatingRules(SIMPLE, named=(plain, replace(teams, teams=TeamPolicy.TEAM)))
+    follower = following(rules, style=Style(buttons=lambda board, race: {board.name: {"url": race}}))
     red, blue = (replace(each, team=each.name) for each in result("r", "ann bo").entrants)
     follower.stands(replace(FINISHED, entrants=(red, blue)))
     (row,) = follower.ledger.messages.open_for(NAME)
@@ -659,7 +659,7 @@ def test_two_bots_in_one_room_send_no_equal_guids(tmp_path: Path, clock: Clock) 
     guids = []
     for bot in ("one", "two"):
         with Ledger.open(tmp_path / f"{bot}.db") as ledger:
-            Follower(Settler(ledger, Plans(SIMPLE)), clock, style=Style(bot=bot)).stands(FINISHED)
+            Follower(Settler(ledger, RatingRules(SIMPLE)), clock, style=Style(bot=bot)).stands(FINISHED)
             guids += [row.message.guid for row in ledger.messages.of(NAME)]
     assert len(set(guids)) == 2
 

@@ -19,7 +19,7 @@ from racebot.ledger.outbox import Delivery
 from racebot.ledger.store import Ledger
 from racebot.racetime.frames import RaceUpdate, parse_event
 from racebot.racetime.payload import parse_race
-from racebot.standings.counting import LeaderboardPlan, Plans
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 TIMES = {"tess": "P0DT01H00M01.527896S", "pia": "P0DT01H00M01.882611S", "quinn": "P0DT01H00M02.212746S"}
@@ -46,7 +46,7 @@ class Replay:
 
     def __init__(self, ledger: Ledger, clock: Clock) -> None:
         self._ledger = ledger
-        self._follower = Follower(Settler(ledger, Plans(LeaderboardPlan("elo-ffa"))), clock)
+        self._follower = Follower(Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))), clock)
         self._http: dict[str, Any] = {}
         self._messages: list[str] = []
         self._answered = 0
