@@ -25,16 +25,14 @@ from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-from peers import Before, row
+from peers import Before, judged, row
 from scipy.optimize import minimize
-from scipy.special import ndtr
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.registry import create
 from racebot.standings.backfill import read_races
 from racebot.study.fit import fit
 from racebot.study.history import History, PastRace
-from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.paired import Objective, Tally, tallies
 
 DOUBTS = (0.0, 1.0, 2.0)
@@ -123,38 +121,26 @@ def replay(update: Update, values: FloatArray, history: History) -> Iterator[Bef
         last[race.players] = today
 
 
-def judged(update: Update, values: FloatArray, history: History) -> list[Tally]:
-    """Return the misordered pairs by each of the orders, and the log loss, per race."""
-    found: list[list[float]] = [[] for _ in (*DOUBTS, "loss")]
-    cases = []
-    for race, before in zip(history.races, replay(update, values, history), strict=True):
-        better, worse = observed_pairs(race.outcome)
-        for each, doubt in zip(found, DOUBTS, strict=False):
-            rating = before.mean - doubt * before.deviation
-            each.append(float(misordered(rating[better], rating[worse]).sum()))
-        noise = 2 + before.deviation[better] ** 2 + before.deviation[worse] ** 2
-        chance = ndtr(np.exp(values[3]) * (before.mean[better] - before.mean[worse]) / np.sqrt(noise))
-        found[-1].append(float(log_loss(chance).sum()))
-        cases.append(better.size)
-    return [Tally(np.array(each), np.array(cases, dtype=np.intp)) for each in found]
-
-
 def part(tally: Tally, races: slice) -> Tally:
     return Tally(tally.cost[races], tally.cases[races])
 
 
 def tuned(update: Update, history: History, half: int) -> list[Tally]:
     """Tune a filter on the first races, and return its misordered pairs and log loss in the others."""
+
+    def judge(values: FloatArray, races: History) -> tuple[list[Tally], Tally]:
+        return judged(replay(update, values, races), races, DOUBTS, scale=np.exp(values[3]))
+
     first = history.split(half / len(history))[0]
 
     def cost(values: FloatArray) -> float:
-        *wrong, loss = judged(update, values, first)
+        wrong, loss = judge(values, first)
         return min(float(each.mean()) for each in wrong) + float(loss.mean())
 
     best = minimize(
         cost, np.log(START), method="Nelder-Mead", options={"maxfev": 150, "xatol": 0.05, "fatol": 1e-4}
     )
-    *wrong, loss = judged(update, best.x, history)
+    wrong, loss = judge(best.x, history)
     order = min(wrong, key=lambda each: float(part(each, slice(half)).mean()))
     return [part(order, slice(half, None)), part(loss, slice(half, None))]
 

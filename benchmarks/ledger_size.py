@@ -18,12 +18,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
-from support import CATEGORY, GOAL, environment, peak_mib, people, race
+from support import CATEGORY, GOAL, RULES, environment, peak_mib, people, race, rate, serving
 
 from racebot.bot.heartbeat import last_seen, utc_now
 from racebot.bot.room.case import Settle
@@ -39,21 +38,13 @@ from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.ratings.registry import DEFAULT_MODEL
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
 
 ENTRANTS = 20
 SETTLED = 200
 """Number of races to settle for a p99."""
-AT_ONCE = 2500
-"""Races per transaction while building a ledger."""
 EVERY = timedelta(minutes=30)
 LISTING = Listing(minimum_finishes=2, inactive_days=90)
-RULES = RatingRules(LeaderboardConfig(DEFAULT_MODEL))
-
-Figures = dict[str, str]
 
 
 class World:
@@ -72,18 +63,6 @@ class World:
         while len(turn) < ENTRANTS:
             turn.add(self.names[int(len(self.names) * self.rng.random() ** 4)])
         return race(number, sorted(turn), self.skill, self.rng, EVERY)
-
-
-def build(database: Path, world: World) -> float:
-    """Rate all races of a world, and return the seconds it took."""
-    begin = time.perf_counter()
-    with Ledger.open(database) as ledger:
-        settler = Settler(ledger, RULES)
-        results = map(world.result, range(world.races))
-        while batch := list(islice(results, AT_ONCE)):
-            settler.add_past_races(batch, "import")
-        carry_out_jobs(ledger, utc_now)
-    return time.perf_counter() - begin
 
 
 def timed(work: Callable[[], object], times: int = 1) -> str:
@@ -148,34 +127,17 @@ def _chat(
         ("!why", Command.WHY, ""),
         ("!vs NAME, between two who met often", Command.VERSUS, other.name),
     ]
+
+    def answer(command: Command, argument: str) -> str:
+        return answers.draft(ParsedCommand(command, argument), room, asker, moderator=False)()
+
     for line, command, argument in lines:
-        parsed = ParsedCommand(command, argument)
-
-        def answer(parsed: ParsedCommand = parsed) -> str:
-            return answers.draft(parsed, room, asker, moderator=False)()
-
-        yield f"answering {line}", timed(answer, 100)
+        yield f"answering {line}", timed(partial(answer, command, argument), 100)
 
 
 def _reports(ledger: Ledger, board: Leaderboard, name: str) -> Iterator[tuple[str, str]]:
     yield "leaderboard, whole, as data", timed(lambda: leaderboard_report(ledger, board, LISTING), 3)
     yield "race, explained", timed(lambda: race_report(ledger, name), 20)
-
-
-@contextmanager
-def sandbox() -> Iterator[str]:
-    """Run a sandbox in a separate process, and yield its address."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "racebot", "sandbox", "--port", "0", "--category", CATEGORY],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().partition(f"/{CATEGORY} ")[0]
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def commands(database: Path, site: str) -> Iterator[tuple[str, str]]:
@@ -211,29 +173,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--changes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--folder", type=Path)
-    parser.add_argument("--no-commands", action="store_true", help="skip the commands")
     given = parser.parse_args()
-    table: dict[str, Figures] = {}
-    with tempfile.TemporaryDirectory() as folder, sandbox() as site:
+    table: dict[str, list[str]] = {}
+    with tempfile.TemporaryDirectory() as folder, serving("sandbox", "--category", CATEGORY) as site:
         for changes in given.changes:
             database = (given.folder or Path(folder)) / f"ledger-{changes}.db"
             world = World(changes)
             if not database.exists():
-                note(table, "building, rated in batches", changes, _duration(build(database, world)))
+                rate(database, map(world.result, range(world.races)))
             for what, figure in within(database, world):
                 note(table, what, changes, figure)
             note(table, "size of the database", changes, f"{database.stat().st_size / 1e6:.0f} MB")
-            if not given.no_commands:
-                for what, figure in commands(database, site):
-                    note(table, what, changes, figure)
+            for what, figure in commands(database, site):
+                note(table, what, changes, figure)
     print("| | " + " | ".join(f"{changes:,} changes" for changes in given.changes) + " |")
     print("|---|" + "---|" * len(given.changes))
     for what, figures in table.items():
-        print(f"| {what} | " + " | ".join(figures.get(str(c), "") for c in given.changes) + " |")
+        print(f"| {what} | " + " | ".join(figures) + " |")
 
 
-def note(table: dict[str, Figures], what: str, changes: int, figure: str) -> None:
-    table.setdefault(what, {})[str(changes)] = figure
+def note(table: dict[str, list[str]], what: str, changes: int, figure: str) -> None:
+    table.setdefault(what, []).append(figure)
     print(f"{changes:>9,}  {what:55} {figure}", flush=True)
 
 

@@ -34,7 +34,7 @@ from typing import Any
 import certifi
 import numpy as np
 import trustme
-from support import CATEGORY, GOAL, cpu_seconds, environment, peak_mib, people, resident_mib
+from support import CATEGORY, GOAL, cpu_seconds, environment, peak_mib, people
 
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.misbehaviour import Misbehaviour
@@ -112,9 +112,7 @@ class Stage:
     async def why(self, window: float, quiet: float) -> tuple[list[float], list[float], list[float]]:
         """Let everybody in the first room ask `!why`, while the other rooms finish and are recorded.
 
-        Returns:
-            Seconds from each finish to its announcement, from each record to the final word on the page, and
-            from each question to its answer.
+        Return seconds from each finish to chat, each record to its page, and each question to its answer.
         """
         crowd, *others = self._rooms
         await self._finish(crowd, 5.0, quiet)
@@ -199,7 +197,6 @@ class Worker:
         now, used = time.monotonic(), cpu_seconds(self.process.pid)
         print(
             f"{what:28} {now - self._begin:6.1f} s, processor {used - self._used:6.2f} s, "
-            f"resident {resident_mib(self.process.pid):4.0f} MiB, "
             f"at most {peak_mib(self.process.pid):4.0f} MiB{more and '; '}{more}",
             flush=True,
         )

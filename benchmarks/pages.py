@@ -5,21 +5,15 @@
 Invents a category in which one player has 2,000 races, rates it, and requests each kind of page twice: after
 a change to the ledger, and again from the cache. Or, instead: --export exports all pages, and again after one
 more race; --readers 50 lets that many readers click at once, each every two seconds, half the time on a page
-that others read as well; --browser prints what a first visit costs on a phone in Chromium. --database keeps
-the ledger for the next run.
+that others read as well. --database keeps the ledger for the next run.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import os
 import random
-import re
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -27,16 +21,12 @@ from pathlib import Path
 
 import httpx
 import numpy as np
-from support import CATEGORY, GOAL, people, race
+from support import CATEGORY, GOAL, people, race, rate, serving
 
-from racebot.bot.heartbeat import utc_now
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.queries.races import latest_races
 from racebot.races.result import RaceResult
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.rating_jobs import carry_out_jobs
-from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application
 from racebot.web.site.ledger_view import Publication
@@ -46,13 +36,6 @@ BUSY_RACES = 2000
 READING, PAUSE = 20.0, 2.0
 """Seconds for which readers click, and the mean pause between two clicks."""
 STEM = f"{CATEGORY}/{GOAL.lower()}"
-SHIFT = """() => new Promise(done => {
-  let sum = 0;
-  new PerformanceObserver(list => list.getEntries().forEach(each => { sum += each.value; }))
-    .observe({type: 'layout-shift', buffered: true});
-  setTimeout(() => done(sum), 300);
-})"""
-PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0"
 
 
 def invented(players: int, races: int) -> Iterator[RaceResult]:
@@ -68,12 +51,6 @@ def invented(players: int, races: int) -> Iterator[RaceResult]:
         if number % (races // BUSY_RACES) == 0:
             field.add(BUSY)
         yield race(number, sorted(field), skill, rng)
-
-
-def settle(database: Path, races: Iterator[RaceResult]) -> None:
-    with Ledger.open(database) as ledger:
-        Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
-        carry_out_jobs(ledger, utc_now)
 
 
 def changed(database: Path) -> None:
@@ -110,7 +87,7 @@ def exports(database: Path, public: Path, races: int, players: int) -> None:
     exported("nothing changed", database, public)
     for number in range(races, races + 3):
         rng, skill = random.Random(number), people(players, random.Random(1))
-        settle(database, iter([race(number, rng.sample(list(skill), 9), skill, rng)]))
+        rate(database, iter([race(number, rng.sample(list(skill), 9), skill, rng)]))
         exported("after one race", database, public)
 
 
@@ -120,20 +97,6 @@ def exported(name: str, database: Path, folder: Path) -> None:
         done = export(ledger, Publication(), folder)
     seconds, processor = time.perf_counter() - start, sum(os.times()[:4]) - used
     print(f"{name}: {seconds:.2f} s, CPU of all processes {processor:.2f} s, {done}")
-
-
-@contextlib.contextmanager
-def served(database: Path) -> Iterator[str]:
-    """Serve a ledger in a process of its own, and return its address."""
-    command = [sys.executable, "-m", "racebot", "web", "--port", "0", "--database", str(database)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=database.parent
-    ) as process:
-        assert process.stdout is not None
-        found = re.search(r"http://\S+", process.stdout.readline())
-        assert found is not None
-        yield found[0].rstrip("/")
-        process.terminate()
 
 
 async def crowd(address: str, readers: int, popular: Sequence[str], others: Sequence[str]) -> None:
@@ -164,36 +127,12 @@ async def crowd(address: str, readers: int, popular: Sequence[str], others: Sequ
     )
 
 
-def visit(address: str, paths: Sequence[str]) -> None:
-    """Print what a first visit on a phone costs: bytes, requests, first paint and layout shift."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - the other tables need no browser
-
-    print(f"{'':58} {'transferred':>12} {'requests':>9} {'first paint':>12} {'shift':>7}")
-    with sync_playwright() as playwright:
-        own = shutil.which("chromium") or shutil.which("google-chrome")
-        browser = playwright.chromium.launch(executable_path=own, args=["--headless", "--no-sandbox"])
-        for path in paths:
-            context = browser.new_context(viewport={"width": 390, "height": 844})
-            page, sizes = context.new_page(), list[float]()
-            client = context.new_cdp_session(page)
-            client.send("Network.enable")
-            client.on(
-                "Network.loadingFinished", lambda event, to=sizes: to.append(event["encodedDataLength"])
-            )
-            page.goto(f"{address}{path}", wait_until="load")
-            shift, paint = page.evaluate(SHIFT), page.evaluate(PAINT)
-            print(f"{path[:58]:58} {sum(sizes) / 1000:9.1f} kB {len(sizes):9} {paint:9.0f} ms {shift:7.3f}")
-            context.close()
-        browser.close()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--players", type=int, default=5000)
     parser.add_argument("--races", type=int, default=6 * BUSY_RACES)
     parser.add_argument("--database", type=Path)
     parser.add_argument("--readers", type=int, help="measure with this many readers at once")
-    parser.add_argument("--browser", action="store_true", help="measure first visits in Chromium")
     parser.add_argument("--export", action="store_true", help="time the export")
     given = parser.parse_args()
     if given.players < BUSY_RACES or given.races < BUSY_RACES:
@@ -201,7 +140,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = given.database or Path(folder) / "pages.db"
         if not database.exists():
-            settle(database, invented(given.players, given.races))
+            rate(database, invented(given.players, given.races))
         with Ledger.open(database) as ledger:
             (board,) = ledger.leaderboards.all()
             races = ledger.ratings.count(board)
@@ -220,17 +159,13 @@ def main() -> None:
         ]
         if given.export:
             exports(database, Path(folder) / "public", races, given.players)
-        elif given.readers or given.browser:
-            with served(database.absolute()) as address:
-                if given.browser:
-                    visit(address, popular)
-                else:
-                    others = [f"/players/{player}/{STEM}" for player in players]
-                    others += [f"/races/{CATEGORY}/race-{number:06d}" for number in range(races)]
-                    asyncio.run(crowd(address, given.readers, popular, others))
+        elif given.readers:
+            with serving("web", "--database", str(database.absolute())) as address:
+                others = [f"/players/{player}/{STEM}" for player in players]
+                others += [f"/races/{CATEGORY}/race-{number:06d}" for number in range(races)]
+                asyncio.run(crowd(address, given.readers, popular, others))
         else:
             more = [
-                f"/leaderboards/{STEM}/page-2",
                 f"/leaderboards/{STEM}?q=123&sort=races",
                 *(f"/leaderboards/{STEM}?at={each.ended_at:%Y-%m-%d}" for each in sixths),
                 f"/players/{BUSY}",

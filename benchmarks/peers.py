@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -125,23 +125,33 @@ def standings(race: PastRace) -> list[tuple[str, int, int]]:
     return sorted(rows, key=lambda row: row[1])
 
 
-def judge(peer: Peer, history: History) -> tuple[Tally, Tally | None]:
-    """Return a peer's misordered pairs and, if it forecasts results, its log loss, per race."""
-    wrong: list[list[float]] = [[] for _ in DOUBTS]
+def judged(
+    befores: Iterable[Before],
+    history: History,
+    doubts: Sequence[float],
+    spread: float = 1.0,
+    scale: float = 1.0,
+) -> tuple[list[Tally], Tally]:
+    """Return the misordered pairs per race, ordered with each doubt, and the log loss per race.
+
+    Args:
+        doubts: how many deviations are taken from the mean to order players.
+        spread: standard deviation of one performance.
+        scale: of the odds.
+    """
+    wrong: list[list[float]] = [[] for _ in doubts]
     losses, cases = [], []
-    for race, before in zip(history.races, peer.replay(history), strict=True):
+    for race, before in zip(history.races, befores, strict=True):
         better, worse = observed_pairs(race.outcome)
-        for found, doubt in zip(wrong, DOUBTS, strict=True):
+        for found, doubt in zip(wrong, doubts, strict=True):
             rating = before.mean - doubt * before.deviation
             found.append(float(misordered(rating[better], rating[worse]).sum()))
-        if peer.spread is not None:
-            noise = 2 * peer.spread**2 + before.deviation[better] ** 2 + before.deviation[worse] ** 2
-            chance = ndtr((before.mean[better] - before.mean[worse]) / np.sqrt(noise))
-            losses.append(float(log_loss(chance).sum()))
+        noise = 2 * spread**2 + before.deviation[better] ** 2 + before.deviation[worse] ** 2
+        chance = ndtr(scale * (before.mean[better] - before.mean[worse]) / np.sqrt(noise))
+        losses.append(float(log_loss(chance).sum()))
         cases.append(better.size)
     counts = np.array(cases, dtype=np.intp)
-    best = min((Tally(np.array(each), counts) for each in wrong), key=lambda each: float(each.mean()))
-    return best, Tally(np.array(losses), counts) if losses else None
+    return [Tally(np.array(each), counts) for each in wrong], Tally(np.array(losses), counts)
 
 
 def main() -> None:
@@ -163,7 +173,9 @@ def main() -> None:
             unfair = (counts.unfinished_gains, counts.last_gains, counts.winner_losses, counts.late_losses)
             row(f"racebot `{key}`", found, first, ", ".join(map(str, unfair)))
         for peer in peers():
-            row(peer.label, judge(peer, history), first, "")
+            wrong, loss = judged(peer.replay(history), history, DOUBTS, peer.spread or 1.0)
+            best = min(wrong, key=lambda each: float(each.mean()))
+            row(peer.label, (best, loss if peer.spread else None), first, "")
 
 
 def row(label: str, found: Iterable[Tally | None], first: list[Tally], *more: str) -> None:

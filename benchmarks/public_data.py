@@ -43,16 +43,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    sources = parser.add_subparsers(dest="source", required=True)
-    sources.add_parser("map-rando").add_argument("races", type=Path)
-    grands_prix = sources.add_parser("f1")
-    grands_prix.add_argument("races", type=Path)
-    grands_prix.add_argument("results", type=Path)
-    arguments = parser.parse_args()
-    if arguments.source == "f1":
-        print(f1(arguments.races, arguments.results))
-    else:
-        print(map_rando(arguments.races))
+    parser.add_argument("source", choices=["map-rando", "f1"])
+    parser.add_argument("files", type=Path, nargs="+")
+    given = parser.parse_args()
+    print((f1 if given.source == "f1" else map_rando)(*given.files))
 
 
 if __name__ == "__main__":

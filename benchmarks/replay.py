@@ -1,9 +1,8 @@
 """Time one replay of a season by each model, and sweeps over parameter sets, beside other packages.
 
-    python benchmarks/replay.py [FILE] [--repeats 3] [--candidates 256] [--plain] [--processor-time]
+    python benchmarks/replay.py FILE [--repeats 3] [--candidates 256] [--plain] [--processor-time]
 
-FILE is an archive or JSON saved from the site. Without it, the benchmark invents a season of 855 races with
-typical sizes and a typical share of DNFs. All runs share one process, and the best of the repeats counts.
+FILE is an archive or JSON saved from the site. All runs share one process; the best of the repeats counts.
 Prints speeds as multiples of one replay by the `trueskill` package (its default backend) and by openskill's
 PlackettLuce, beside elo-mmr-py's compiled core if it is installed. With `--plain`, or without the extra
 `racebot[fast]`, nothing is compiled. On a busy machine, --processor-time measures processor time instead,
@@ -15,7 +14,6 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -29,9 +27,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from peers import peers as packages
-from support import people, race as invented
 
-from racebot.races.result import RaceResult
 from racebot.ratings import fast, registry
 from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
@@ -54,7 +50,7 @@ PEERS = ("trueskill", "openskill PlackettLuce", "elo-mmr-py Elo-MMR")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", type=Path, nargs="?")
+    parser.add_argument("file", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--candidates", type=int, default=256)
     parser.add_argument("--plain", action="store_true", help="do not use compiled kernels")
@@ -63,8 +59,7 @@ def main() -> None:
     clock = time.process_time if arguments.processor_time else time.perf_counter
     fast.AVAILABLE = fast.AVAILABLE and not arguments.plain
     fast.LEAST_WORK = 0
-    results = read_races(arguments.file, category="", goal=None) if arguments.file else made_up(855)
-    history = History.of(results)
+    history = History.of(read_races(arguments.file, category="", goal=None))
     races = len(history)
     print(f"{races} races, {len(history.players)} players; races per second, best of {arguments.repeats}\n")
 
@@ -119,19 +114,6 @@ def spread(model: Any, candidates: int) -> Any:
         else:
             changed[field.name] = rng.uniform(bounds[0], bounds[1], candidates)
     return replace(model, **changed)
-
-
-def made_up(races: int) -> list[RaceResult]:
-    """Invent a season of races of about six of 155 players, some of whom race far more than others."""
-    rng = random.Random(1)
-    skill = people(155, rng)
-    weights = [rng.expovariate(1) ** 2 for _ in skill]
-    season = []
-    for number in range(races):
-        size = min(2 + int(rng.expovariate(1 / 3.7)), 20)
-        field = list(dict.fromkeys(rng.choices(list(skill), weights, k=2 * size)))[:size]
-        season.append(invented(number, field if len(field) > 1 else rng.sample(list(skill), 2), skill, rng))
-    return season
 
 
 if __name__ == "__main__":

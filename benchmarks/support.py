@@ -1,19 +1,33 @@
-"""Invented races, and the resource usage of processes, for the benchmarks. Linux only."""
+"""Invented races, rated ledgers, and the resource usage of processes, for the benchmarks. Linux only."""
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping, Sequence
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
+from racebot.bot.heartbeat import utc_now
+from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.rating_jobs import carry_out_jobs
+from racebot.standings.settle import Settler
 
 CATEGORY = "bench"
 GOAL = "Everything"
 START = datetime(2022, 1, 1, tzinfo=UTC)
+RULES = RatingRules(LeaderboardConfig(DEFAULT_MODEL))
+AT_ONCE = 2500
+"""Races per transaction while building a ledger."""
 
 
 def people(count: int, rng: random.Random) -> dict[str, float]:
@@ -51,6 +65,29 @@ def race(
     )
 
 
+def rate(database: Path, races: Iterable[RaceResult]) -> None:
+    """Add past races to a ledger, and rate them."""
+    with Ledger.open(database) as ledger:
+        settler, results = Settler(ledger, RULES), iter(races)
+        while batch := list(islice(results, AT_ONCE)):
+            settler.add_past_races(batch, "import")
+        carry_out_jobs(ledger, utc_now)
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[str]:
+    """Run a command of racebot that serves in a separate process, and yield the address that it prints."""
+    command = [sys.executable, "-m", "racebot", *arguments, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://[^/\s]+", process.stdout.readline())
+        assert found is not None
+        try:
+            yield found[0]
+        finally:
+            process.terminate()
+
+
 def environment(site: str, database: Path, **more: str) -> dict[str, str]:
     """Return the environment of a `racebot` beside a sandbox, without any setting of the user."""
     return {
@@ -65,25 +102,16 @@ def environment(site: str, database: Path, **more: str) -> dict[str, str]:
     }
 
 
-def resident_mib(pid: int) -> float:
-    """Return the resident memory of a process, in MiB."""
-    return _status(pid, "VmRSS")
-
-
 def peak_mib(pid: int) -> float:
     """Return the peak resident memory of a process, in MiB, or 0 if it has ended."""
-    return _status(pid, "VmHWM")
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)
 
 
 def cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process, in seconds over all threads."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _status(pid: int, name: str) -> float:
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(f"{name}:")), 0.0)
