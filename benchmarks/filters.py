@@ -121,8 +121,8 @@ def replay(update: Update, values: FloatArray, history: History) -> Iterator[Bef
         last[race.players] = today
 
 
-def part(tally: Tally, races: slice) -> Tally:
-    return Tally(tally.cost[races], tally.cases[races])
+def later(tally: Tally, half: int) -> Tally:
+    return Tally(tally.cost[half:], tally.cases[half:])
 
 
 def tuned(update: Update, history: History, half: int) -> list[Tally]:
@@ -141,8 +141,8 @@ def tuned(update: Update, history: History, half: int) -> list[Tally]:
         cost, np.log(START), method="Nelder-Mead", options={"maxfev": 150, "xatol": 0.05, "fatol": 1e-4}
     )
     wrong, loss = judge(best.x, history)
-    order = min(wrong, key=lambda each: float(part(each, slice(half)).mean()))
-    return [part(order, slice(half, None)), part(loss, slice(half, None))]
+    order = min(wrong, key=lambda each: float(each.cost[:half].sum() / each.cases[:half].sum()))
+    return [later(order, half), later(loss, half)]
 
 
 def main() -> None:
@@ -159,9 +159,9 @@ def main() -> None:
             better = create(fitted.model, fitted.parameters)
             for label, model in ((f"`{key}`, fitted: `{fitted.model}`", better), (f"`{key}`", create(key))):
                 found = tallies(model, history, (Objective.MISORDERED, Objective.LOG_LOSS))
-                later = [part(each, slice(half, None)) for each in found]
-                first = first or later
-                row(label, later, first)
+                judged_later = [later(each, half) for each in found]
+                first = first or judged_later
+                row(label, judged_later, first)
         for label, update in (
             ("TrueSkill Through Time, filter", expectation_propagation),
             ("Rank-ordered logit, state space", rank_ordered_logit),

@@ -95,7 +95,8 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         yield from _chat(settler, board, coming, world)
-        yield from _reports(ledger, board, results[-1].name)
+        yield "leaderboard, whole, as data", timed(lambda: leaderboard_report(ledger, board, LISTING), 3)
+        yield "race, explained", timed(lambda: race_report(ledger, results[-1].name), 20)
 
 
 def _settle(work: LedgerWork, result: RaceResult) -> None:
@@ -133,11 +134,6 @@ def _chat(
 
     for line, command, argument in lines:
         yield f"answering {line}", timed(partial(answer, command, argument), 100)
-
-
-def _reports(ledger: Ledger, board: Leaderboard, name: str) -> Iterator[tuple[str, str]]:
-    yield "leaderboard, whole, as data", timed(lambda: leaderboard_report(ledger, board, LISTING), 3)
-    yield "race, explained", timed(lambda: race_report(ledger, name), 20)
 
 
 def commands(database: Path, site: str) -> Iterator[tuple[str, str]]:

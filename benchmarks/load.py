@@ -47,9 +47,6 @@ GIVEN_UP = 120.0
 """Seconds after which an expected event counts as missing."""
 
 
-# The sandbox's process
-
-
 class Stage:
     """The sandbox and its rooms, controlled by orders from the measuring process."""
 
@@ -146,7 +143,7 @@ class Stage:
 
 
 def _answers(frame: Frame, name: str) -> bool:
-    """Return whether a frame is the bot's answer to a racer's `!why`, which begins with the name."""
+    """Return whether a frame is the bot's answer to a racer, which begins with the name."""
     message = frame.get("message", {})
     return bool(message.get("bot")) and message["message_plain"].startswith(name)
 
@@ -156,25 +153,17 @@ def _heard(room: FakeRoom, wanted: Callable[[Frame], bool]) -> asyncio.Future[fl
     loop = asyncio.get_running_loop()
     heard: asyncio.Future[float] = loop.create_future()
 
-    def hear(frame: Frame) -> None:
-        if not heard.done() and wanted(frame):
-            heard.set_result(time.monotonic())
-
-    room.listen(hear)
-
-    def give_up() -> None:
+    def end(moment: float) -> None:
         if not heard.done():
-            heard.set_result(float("inf"))
+            heard.set_result(moment)
 
-    loop.call_later(GIVEN_UP, give_up)
+    room.listen(lambda frame: end(time.monotonic()) if wanted(frame) else None)
+    loop.call_later(GIVEN_UP, end, float("inf"))
     return heard
 
 
 def _stage(pipe: Connection, certificate: Path) -> None:
     asyncio.run(Stage().serve(pipe, certificate))
-
-
-# The measuring process
 
 
 class Worker:

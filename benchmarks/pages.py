@@ -154,8 +154,6 @@ def main() -> None:
             f"/leaderboards/{STEM}/explained",
             f"/players/{BUSY}/{STEM}",
             f"/races/{CATEGORY}/race-{races - 1:06d}",
-            "/live",
-            f"/embed/{STEM}",
         ]
         if given.export:
             exports(database, Path(folder) / "public", races, given.players)

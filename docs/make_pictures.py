@@ -1,9 +1,8 @@
 """Make the pictures of README.md and docs/, and the chat of docs/chat.md: `python docs/make_pictures.py`.
 
 Plays `racebot demo`, whose racers do not exist, and photographs it in Chromium: its live page and overlays
-while it runs, its other pages afterwards, and its chat line by line. Needs the extra `dev`, and Chromium,
-whose path is in CHROMIUM (by default /usr/bin/chromium),
-and a font for the Chinese, Japanese and Korean names, such as fonts-wqy-microhei.
+while it runs, its other pages afterwards, and its chat line by line. Needs the extra `dev`, Chromium, whose
+path is in CHROMIUM (by default /usr/bin/chromium), and a font for Chinese, Japanese and Korean names.
 """
 
 from __future__ import annotations
@@ -27,13 +26,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 DOCS = Path(__file__).parent
 IMAGES = DOCS / "images"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--disable-background-networking",
-]
+ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 BEGIN, END = "<!-- chat, by docs/make_pictures.py -->\n", "<!-- end of chat -->"
 BOARD = "leaderboards/sandbox/sandbox-100"
 SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
@@ -65,9 +58,8 @@ def story(shown: str) -> list[str]:
     lines = [line.strip() for line in re.sub(r"\n {4}", " ", shown).splitlines()]
     begin = next(number for number, line in enumerate(lines) if line.startswith("Race finished"))
     end = next(number for number, line in enumerate(lines) if line.startswith("Racebot: Correction"))
-    (time,) = re.findall(
-        r"with a time of ([\d:]+)!", lines[begin - 1]
-    )  # the end has the time of this machine
+    # The line of the end itself has the time of this machine.
+    (time,) = re.findall(r"with a time of ([\d:]+)!", lines[begin - 1])
     return [f"Race finished in {time}", *lines[begin + 1 : end + 1]]
 
 
