@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from racebot.sandbox import render
+from racebot.sandbox.accounts import Accounts
 from racebot.sandbox.race_state import Bot, ChatLine, RaceState, RaceStatus, RuleError, UnknownError, User
 
 Frame = dict[str, Any]
@@ -19,8 +21,11 @@ META_LIMIT = 2048
 """Size limit of `bot_meta`, in bytes of JSON."""
 
 
+@dataclass(eq=False, kw_only=True)
 class ChatRoom(RaceState):
     """A race with its chat. Listeners get frames that later changes do not affect."""
+
+    site: Accounts
 
     @property
     def chat_open(self) -> bool:
@@ -34,7 +39,7 @@ class ChatRoom(RaceState):
         user = self.site.user(user)
         self._require(self.chat_open, "chat is closed")
         self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
-        monitor = self.site.category.may_moderate(user) or user is self.opened_by or user in self.monitors
+        monitor = self.category.may_moderate(user) or user is self.opened_by or user in self.monitors
         return self._post(text, user=user, monitor=monitor)
 
     def say_as_bot(self, bot: Bot, text: str, *, direct_to: User | None = None, **options: Any) -> ChatLine:

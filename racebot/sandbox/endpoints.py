@@ -106,7 +106,7 @@ class SandboxServer:
         for_bot = request.url.path.startswith("/o/")
         if for_bot and self.site.bot_for(_bearer(request)) is None:
             return HTMLResponse("", 403)
-        make = partial(render.category, self.site, unlisted=for_bot)
+        make = partial(render.category, self.site.category, self.site.rooms.values(), unlisted=for_bot)
         return self._cached_answer(request, make, LIST_CACHE_SECONDS, self._list_cache)
 
     async def races(self, request: Request) -> Response:
@@ -120,7 +120,9 @@ class SandboxServer:
             return HTMLResponse("", 400)
         show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
         per_page = min(per_page, PER_PAGE_LIMIT)
-        return self._json(render.race_list(self.site, page=number, per_page=per_page, show_entrants=show))
+        return self._json(
+            render.race_list(self.site.past_races(), page=number, per_page=per_page, show_entrants=show)
+        )
 
     async def race(self, request: Request) -> Response:
         make = partial(render.race, self._room(request))

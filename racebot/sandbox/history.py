@@ -72,6 +72,7 @@ def _room(site: FakeSite, race: Mapping[str, Any], goal: str) -> FakeRoom:
         if entrant.finish_time is not None:
             entrant.finished_at = started_at + entrant.finish_time
     room = FakeRoom(
+        category=site.category,
         site=site,
         slug=slug,
         goal=about["name"],

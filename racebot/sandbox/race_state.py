@@ -6,12 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from racebot.sandbox.text import without_markup
-
-if TYPE_CHECKING:
-    from racebot.sandbox.site import FakeSite
 
 
 class SandboxError(Exception):
@@ -151,7 +148,7 @@ class ChatLine:
 class RaceState:
     """A race as the site stores it."""
 
-    site: FakeSite
+    category: FakeCategory
     slug: str
     goal: str
     opened_by: User | None
@@ -181,10 +178,6 @@ class RaceState:
     """The error messages that bots received."""
     listeners: list[Callable[[dict[str, Any]], None]] = field(default_factory=list)
     """Functions that receive every frame, one for each connection to the room."""
-
-    @property
-    def category(self) -> FakeCategory:
-        return self.site.category
 
     @property
     def name(self) -> str:

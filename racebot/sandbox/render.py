@@ -5,16 +5,14 @@ Keys and types match the site. Every call returns new objects.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from racebot.sandbox import pictures
 from racebot.sandbox.race_state import ChatLine, FakeCategory, FakeEntrant, RaceState, User
 from racebot.sandbox.text import duration, ordinal, slugify, stamp
 from racebot.text.format import exact_time
-
-if TYPE_CHECKING:
-    from racebot.sandbox.site import FakeSite
 
 Json = dict[str, Any]
 
@@ -238,12 +236,9 @@ def note_frame(line: ChatLine, now: datetime) -> Json:
     return frame("chat.dm", now, message=line.id, from_user=None, from_bot=sender, to=to)
 
 
-def category(site: FakeSite, *, unlisted: bool) -> Json:
+def category(about: FakeCategory, rooms: Iterable[RaceState], *, unlisted: bool) -> Json:
     """Return the category with its open races. Only its bots see `unlisted` races."""
-    about = site.category
-    current = [
-        room for room in site.rooms.values() if not room.status.over and (unlisted or not room.unlisted)
-    ]
+    current = [room for room in rooms if not room.status.over and (unlisted or not room.unlisted)]
     return {
         **_category(about),
         "info": None,
@@ -256,9 +251,10 @@ def category(site: FakeSite, *, unlisted: bool) -> Json:
     }
 
 
-def race_list(site: FakeSite, *, page: int = 1, per_page: int = 10, show_entrants: bool = False) -> Json:
-    """Return a page of past races, most recently ended first."""
-    past = site.past_races()
+def race_list(
+    past: Sequence[RaceState], *, page: int = 1, per_page: int = 10, show_entrants: bool = False
+) -> Json:
+    """Return a page of `past` races."""
     races = [
         {**summary(room), **({"entrants": entrants(room)} if show_entrants else {}), **_end(room)}
         for room in past[(page - 1) * per_page : page * per_page]

@@ -260,7 +260,7 @@ class FakeRoom(ChatRoom):
 
     def _moderator(self, by: User | str | None) -> User:
         moderator = self.site.moderator if by is None else self.site.user(by)
-        self._require(self.site.category.may_moderate(moderator), f"{moderator.name} is no moderator")
+        self._require(self.category.may_moderate(moderator), f"{moderator.name} is no moderator")
         return moderator
 
     def _elapsed(self, now: datetime) -> timedelta:

@@ -6,12 +6,12 @@ It does no I/O. The clock and the random generator are parameters, so runs are r
 from __future__ import annotations
 
 import random
-import string
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from racebot.sandbox.accounts import ID_CHARACTERS, Accounts, Clock
 from racebot.sandbox.race_state import Bot, FakeCategory, RaceStatus, UnknownError, User
 from racebot.sandbox.room import FakeRoom
 
@@ -20,16 +20,12 @@ CLIENT_SECRET = "sandbox-secret"  # noqa: S105 - the sandbox guards nothing
 BOT_NAME = "Racebot"
 CATEGORY = "sandbox"
 GOAL = "Sandbox 100%"
-MODERATOR = "Referee"
 
 TOKEN_SECONDS = 36_000
 GUID_WINDOW = timedelta(minutes=5)
 
-Clock = Callable[[], datetime]
-
 _MOODS = ("amber", "brisk", "calm", "deft", "eager", "fond", "gentle", "hardy", "jolly", "keen", "lucid")
 _THINGS = ("anvil", "basin", "cedar", "dune", "ember", "fjord", "grove", "harbor", "inlet", "jetty", "kiln")
-_ID = string.ascii_letters + string.digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +37,8 @@ class Visit:
     query: str
 
 
-class FakeSite:
-    """The whole state of the sandbox.
-
-    `clock` returns the time, and `rng` makes every random choice, ids included.
-    """
+class FakeSite(Accounts):
+    """The whole state of the sandbox."""
 
     def __init__(
         self,
@@ -55,18 +48,12 @@ class FakeSite:
         clock: Clock = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
     ) -> None:
-        self.skew = timedelta(0)
-        """Offset of the site's clock from the given clock."""
-        self._clock = clock
-        self.rng = random.Random() if rng is None else rng  # noqa: S311
-        self.category = FakeCategory(
+        about = FakeCategory(
             slug=category, name="Sandbox", short_name="Sand", image="/media/category.png", goals=list(goals)
         )
-        self.users: dict[str, User] = {}
+        super().__init__(about, clock, random.Random() if rng is None else rng)  # noqa: S311
         self.bots: dict[str, Bot] = {}
         self.rooms: dict[str, FakeRoom] = {}
-        self.scores: dict[tuple[str, str], int] = {}
-        """The site's scores, by goal and user id."""
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
         """Every HTTP request and handshake so far, except those to the control API and the pages."""
@@ -75,31 +62,6 @@ class FakeSite:
         self._tokens: dict[str, tuple[Bot, datetime]] = {}
         self._guids: dict[str, datetime] = {}
         self.bot = self.add_bot(BOT_NAME, CLIENT_ID, CLIENT_SECRET)
-        self.moderator = self.add_user(MODERATOR)
-        self.category.owners.append(self.moderator)
-
-    def clock(self) -> datetime:
-        """Return the current time on the site's clock."""
-        return self._clock() + self.skew
-
-    def add_user(self, name: str, *, id: str | None = None, moderator: bool = False) -> User:  # noqa: A002
-        """Add an account. Ids are unique; names need not be."""
-        user = User(id or self.new_id(), name, f"{self.rng.randrange(10_000):04d}")
-        self.users[user.id] = user
-        if moderator:
-            self.category.moderators.append(user)
-        return user
-
-    def user(self, who: User | str) -> User:
-        """Return the account with this id, or else with this name."""
-        if isinstance(who, User):
-            return who
-        if who in self.users:
-            return self.users[who]
-        named = (user for user in self.users.values() if user.name == who and not user.deleted)
-        if (user := next(named, None)) is None:
-            raise UnknownError(f"no user {who!r}")
-        return user
 
     def rename_user(self, user: User | str, name: str) -> None:
         self.user(user).name = name
@@ -141,6 +103,7 @@ class FakeSite:
         custom_goal = custom_goal or goal not in self.category.goals
         room = FakeRoom(
             site=self,
+            category=self.category,
             slug=slug or self._new_slug(),
             goal=goal,
             opened_by=self.moderator if opened_by is None else self.user(opened_by),
@@ -180,7 +143,7 @@ class FakeSite:
         bot = self.bots.get(client_id)
         if bot is None or bot.client_secret != client_secret:
             return None
-        token = "".join(self.rng.choices(_ID, k=30))
+        token = "".join(self.rng.choices(ID_CHARACTERS, k=30))
         self.issued_tokens.append(token)
         self._tokens[token] = (bot, self.clock() + timedelta(seconds=self.token_seconds))
         return token
@@ -205,9 +168,6 @@ class FakeSite:
     def forget_guids(self) -> None:
         """Forget all guids, as if the site's cache had been restarted."""
         self._guids.clear()
-
-    def new_id(self) -> str:
-        return "".join(self.rng.choices(_ID, k=16))
 
     def _new_slug(self) -> str:
         slug = f"{self.rng.choice(_MOODS)}-{self.rng.choice(_THINGS)}-{self.rng.randrange(10_000):04d}"

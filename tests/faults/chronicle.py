@@ -11,6 +11,7 @@ from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.race_state import RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import CHAT_CLOSED
+from racebot.sandbox.site import BOT_NAME
 
 from .truth import Board, Places, Rated, rateable, stands
 
@@ -83,7 +84,7 @@ class Chronicle:
 
     def hear(self, frame: Frame) -> None:
         self.look()
-        if frame["type"] == "chat.message" and frame["message"]["bot"] == self.room.site.bot.name:
+        if frame["type"] == "chat.message" and frame["message"]["bot"] == BOT_NAME:
             text = frame["message"]["message"].replace("\N{NO-BREAK SPACE}", " ")
             for part in _by_board(text, self.boards):
                 self.said.append(Message(part, len(self.results), self.lengths()))

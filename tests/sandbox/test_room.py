@@ -154,7 +154,7 @@ EDITS: dict[str, Callable[[FakeRoom], None]] = {
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_is_announced_with_the_old_data_and_saved_in_silence(
-    finished: Make, edit: Callable[[FakeRoom], None]
+    site: FakeSite, finished: Make, edit: Callable[[FakeRoom], None]
 ) -> None:
     room = finished()
     before, version = render.race(room), room.version
@@ -166,7 +166,7 @@ def test_an_edit_is_announced_with_the_old_data_and_saved_in_silence(
     assert frames[1]["version"] == version
     assert room.version == version + 2
     assert render.race(room)["entrants"] != before["entrants"]
-    room.set_info(room.site.bot, "anything")
+    room.set_info(site.bot, "anything")
     assert frames[-2]["race"]["entrants"] == render.race(room)["entrants"], "the next change shows it"
 
 

@@ -249,7 +249,7 @@ def test_a_recorded_race_is_silent_but_takes_info_and_meta(
     assert (shown["race"]["recorded"], shown["race"]["bot_meta"]) == (True, {"k": "v"})
     bot.session.close()
     bot.frames.clear()
-    room.set_info(room.site.bot, "nobody hears this")
+    room.set_info(site.bot, "nobody hears this")
     assert bot.frames == []
 
 
