@@ -138,10 +138,8 @@ def days_away(last: float, day: float) -> float:
 class HurdleModel(KernelModel, PredictsFinish):
     """Base class of the hurdle models.
 
-    In a hurdle model a forfeit has the same effect whatever the others do. Players who did not finish are
-    compared with nobody, so a place far behind could cost more than giving up. Each kernel therefore computes
-    what a forfeit would have given, and with `spare_finishers` raises a finisher's new rating to that.
-    docs/model.md says why this is the default, and what it changes.
+    A forfeit has the same effect whatever the others do. Each kernel computes what it would have given, the
+    floor of a late finish (`racebot.ratings.late_finish_floor`).
     """
 
     rates_teams: ClassVar[bool] = True

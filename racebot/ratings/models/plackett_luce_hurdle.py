@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 
 from racebot.ratings.kernel import Columns, KernelRace
+from racebot.ratings.late_finish_floor import raised_to_forfeit
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.hurdle import GaussianHurdleModel, HurdleModel, of_teams
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
@@ -52,7 +53,7 @@ def update(
         finish[0][i] = rating + rate * hurdle
         place[0][i] = rating + rate * (hurdle + gradient[k])
         forfeit = rating + rate * hurdle_gradient(means[k], True, settings.level, settings.width)
-        moved = max(place[0][i], forfeit) if settings.spare_finishers > 0.0 else place[0][i]
+        moved = raised_to_forfeit(place[0][i], forfeit, settings.spare_finishers)
         moved = above_floor(moved, rating, settings.floor)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(moved, rating) if race.last[k] else moved

@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.ratings.kernel import Columns, KernelRace
+from racebot.ratings.late_finish_floor import raised_to_forfeit
 from racebot.ratings.model import FloatArray, Number, shrink_toward, shrink_variance
 from racebot.ratings.models.hurdle import (
     GaussianHurdleModel,
@@ -76,7 +77,7 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
         left = max(of_member(grown[i], share * share, doubts[k], left), variance)
         forfeit = min(forfeit, same_rating(mean, variance, left, settings.conservative))
         forfeit = same_rating(forfeit, left, doubt, settings.conservative)
-        limit[0][i] = max(after, forfeit) if settings.spare_finishers > 0.0 else after
+        limit[0][i] = raised_to_forfeit(after, forfeit, settings.spare_finishers)
         limit[1][i] = doubt
         finish[2][i] = before[2][i]
         place[2][i] = limit[2][i] = max(before[2][i], race.day)

@@ -19,6 +19,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.ratings.kernel import Columns, KernelRace
+from racebot.ratings.late_finish_floor import raised_to_forfeit
 from racebot.ratings.model import FloatArray, Number, shrink_toward
 from racebot.ratings.models.hurdle import (
     LONGEST_ABSENCE,
@@ -71,7 +72,7 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         forfeit = of_member(ratings[i], share, means[k], forfeit)
         finish[0][i] = of_member(ratings[i], share, means[k], after_finish[k])
         place[0][i] = of_member(ratings[i], share, means[k], after_place[k])
-        rating = max(place[0][i], forfeit) if settings.spare_finishers > 0.0 else place[0][i]
+        rating = raised_to_forfeit(place[0][i], forfeit, settings.spare_finishers)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(rating, ratings[i]) if race.last[k] else rating
         finish[1][i] = races[i]
