@@ -1,0 +1,141 @@
+"""The parts of a league's rules, and the sets of rules that leagues have used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from statistics import fmean, stdev
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, with_config
+
+from racebot.errors import SettingsError
+from racebot.text.parse import did_you_mean
+
+Count = Annotated[int, Field(ge=1, le=10_000)]
+Amount = Annotated[float, Field(ge=0, le=100_000)]
+Tiers = Annotated[
+    tuple[tuple[int, Count], ...],
+    BeforeValidator(lambda given: [[0, given]] if isinstance(given, int) else given),
+]
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How a league scores its races and orders its racers.
+
+    Attributes:
+        par: how many of the fastest times are averaged; or pairs of entrants and how many from there on.
+        par_from: finishers from which scores are not preliminary. By default as many as are averaged.
+        family: the formula; see `racebot.scoring.ratio` and `racebot.scoring.standard`.
+        full: the score of a finish at par.
+        lowest: the least score of a finish. A forfeit scores 0, and so does a disqualification.
+        highest: the most that a race can score.
+        fast_seeds: pars in minutes at which the allowance for fast seeds begins and is complete.
+        most_allowed: minutes allowed at most for fast seeds, for spread seeds, and in all (season 4).
+        first: how many of a racer's first races count; None for all.
+        drop_best_from: entered races from which the best score is dropped; None keeps it.
+        drop_worst_from: entered races from which the worst score is dropped; None keeps it.
+        drop_forfeits: whether forfeits are left out of the total, before all else.
+        best: how many of the scores left are added up; None for all.
+        mean_over: divisor of the total at least; "races" is the league's number. None for a sum.
+        needed: races from which racers are ordered by total alone.
+        needed_are: which races satisfy `needed`.
+        races: how many races the league has; None if that is open.
+        cut: how many racers qualify; None without a cut.
+    """
+
+    par: Tiers = ((0, 4),)
+    par_from: Count | None = None
+    family: Literal["ratio", "standard-s4", "standard-s9"] = "ratio"
+    full: Annotated[float, Field(gt=0, le=100_000)] = 100.0
+    lowest: Amount = 0.0
+    highest: Amount = 110.0
+    fast_seeds: tuple[Amount, Amount] = (150.0, 100.0)
+    most_allowed: tuple[Amount, Amount, Amount] = (8.0, 5.0, 10.0)
+    first: Count | None = None
+    drop_best_from: Count | None = None
+    drop_worst_from: Count | None = None
+    drop_forfeits: bool = False
+    best: Count | None = None
+    mean_over: Count | Literal["races"] | None = 1
+    needed: Annotated[int, Field(ge=0)] = 0
+    needed_are: Literal["entered", "finished"] = "entered"
+    races: Count | None = None
+    cut: Count | None = None
+
+    def __post_init__(self) -> None:
+        if (sizes := [size for size, _ in self.par]) != sorted({0, *sizes}):
+            raise ValueError("par must be a number, or pairs such as [[0, 3], [20, 4]] from 0 entrants up")
+        if self.lowest > self.highest or self.fast_seeds[0] <= self.fast_seeds[1]:
+            raise ValueError("lowest must not be above highest, and fast_seeds must fall, as in [150, 100]")
+
+
+@dataclass(frozen=True, slots=True)
+class Par:
+    """The mean of the fastest finish times and their sample standard deviation (0 for one), in seconds.
+
+    `preliminary` is set while fewer have finished than the rules ask for.
+    """
+
+    time: float
+    spread: float
+    preliminary: bool = False
+
+
+def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
+    """Return the par of a race with these finish times in seconds; None without finishers."""
+    most = next(most for size, most in reversed(rules.par) if size <= entrants)
+    fastest = sorted(times)[:most]
+    if not fastest:
+        return None
+    spread = stdev(fastest) if len(fastest) > 1 else 0.0
+    return Par(fmean(fastest), spread, len(fastest) < min(most, rules.par_from or most))
+
+
+_SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}
+_STANDARD: dict[str, Any] = {
+    "par": 7,
+    "full": 1000,
+    "lowest": 100,
+    "highest": 1100,
+    "first": 8,
+    "drop_forfeits": True,
+}
+_STANDARD |= {"drop_best_from": 2, "best": 4, "mean_over": None, "needed": 5, "needed_are": "finished"}
+NAMED: Mapping[str, Mapping[str, Any]] = {
+    "sgl-2023": _SGL | {"first": 5, "drop_best_from": 4, "drop_worst_from": 5},
+    "sgl-2024": _SGL | {"first": 6, "drop_worst_from": 4},
+    "sgl-2025": _SGL | {"first": 6, "drop_worst_from": 4, "needed_are": "finished"},
+    "standard-s4": _STANDARD | {"family": "standard-s4"},
+    "standard-s9": _STANDARD | {"family": "standard-s9", "fast_seeds": [120, 70]},
+    "sahasrahbot": {"par": 5, "par_from": 1, "highest": 105, "mean_over": "races"},
+}
+"""Sets of rules by name: the parts that differ from the defaults. Sources: https://github.com/tcprescott/sahasrahbot;
+for the others, https://github.com/midoshouse/midos.house."""
+
+
+def rules_of(given: str | Mapping[str, Any], **more: object) -> Rules:
+    """Return the rules of a named set, or of a table of parts that may name its set as `rules`.
+
+    `more` are parts that hold unless they are None.
+
+    Raises:
+        SettingsError: a name or a part is unknown, or a value is out of range.
+    """
+    parts: dict[str, Any] = {"rules": given} if isinstance(given, str) else dict(given)
+    name = parts.pop("rules", "")
+    if name and name not in NAMED:
+        hint = did_you_mean(str(name), NAMED)
+        raise SettingsError(f"scoring: no rules {name!r}{hint}; there are: {', '.join(NAMED)}")
+    parts = {**NAMED.get(name, {}), **parts, **{part: own for part, own in more.items() if own is not None}}
+    try:
+        return TypeAdapter(Rules).validate_python(parts)
+    except ValidationError as error:
+        problem, known = error.errors()[0], [each.name for each in fields(Rules)]
+        part = str((*problem["loc"], "")[0])
+        if part and part not in known:
+            hint = did_you_mean(part, known)
+            raise SettingsError(f"scoring: no part {part!r}{hint}; there are: {', '.join(known)}") from None
+        raise SettingsError(f"scoring: {part}: {problem['msg']}".replace(": : Value error,", ":")) from None

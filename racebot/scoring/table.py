@@ -1,0 +1,166 @@
+"""The standings of a league from its races: each racer's scores, which of them count, total and place."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from statistics import fmean
+
+from racebot.errors import PayloadError
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.scoring import ratio, standard
+from racebot.scoring.rules import Par, Rules, par_of
+
+Key = tuple[int, float]
+"""Orders racers, higher first: races up to the number needed, then the total."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A racer's score in a race. `time` is in seconds; None for a forfeit. `raw` has no limits."""
+
+    entrant: Entrant
+    time: float | None
+    score: float = 0.0
+    raw: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRace:
+    """A race with its par (None if nobody finished), and the racers' scores by user id, best first."""
+
+    result: RaceResult
+    par: Par | None
+    scores: Mapping[str, Score]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """The total of a racer's scores.
+
+    `entered` and `finished` count the races that can count; `counted` are the indices of the scores added up.
+    """
+
+    score: float
+    entered: int
+    finished: int
+    counted: tuple[int, ...]
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A racer of a league. Equal racers share a `place`.
+
+    `scores` has an item for each race, None if not entered; `counted` are the indices of those added up.
+    """
+
+    player: str
+    name: str
+    place: int
+    total: Total
+    scores: tuple[Score | None, ...]
+    counted: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A league's races in order of counting, and its racers, best first."""
+
+    rules: Rules
+    races: tuple[ScoredRace, ...]
+    standings: tuple[Standing, ...]
+
+
+def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
+    """Return the score of a finish time in seconds, within its limits and before them."""
+    raw = (ratio if rules.family == "ratio" else standard).score(time, par, rules)
+    return min(max(raw, rules.lowest), rules.highest), raw
+
+
+def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRace | None:
+    """Score a race. Return None for a team race that does not count.
+
+    With `TeamPolicy.TEAM`, members share the mean of their times, or none if one of them has none. Entrants
+    without an account, and those who are still racing, are part of the field and have no score.
+
+    Raises:
+        PayloadError: a finisher has no time.
+    """
+    if result.team_race and teams is TeamPolicy.IGNORE:
+        return None
+    by_team = teams is TeamPolicy.TEAM
+    sides = [e.team if by_team and e.team else index for index, e in enumerate(result.entrants)]
+    members: dict[str | int, list[float | None]] = defaultdict(list)
+    for side, entrant in zip(sides, result.entrants, strict=True):
+        members[side].append(_time(result, entrant))
+    times = {side: None if None in each else fmean(filter(None, each)) for side, each in members.items()}
+    par = par_of([time for time in times.values() if time is not None], len(times), rules)
+    scores = {}
+    for side, entrant in zip(sides, result.entrants, strict=True):
+        time = times[side]
+        if entrant.user_id is not None and entrant.status is not EntrantStatus.RACING:
+            found = (0.0, 0.0) if time is None or par is None else score(time, par, rules)
+            scores[entrant.user_id] = Score(entrant, time, *found)
+    best_first = sorted(scores.items(), key=lambda item: (-item[1].score, item[1].time or float("inf")))
+    return ScoredRace(result, par, dict(best_first))
+
+
+def standings(races: Iterable[ScoredRace], rules: Rules, hidden: Collection[str] = ()) -> Table:
+    """Return a league's table from its races, in order of counting. `hidden` racers have no line."""
+    races = tuple(races)
+    names = {player: each.entrant.name for race in races for player, each in race.scores.items()}
+    length = max(rules.races or 0, len(races))
+    found = []
+    for player, name in names.items():
+        scores = tuple(race.scores.get(player) for race in races)
+        total = add_up(points(scores), rules, length)
+        if player not in hidden:
+            found.append(((-total.key[0], -total.key[1]), name, player, scores, total))
+    found.sort(key=lambda row: (row[0], row[1].casefold(), row[2]))
+    order, rows = [row[0] for row in found], []
+    for key, name, player, scores, total in found:
+        entered = [index for index, each in enumerate(scores) if each is not None]
+        counted = frozenset(entered[index] for index in total.counted)
+        rows.append(Standing(player, name, bisect_left(order, key) + 1, total, scores, counted))
+    return Table(rules, races, tuple(rows))
+
+
+def points(scores: Iterable[Score | None]) -> list[float | None]:
+    """Return the points of the races entered; None for a forfeit."""
+    return [None if each.time is None else each.score for each in scores if each is not None]
+
+
+def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
+    """Return the total of a racer's scores in order of counting. None stands for a forfeit.
+
+    `length` is the league's number of races.
+    """
+    entered = entered[: rules.first]
+    values = [each or 0.0 for each in entered]
+    finished = sum(each is not None for each in entered)
+    kept = sorted(range(len(values)), key=lambda index: -values[index])
+    if rules.drop_forfeits:
+        kept = [index for index in kept if entered[index] is not None]
+    if rules.drop_best_from is not None and len(entered) >= rules.drop_best_from:
+        kept = kept[1:]
+    if rules.drop_worst_from is not None and len(entered) >= rules.drop_worst_from:
+        kept = kept[:-1]
+    kept = kept[: rules.best]
+    total = fsum(values[index] for index in kept)
+    if rules.mean_over is not None:
+        total /= max(length if rules.mean_over == "races" else rules.mean_over, len(kept))
+    satisfying = finished if rules.needed_are == "finished" else len(entered)
+    key = (min(satisfying, rules.needed), total)
+    return Total(total, len(entered), finished, tuple(kept), key)
+
+
+def _time(result: RaceResult, entrant: Entrant) -> float | None:
+    """Return a finish time in seconds."""
+    if entrant.finished and not entrant.finish_time:
+        raise PayloadError(f"race {result.name}: {entrant.name} has no finish time: scores need times")
+    return (entrant.finish_time or 0) / 1e6 if entrant.finished else None
