@@ -16,9 +16,6 @@ class CaseRow:
     """One race that the bot follows. Times are by the site's clock.
 
     Attributes:
-        race: the race, `category/slug`.
-        category: its category.
-        ended_at: when it ended; None before.
         next_look: when to poll it next, until it is recorded; None if it is watched only, or settled.
         misses: how many times in a row the site did not find it.
         over: whether it was cancelled or set to "do not record", which an edit can undo.

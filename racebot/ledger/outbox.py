@@ -52,7 +52,6 @@ class ChatBody:
     """A chat message.
 
     Attributes:
-        text: the text.
         announces: whether it shows rating changes.
         result: the key of the result that it announces; None for a repetition and for other messages.
         correction: 0 for a first announcement, otherwise the number of the correction.
@@ -60,7 +59,6 @@ class ChatBody:
         entries: on the last message of an announcement, each entrant's entry by user id, by leaderboard.
         told: on the same message, the status and finish time that it was made from, by user id.
         buttons: the buttons below it, in the site's format, by label.
-        pin: whether to pin it.
         greets: whether it is the greeting before the start.
         withdraws: whether it withdraws the announcement.
     """

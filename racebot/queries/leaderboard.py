@@ -285,11 +285,7 @@ def new_places(
 
     Players whom the race brings onto the leaderboard count for the places of others, but have no move.
 
-    Args:
-        within: the last new place to return.
-
-    Returns:
-        The places by user id, below zero for a player who falls.
+    `within` is the last new place to return. Places are by user id, below zero for a player who falls.
     """
     latest = ledger.standings.latest_race(board)
     if latest is None or not changes:
@@ -336,12 +332,6 @@ def place_among(
 def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
     """Return the number of players that a leaderboard lists."""
     return _counts(ledger, board, listing)[1]
-
-
-def unranked_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
-    """Return the number of players whom a leaderboard would list if they had more finishes."""
-    bounds = _bounds(board, listing, ledger.standings.latest_race(board))
-    return as_int(ledger.connection.value(f"SELECT count(*) FROM standings {_UNRANKED}", *bounds))  # noqa: S608
 
 
 def unranked_players(

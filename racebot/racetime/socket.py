@@ -72,7 +72,6 @@ async def join(
 
     Args:
         site_url: `http` or `https`; the socket is `ws` or `wss` accordingly.
-        name: the race.
         path: its `websocket_bot_url`; None for the usual path.
         token: the bot's access token. The site only checks it on the first action.
         gate: shared by all sockets of the site.

@@ -48,7 +48,6 @@ class KernelRace(NamedTuple):
 
     Attributes:
         group: group of each unit; better groups have lower numbers.
-        unfinished: True for units that did not finish.
         last: True for units in last place, if all entrants finished.
         worst_first: indices of the units that finished, worst placed first.
         day: end of the race, in days since 1970-01-01 UTC.

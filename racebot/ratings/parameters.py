@@ -41,9 +41,6 @@ def parameter(
     Args:
         default: a float, a bool, one of `choices`, or a tuple of floats.
         help: one line that helps an operator choose the value.
-        minimum: smallest value allowed.
-        maximum: largest value allowed.
-        positive: True if the value must be greater than zero.
         search: the range that tuning searches; None to exclude the parameter from tuning.
         choices: the allowed words, for a parameter that is a word.
         optional: True if None (written `none`) is allowed, which switches the feature off.

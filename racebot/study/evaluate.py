@@ -125,11 +125,8 @@ class Report:
     """The result of an evaluation.
 
     Attributes:
-        races: number of judged races.
         players: number of players in the whole history.
         since: only races that ended at this time or later were judged; None for all.
-        evaluations: one per entry.
-        comparisons: one per pair of entries.
         best: label of the model with the fewest misordered pairs.
         margins: by label, the differences to that model in misordered pairs and in log loss.
     """
