@@ -187,7 +187,7 @@ def live_model(connection: sqlite3.Connection) -> str:
 
 def in_first_schema(newest: Path, old: Path) -> None:
     """Return a copy of a ledger in the first schema."""
-    names = [migration.name for migration in migrations._migrations]
+    names = [migration.name for migration in migrations.pending(Migrated(memory=True))]
     database = Migrated(old)
     migrations.apply(database, stop_before=names[1:])
     database.close()

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -223,6 +223,12 @@ class Handler:
 
     def is_repeat(self, *_: object) -> bool:
         return False
+
+
+async def test_frames_set_the_clock(scene: Scene) -> None:
+    """So a wrong clock of this machine silences no announcement."""
+    async with scene.watching(Socket(replace(OPEN, sent_at=NOON))):
+        await until(lambda: abs(scene.site.clock() - NOON) < timedelta(minutes=5))
 
 
 async def test_lost_rooms_check_their_existence_one_by_one(scene: Scene) -> None:
