@@ -291,9 +291,26 @@ def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower) -> N
     follower.told(FINISHED)
     ann, bo, cy = FINISHED.entrants
     follower.stands(replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy)))
-    (text,) = follower.waiting()
+    (text,) = follower.deliver()
     assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
     assert "Ann" not in text
+
+
+def test_a_deletion_is_corrected_once_though_the_connection_repeats_its_own_copy(follower: Follower) -> None:
+    """No version rises, and frames alternate with what the site shows over HTTP."""
+    follower.told(FINISHED)
+    ann, bo, cy = FINISHED.entrants
+    deleted = replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy))
+    said = []
+    for _ in range(8):
+        follower.now += 15
+        read = cases.Read(seen(deleted, 1), follower.now)
+        follower.on(NAME, cases.Frame(seen(FINISHED, 1)), Signal.TICK, read)
+        follower.now += 15
+        follower.on(NAME, Signal.TICK)
+        said += follower.deliver()
+    assert len(said) == 1
+    assert said[0].startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
 
 
 def test_a_sent_message_counts_as_delivered(follower: Follower) -> None:
