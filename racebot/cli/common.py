@@ -182,6 +182,7 @@ def carry_out_jobs(ledger: Ledger) -> None:
 def columns_of(text: str | None) -> dict[str, str]:
     """Parse --columns: our name and the file's name of each column."""
     pairs = [part.partition("=") for part in (text or "").split(",") if part]
-    if not all(ours.strip() in COLUMNS and theirs.strip() for ours, _, theirs in pairs):
+    ours = {name: column for column, names in COLUMNS.items() for name in names}
+    if not all(name.strip().lower() in ours and theirs.strip() for name, _, theirs in pairs):
         raise SettingsError(f"--columns {text}: write OURS=YOURS, where OURS is one of {', '.join(COLUMNS)}")
-    return {ours.strip(): theirs.strip() for ours, _, theirs in pairs}
+    return {ours[name.strip().lower()]: theirs.strip() for name, _, theirs in pairs}

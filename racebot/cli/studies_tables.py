@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -67,12 +68,11 @@ def evaluation(
 
 def _standings(console: Console, report: Report) -> None:
     """Print each model's main figures, with their differences to the model with the fewest wrong pairs."""
-    headings = (">Misordered", ">to the best", ">Log loss", ">to the best", ">Calib. error")
+    headings = (">Misordered", ">to the best", ">Log loss", ">to the best", ">Calib.\nerror")
     made = _table("Models", "Model", *headings)
     for each in sorted(report.evaluations, key=lambda each: each.figures.misordered):
         wrong, loss = (
-            "–" if each.label == report.best else _with_error(*margin)
-            for margin in report.margins[each.label]
+            "–" if each.label == report.best else _short(*margin) for margin in report.margins[each.label]
         )
         found = each.figures
         numbers = (_number(found.misordered), wrong, _number(found.log_loss), loss)
@@ -105,7 +105,8 @@ def _all_figures(console: Console, report: Report) -> None:
 
 def ratings(console: Console, label: str, races: int, rows: Sequence[RatedPlayer]) -> None:
     """Print players with their points, best first."""
-    made = _table(f"{label}, {counted(races, 'race')}", ">Rank", "Player", ">Points", ">Races")
+    title = f"{label}, {counted(races, 'race')}"
+    made = _table(title, ">Rank", "Player", ">Points", ">Races", min_width=len(title))
     for rank, row in enumerate(rows, start=1):
         made.add_row(str(rank), safe(row.name), str(row.points), str(row.races))
     console.print(made)
@@ -241,6 +242,12 @@ def _number(value: float | None, digits: int = 4) -> str:
 
 def _with_error(value: float, error: float) -> str:
     return f"{value:+.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
+
+
+def _short(value: float, error: float) -> str:
+    """Return a difference in few characters, so that 80 columns hold a table with names in one piece."""
+    digits = 4 if abs(value) < 1 else 2
+    return re.sub(r"\b0\.", ".", f"{value:+.{digits}f} ± {error:.{digits}f}")
 
 
 def _toml(value: ParameterValue) -> str:

@@ -14,11 +14,15 @@ import numpy as np
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
-from racebot.study.history import Step
+from racebot.study.history import History, Step
 
+ALL_CHECKED = 10_000
+"""Most entrants in all races of a history for which `Complaints.of` rates each race again."""
+SAMPLE = 20
+"""In a larger history, one race of this many is rated again."""
 LARGE = 50
-"""Entrants up to which everything is checked. Checks take a multiple of the time of rating the race."""
-MOST_CHECKED = 10
+"""Entrants up to which all finishers are checked for late losses."""
+MOST_CHECKED = 3
 """Finishers to check for late losses in larger fields."""
 
 
@@ -34,7 +38,7 @@ class Complaints:
             race count if the model uses it.
         order_dependent: players whose change would differ if the entrants were listed in reverse order.
         late_losses: finishers who lost points and would have lost less with a forfeit. In a field over
-            `LARGE`, unless the model is `HurdleModel`, only the ten worst placed of them are checked.
+            `LARGE`, unless the model is `HurdleModel`, only the three worst placed of them are checked.
     """
 
     unfinished_gains: int = 0
@@ -45,18 +49,18 @@ class Complaints:
     late_losses: int = 0
 
     @classmethod
-    def of(cls, model: RatingModel, step: Step, *, check_order: bool = True) -> Self:
+    def of(cls, model: RatingModel, step: Step, *, again: bool = True) -> Self:
         """Count the unfair-looking changes in one race, as a model with a single parameter set rated it.
 
-        Without `check_order`, which takes as long as rating the race, no `order_dependent` is counted.
+        Unless the race may be rated `again`, `order_dependent` and `late_losses` are not counted.
         """
         outcome = step.race.outcome
         points = model.points(step.after)
         change = points - model.points(step.before)
         alike = outcome.group[:, np.newaxis] == outcome.group
         alike &= (step.before[:, np.newaxis] == step.before).all(axis=-1)
-        unequal = _order_dependent(model, step, points) if check_order else 0
-        lost = np.flatnonzero((change < 0) & ~outcome.unfinished)
+        unequal = _order_dependent(model, step, points) if again else 0
+        lost = np.flatnonzero((change < 0) & ~outcome.unfinished & again)
         return cls(
             unfinished_gains=int(np.sum(change[outcome.unfinished] > 0)),
             last_gains=int(np.sum(change[outcome.group == outcome.last_group] > 0)),
@@ -68,6 +72,11 @@ class Complaints:
 
     def __add__(self, other: Complaints) -> Complaints:
         return Complaints(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+def checked_again(history: History) -> int:
+    """Return k if one race of k is to be rated again, which takes a multiple of the time of a replay."""
+    return 1 if history.races_of_players().sum() <= ALL_CHECKED else SAMPLE
 
 
 def _order_dependent(model: RatingModel, step: Step, points: IntArray) -> int:

@@ -18,7 +18,7 @@ from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
 from racebot.study.calibration import Reliability, of_pairs
-from racebot.study.complaints import LARGE, Complaints
+from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
 from racebot.study.metrics import (
@@ -209,16 +209,14 @@ def _run(history: History, entry: Entry, first: int, earlier: Earlier | None) ->
     table = at_start(model, history, earlier)
     ratings, probabilities = [np.empty(0)], [np.empty(0)]
     tightness = np.full(len(history), np.nan)
-    complaints = Complaints()
+    complaints, every = Complaints(), checked_again(history)
     for number, step in enumerate(replay(model, history, table)):
         better, worse = observed_pairs(step.race.outcome)
         ratings.append(model.rating(step.before))
         probabilities.append(model.win_probability(step.before[better], step.before[worse]))
         if number >= first:
             tightness[number] = _tightness(model, step.before, step.race.outcome.team)
-            # In large fields, the listing order is checked in one race of twenty.
-            check_order = step.race.outcome.size <= LARGE or number % 20 == 0
-            complaints = complaints + Complaints.of(model, step, check_order=check_order)
+            complaints = complaints + Complaints.of(model, step, again=number % every == 0)
     predictions = Predictions(np.concatenate(ratings), np.concatenate(probabilities))
     if not (np.isfinite(predictions.rating).all() and np.isfinite(predictions.probability).all()):
         raise ModelError(

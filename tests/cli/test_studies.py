@@ -304,7 +304,7 @@ def test_odds_of_a_file_and_of_a_leaderboard_agree(table: Path) -> None:
     ("arguments", "words"),
     [
         (["games.csv", "Ann"], "odds need two players"),
-        (["games.csv", "Anna", "Bo"], "did you mean 'Ann'"),
+        (["games.csv", "AN", "Bo"], "did you mean 'Ann'"),
         (["Ann", "Bo", "--model=trueskill"], "a leaderboard has its own model"),
     ],
 )
@@ -322,6 +322,22 @@ def test_team_races_of_a_file_need_a_rule_and_a_model_that_can_follow_it(table: 
     assert len(json.loads(run("rate", table, "--teams=individual", "--json"))) == 3
     assert len(json.loads(run("rate", table, "--teams=team", "--model=trueskill", "--json"))) == 3
     assert "elo-ffa does not rate teams" in str(refuse("rate", table, "--teams=team", "--model=elo-ffa"))
+
+
+def test_names_of_models_are_in_one_piece_on_80_columns(table: Path) -> None:
+    text = run("evaluate", table, "--model=all", "--field=2")
+    assert max(map(len, text.splitlines())) <= 80
+    assert {line.split()[0] for line in text.splitlines() if " ± ." in line} < set(MODELS)
+    assert all(f"\n{key} " in text for key in MODELS)
+    assert "thurstone-hurdle, 12 races\n" in run("rate", table)
+
+
+@pytest.mark.parametrize(("columns", "works"), [("date=ended_at", True), ("date=", False), ("=place", False)])
+def test_columns_are_named_by_any_of_their_names(table: Path, columns: str, works: bool) -> None:
+    if works:
+        assert json.loads(run("rate", table, "--columns", columns, "--json"))
+    else:
+        assert f"--columns {columns}: write OURS=YOURS" in str(refuse("rate", table, "--columns", columns))
 
 
 def test_iterated_elo_rates_players_and_factors(table: Path) -> None:

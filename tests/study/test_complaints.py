@@ -11,7 +11,7 @@ from racebot.races.outcome import Outcome
 from racebot.ratings.model import RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.ratings.registry import create
-from racebot.study.complaints import Complaints, gave_up
+from racebot.study.complaints import SAMPLE, Complaints, checked_again, gave_up
 from racebot.study.history import History, PastRace, Step, replay
 
 
@@ -101,7 +101,7 @@ def test_finishers_who_would_have_lost_less_by_forfeiting_are_counted() -> None:
     assert judge(model, race, before).late_losses == 1
 
 
-@pytest.mark.parametrize(("size", "checked"), [(50, 47), (51, 10)])
+@pytest.mark.parametrize(("size", "checked"), [(50, 47), (51, 3)])
 def test_only_the_worst_placed_are_checked_in_large_fields(size: int, checked: int) -> None:
     """Giving up costs 25, and place p costs 10·p: all from the fourth on would do better to give up."""
     (race,) = History.of([result("r", " ".join(f"p{i:02}" for i in range(size)))]).races
@@ -162,3 +162,14 @@ def test_draws_among_dnfs_cause_complaints() -> None:
     found = judge(censored, race, before)
     # Newcomers still gain where 2σ falls by more than μ does, but not because of the listing order.
     assert (found.unequal_ties, found.order_dependent) == (0, 0)
+
+
+def test_a_long_history_is_rated_again_in_a_sample_of_races(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = History.of([result(f"r{number}", "ann bo cy") for number in range(3)])
+    step = Step(history.races[0], np.full((3, 1), 7.0), np.array([[8.0], [9.0], [10.0]]))
+    model = cast(RatingModel, Moved((1, 2, 3)))
+    assert Complaints.of(model, step).order_dependent == 2
+    assert Complaints.of(model, step, again=False).order_dependent == 0
+    assert checked_again(history) == 1
+    monkeypatch.setattr("racebot.study.complaints.ALL_CHECKED", 8)
+    assert checked_again(history) == SAMPLE
