@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeAlias
 
 from racebot.errors import RacebotError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
+from racebot.queries.leaderboard import new_places, places_now
+from racebot.queries.listing import Listing
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.odds import forecasts
 from racebot.queries.race import race_on_board
@@ -22,7 +25,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.rater import current_states
-from racebot.standings.settle import Preview, Settler
+from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.telemetry.failure_log import FailureLog
 from racebot.web.site.addresses import board_addresses
 
@@ -37,6 +40,7 @@ FORGET_FINISHED = timedelta(days=2)
 JOIN_WITHIN = 5.0
 """Seconds after the start in which the bot joins its rooms. Until then, the file of the last run stays."""
 _SOURCE = "live rooms"
+_Draft: TypeAlias = tuple[LiveBoard, Leaderboard, RatedRace | None]
 
 
 @dataclass(slots=True)
@@ -53,9 +57,15 @@ class LiveWriter:
     """Keeps the live file of one worker up to date."""
 
     def __init__(
-        self, settler: Settler, call: RunOnLedger, clock: Callable[[], datetime], failures: FailureLog
+        self,
+        settler: Settler,
+        listing: Callable[[Leaderboard], Listing],
+        call: RunOnLedger,
+        clock: Callable[[], datetime],
+        failures: FailureLog,
     ) -> None:
         self._settler = settler
+        self._listing = listing
         self._ledger = settler.ledger
         self._call = call
         self._clock = clock
@@ -137,7 +147,7 @@ class LiveWriter:
         drafts = await self._call(self._read, race)
         if not drafts:
             return None
-        boards = await asyncio.to_thread(lambda: tuple(draft() for draft in drafts))
+        boards = await asyncio.to_thread(lambda: [draft() for draft in drafts])
         return LiveRoom(
             race=race.name,
             category=race.category,
@@ -147,10 +157,26 @@ class LiveWriter:
             started_at=race.started_at,
             ended_at=race.result.ended_at if race.result else None,
             updated_at=seen_at,
-            leaderboards=boards,
+            leaderboards=await self._call(self._ranked, boards),
         )
 
-    def _read(self, race: Race) -> Sequence[Callable[[], LiveBoard]]:
+    def _ranked(self, drafts: Sequence[_Draft]) -> tuple[LiveBoard, ...]:
+        """Add the places on the leaderboards before and after the race."""
+        boards = []
+        for live, board, rated in drafts:
+            now, listing, new = {}, self._listing(board), {}
+            if rated is None:
+                now = places_now(self._ledger, board, listing)
+            else:
+                new = new_places(self._ledger, board, listing, rated.result.ended_at, rated.changes)
+            entrants = []
+            for each in live.entrants:
+                before, after = new.get(each.id, (now.get(each.id), None))
+                entrants.append(replace(each, rank_before=before, rank_after=after))
+            boards.append(replace(live, entrants=tuple(entrants)))
+        return tuple(boards)
+
+    def _read(self, race: Race) -> Sequence[Callable[[], _Draft]]:
         """Read what the room's leaderboards know about its entrants, for another thread to rate and forecast.
 
         Empty if the race is settled.
@@ -187,15 +213,18 @@ def _live_board(
     preview: Preview | None,
     masked: RaceResult | None,
     hidden: Collection[str],
-) -> LiveBoard:
-    """Describe a room on one leaderboard. `masked` is its result without the names of hidden players."""
+) -> _Draft:
+    """Describe a room on one leaderboard, and rate its result.
+
+    `masked` is the result without the names of hidden players.
+    """
     if not entrants:
-        return LiveBoard(address, board.name, ())
+        return LiveBoard(address, board.name, ()), board, None
     by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
     found = forecasts(board, [state for state, _ in states])
     has_odds = not by_team and len(found) > 1
     changes: dict[str, Change] = {}
-    outcome = None
+    rated, outcome = None, None
     if preview is not None and masked is not None:
         rated = preview.rate()
         changes = {change.player: change for change in rated.changes}
@@ -221,7 +250,7 @@ def _live_board(
         if player not in hidden:
             shown.append(live)
     shown.sort(key=_position)
-    return LiveBoard(address, board.name, tuple(shown), outcome)
+    return LiveBoard(address, board.name, tuple(shown), outcome), board, rated
 
 
 def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:

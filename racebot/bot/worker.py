@@ -80,7 +80,7 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, settings.rules())
             jobs = Jobs(self._failed, self._failures.recovered)
-            live = LiveWriter(settler, self._call, self._clock, self._failures)
+            live = LiveWriter(settler, settings.listing, self._call, self._clock, self._failures)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from racebot.web.site.ledger_view import Publication
 
 
+DEMO_CATEGORY = "sandbox"
+"""The category of a demo's races."""
+
+
 @app.command()
 def web(
     host: Annotated[
@@ -33,11 +37,10 @@ def web(
     from racebot.web.http import server
 
     settings = load_settings(database=database)
-    Ledger.open_to_read(settings.database).close()
+    with Ledger.open_to_read(settings.database) as ledger:
+        publication = publication_of(settings, ledger)
     try:
-        server.serve(
-            settings.database, publication_of(settings), host, port, lambda address: tell(f"pages: {address}")
-        )
+        server.serve(settings.database, publication, host, port, lambda address: tell(f"pages: {address}"))
     except OSError as error:
         raise cannot_listen(port, error) from None
 
@@ -59,7 +62,7 @@ def export_site(
 
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
-        done = export(ledger, publication_of(settings), folder, everything=everything)
+        done = export(ledger, publication_of(settings, ledger), folder, everything=everything)
     console.print(
         f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
         markup=False,
@@ -67,14 +70,16 @@ def export_site(
     )
 
 
-def publication_of(settings: Settings) -> Publication:
-    """Return what the pages show, as the settings say."""
+def publication_of(settings: Settings, ledger: Ledger) -> Publication:
+    """Return what the pages show, as the settings say. A demo's rooms and players are on no site."""
     from racebot.web.site.ledger_view import Branding, Publication, theme_beside
 
+    is_default = settings.site == type(settings).model_fields["site"].default
+    of_demo = is_default and any(each.category == DEMO_CATEGORY for each in ledger.leaderboards.all())
     return Publication(
         listing=settings.listing,
         provisional_races=settings.provisional_races,
-        site=settings.site,
+        site="" if of_demo else settings.site,
         url=settings.pages_url or "",
         embed_on=settings.embed_on,
         export_cards=settings.pages_cards,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import webbrowser
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -117,7 +116,8 @@ def _open_pages(database: Path) -> None:
         tell(f"{address} - press Ctrl-C to stop")
         webbrowser.open(address)
 
-    publication = replace(publication_of(Settings(database=database)), site="")  # the sandbox has ended
+    with Ledger.open_to_read(database) as ledger:
+        publication = publication_of(Settings(database=database), ledger)
     server.serve(database, publication, "127.0.0.1", 0, opened)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple, overload
@@ -25,9 +25,9 @@ from racebot.ledger.rows import (
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.change import Change
-from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
+from racebot.text.format import exact_time
 
 MOVEMENT_WINDOW = timedelta(days=7)
 """Movement is measured over this time before the leaderboard's last race."""
@@ -226,14 +226,12 @@ def open_leaderboard(
     latest = _latest(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.orders.hidden()
-    listed = _in_order(ledger, _listed(everybody, listing, hidden))
+    listed = _in_order(ledger, _listed(everybody, listing, hidden, latest))
     earlier = []
     if since is not None:
         first = ledger.ratings.sequence_until(board, since) + 1
         earlier = _standings_before(ledger, board, everybody, first, races)
-    listed_earlier = _listed(earlier, listing, hidden)
-    of_rating = _places(listed_earlier)
-    places_earlier = {row.player: of_rating[row.rating] for row in listed_earlier}
+    places_earlier = _place_of(_listed(earlier, listing, hidden, _latest(earlier)))
     before = {row.player: (row, places_earlier.get(row.player)) for row in earlier}
     return OpenLeaderboard(
         leaderboard=board.name,
@@ -269,55 +267,62 @@ def top_players(
     ledger: Ledger, board: Leaderboard, listing: Listing, limit: int
 ) -> list[tuple[int, Standing]]:
     """Return the best listed players with their places; equal ratings share one."""
-    best = _best(ledger, board, listing, ledger.standings.latest_race(board), limit)
+    rows = ledger.connection.rows(
+        "SELECT standings.*, players.name AS name, 0 AS hidden"  # noqa: S608 - constants
+        " FROM standings INDEXED BY standings_by_rating"
+        f" CROSS JOIN shown_players AS players ON players.id = player {_LISTED}"
+        " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
+        *_bounds(board, listing, ledger.standings.latest_race(board)),
+        limit,
+    )
+    best = standings_of(rows)
     return [(1 + sum(other.rating > standing.rating for other in best), standing) for standing in best]
+
+
+def places_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, int]:
+    """Return the place of each listed player."""
+    rows = standings_now(ledger, board)
+    return _place_of(_listed(rows, listing, ledger.orders.hidden(), _latest(rows)))
 
 
 def new_places(
     ledger: Ledger,
     board: Leaderboard,
     listing: Listing,
-    result: RaceResult,
+    ended_at: datetime,
     changes: Sequence[Change],
-    within: int,
-) -> dict[str, int]:
-    """Return the new places that a race which is not settled yet will give to players of a leaderboard.
+    sequence: int | None = None,
+) -> dict[str, tuple[int | None, int]]:
+    """Return the place before and after a race of each of its players whom the leaderboard then lists.
 
-    Players whom the race brings onto the leaderboard count for the places of others, but have no move.
+    The place before is None for players whom the race brings onto the leaderboard.
 
-    `within` is the last new place to return. Places are by user id, below zero for a player who falls.
+    `sequence` is the race's number on the leaderboard, None if it is not settled yet.
     """
-    latest = ledger.standings.latest_race(board)
-    if latest is None or not changes:
+    if not changes:
         return {}
-    # Read enough players that `within` remain without the changed ones.
-    limit, now = within + len(changes), max(latest, result.ended_at)
-    before, after = (
-        {standing.player: standing.rating for standing in _best(ledger, board, listing, at, limit)}
-        for at in (latest, now)
-    )
     model = registry.create(board.model, board.parameters)
-    ratings = model.rating(np.array([change.after for change in changes])).tolist()
-    for change, rating in zip(changes, ratings, strict=True):
-        player = change.player
-        after.pop(player, None)
-        standing = ledger.standings.get(board, player)
-        if standing is None:
-            hidden = ledger.orders.is_hidden(player)
-            standing = Standing(player, (), 0.0, 0, 0, 0, 0, result.ended_at, hidden=hidden)
-        elif listing.includes(standing, latest):
-            before[player] = standing.rating
-        finishes = standing.finishes + (change.place is not None)
-        last = max(standing.last_race_at, result.ended_at)
-        if listing.includes(standing._replace(finishes=finishes, last_race_at=last), now):
-            after[player] = rating
-    moves = {}
-    for player in before.keys() & after.keys() & {change.player for change in changes}:
-        old = 1 + sum(rating > before[player] for rating in before.values())
-        new = 1 + sum(rating > after[player] for rating in after.values())
-        if new != old and new <= within:
-            moves[player] = new if new < old else -new
-    return moves
+    states = np.array([[change.before, change.after] for change in changes])
+    ratings = model.rating(states.reshape(-1, states.shape[-1])).reshape(-1, 2)
+    if sequence is None:
+        rows = standings_now(ledger, board, ratings.min(), [change.player for change in changes])
+        latest = ledger.standings.latest_race(board) or ended_at
+    else:
+        everybody, last = standings_now(ledger, board), ledger.ratings.count(board)
+        rows = _standings_before(ledger, board, everybody, sequence, last)
+        latest = _latest(rows) or ended_at
+    before, after = ({row.player: row for row in rows} for _ in range(2))
+    for change, rating in zip(changes, ratings[:, 1].tolist(), strict=True):
+        end, player = exact_time(ended_at), change.player
+        row = before.get(player, StandingRow(player, "", 0, 0, 0, 0, end, 0.0))
+        finishes = row.finishes + (change.place is not None)
+        after[player] = row._replace(
+            finishes=finishes, last_race_at=max(row.last_race_at, end), rating=rating
+        )
+    hidden = ledger.orders.hidden()
+    old = _place_of(_listed(before.values(), listing, hidden, latest))
+    new = _place_of(_listed(after.values(), listing, hidden, max(latest, ended_at)))
+    return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
 
 
 def place_among(
@@ -334,17 +339,22 @@ def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
     return _counts(ledger, board, listing)[1]
 
 
+def unranked_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
+    """Return the number of players whom a leaderboard would list if they had more finishes."""
+    bounds = _bounds(board, listing, ledger.standings.latest_race(board))
+    return as_int(ledger.connection.value(f"SELECT count(*) FROM standings {_UNRANKED}", *bounds))  # noqa: S608
+
+
 def unranked_players(
-    ledger: Ledger, board: Leaderboard, listing: Listing, limit: int, offset: int = 0
+    ledger: Ledger, board: Leaderboard, listing: Listing, limit: int
 ) -> list[UnrankedPlayer]:
     """Return players whom a leaderboard would list if they had more finishes, those with most first."""
     rows = ledger.connection.rows(
         "SELECT player, players.name, points, races, finishes, last_race_at"  # noqa: S608 - constants
         f" FROM standings CROSS JOIN shown_players AS players ON players.id = player {_UNRANKED}"
-        " ORDER BY finishes DESC, rating DESC, players.name COLLATE NOCASE, player LIMIT ?4 OFFSET ?5",
+        " ORDER BY finishes DESC, rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
         *_bounds(board, listing, ledger.standings.latest_race(board)),
         limit,
-        offset,
     )
     needed = listing.minimum_finishes
     return [UnrankedPlayer(row[0], row[1], row[2], row[3], row[4], needed, moment_of(row[5])) for row in rows]
@@ -370,12 +380,20 @@ def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[
 
 
 @readable("standing", REBUILD)
-def standings_now(ledger: Ledger, board: Leaderboard) -> list[StandingRow]:
-    """Return everybody's current standing, in no order. Check that values have the types of their columns."""
+def standings_now(
+    ledger: Ledger, board: Leaderboard, least: float = float("-inf"), others: Sequence[str] = ()
+) -> list[StandingRow]:
+    """Return the current standings of players with a rating of `least` or more, and of others, in no order.
+
+    Check that values have the types of their columns.
+    """
     rows = ledger.connection.rows(
         "SELECT player, state, points, races, finishes, wins, last_race_at, rating"
-        " FROM standings WHERE leaderboard = ?",
-        board.key,
+        " FROM standings WHERE leaderboard = ?1"
+        " AND (rating >= ?2 OR player IN (SELECT value FROM json_each(?3)))",
+        board.id,
+        least,
+        json.dumps(others),
     )
     kinds = (str, str, int, int, int, int, str, float)
     for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
@@ -448,9 +466,11 @@ def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[
     return {player: ends[last] for player, last in lasts.items()} | dict(map(tuple, again))
 
 
-def _listed(rows: Sequence[StandingRow], listing: Listing, hidden: set[str]) -> list[StandingRow]:
-    """Return the standings that a leaderboard lists."""
-    earliest, finishes = listing.earliest(_latest(rows)), listing.minimum_finishes
+def _listed(
+    rows: Iterable[StandingRow], listing: Listing, hidden: set[str], latest: datetime | None
+) -> list[StandingRow]:
+    """Return the standings that a leaderboard lists if its last race ended at `latest`."""
+    earliest, finishes = listing.earliest(latest), listing.minimum_finishes
     return [
         row
         for row in rows
@@ -471,6 +491,11 @@ def _places(rows: Sequence[StandingRow]) -> dict[float, int]:
     for place, rating in enumerate(sorted((row.rating for row in rows), reverse=True), start=1):
         places.setdefault(rating, place)
     return places
+
+
+def _place_of(rows: Sequence[StandingRow]) -> dict[str, int]:
+    places = _places(rows)
+    return {row.player: places[row.rating] for row in rows}
 
 
 def _latest(rows: Sequence[StandingRow]) -> datetime | None:
@@ -505,21 +530,6 @@ def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:
         board.key,
     )
     return {as_text(row["note"]): as_int(row["races"]) for row in rows}
-
-
-def _best(
-    ledger: Ledger, board: Leaderboard, listing: Listing, latest: datetime | None, limit: int
-) -> list[Standing]:
-    """Return the best players whom a leaderboard lists if its last race ended at `latest`."""
-    rows = ledger.connection.rows(
-        "SELECT standings.*, players.name AS name, 0 AS hidden"  # noqa: S608 - constants
-        " FROM standings INDEXED BY standings_by_rating"
-        f" CROSS JOIN shown_players AS players ON players.id = player {_LISTED}"
-        " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
-        *_bounds(board, listing, latest),
-        limit,
-    )
-    return standings_of(rows)
 
 
 def _bounds(board: Leaderboard, listing: Listing, latest: datetime | None) -> tuple[int | None, int, str]:

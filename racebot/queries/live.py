@@ -24,7 +24,8 @@ class LiveEntrant:
 
     `new` is True before the player's first race there. Chances are those before the race: `win_chance` is
     None in team races, `finish_chance` if the model has none. `after` and `change` are the points and their
-    change once the race is recorded, None before its end.
+    change once the race is recorded, None before its end. `rank_after` is the place on the leaderboard then,
+    and `rank_before` the place now, both None for a player who is not listed.
     """
 
     id: str
@@ -38,6 +39,8 @@ class LiveEntrant:
     finish_chance: float | None
     after: int | None
     change: int | None
+    rank_before: int | None = None
+    rank_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,12 @@ class LiveBoard:
     leaderboard: str
     entrants: tuple[LiveEntrant, ...]
     outcome: RaceOnBoard | None = None
+
+    @property
+    def places(self) -> dict[str, tuple[int | None, int]]:
+        """Return the places on the leaderboard before and after the race; before its end, both are as now."""
+        ranks = {each.id: (each.rank_before, each.rank_after or each.rank_before) for each in self.entrants}
+        return {player: (before, after) for player, (before, after) in ranks.items() if after}
 
 
 @dataclass(frozen=True, slots=True)

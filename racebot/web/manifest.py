@@ -14,7 +14,7 @@ from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span
 from racebot.web.routes import CONTENT, SERVED
 from racebot.web.site import addresses
-from racebot.web.site.addresses import Route
+from racebot.web.site.addresses import Route, segment
 from racebot.web.site.ledger_view import Board, LedgerView
 
 PROGRAM = Path(racebot.__file__).parent
@@ -39,6 +39,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     tokens: dict[str, str] = {}
     races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)
+    numbered: dict[str, dict[str, str]] = defaultdict(dict)
     front = [program, repr(names)]
     for board in view.boards:
         digests = race_digests(view.ledger, board.key, names)
@@ -72,7 +73,9 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
             players[player].append(token)
             for route in routes["board", "player"]:
                 tokens[route.path(player=player, board=board.address.stem)] = token
-            tokens |= dict.fromkeys(_more_of_player(board, player, raced[player]), token)
+            more = dict.fromkeys(_more_of_player(board, player, raced[player]), token)
+            numbered[player] |= more
+            tokens |= more
     theme = [templating.THEME] if publication.branding.theme else []
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
     pictures = (
@@ -99,6 +102,8 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
                 path = route.path(player=kept, board=board.address.stem)
                 if path in tokens:
                     tokens.setdefault(route.path(player=old, board=board.address.stem), tokens[path])
+        for path, token in numbered[kept].items():
+            tokens.setdefault(path.replace(f"/{segment(kept)}/", f"/{segment(old)}/", 1), token)
     for race, number in races.items():
         tokens |= {route.path(race=race): f"{number:x}" for route in routes["race",]}
     return tokens

@@ -17,6 +17,7 @@ from racebot.bot import live_writer
 from racebot.bot.live_writer import LiveWriter
 from racebot.ledger.connection import P, T
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.queries.race import race_report
 from racebot.races.result import EntrantStatus, RaceResult
@@ -36,7 +37,7 @@ class Writing:
         self.settler = Settler(ledger, HURDLE)
         self.clock = clock
         self.path = live_path(ledger.path)
-        self.writer = LiveWriter(self.settler, at_once, clock, FailureLog())
+        self.writer = LiveWriter(self.settler, lambda _: Listing(), at_once, clock, FailureLog())
 
     def rooms(self) -> dict[str, LiveRoom]:
         report = read_live(self.path)
@@ -89,6 +90,7 @@ async def test_open_room_shows_ratings_and_odds(writing: Writing) -> None:
     chances = [e.win_chance for e in board.entrants]
     assert None not in chances and ann.win_chance == max(c for c in chances if c is not None)
     assert 0.8 < sum(c for c in chances if c is not None) <= 1
+    assert [e.rank_before for e in (ann, bo)] == [1, 2] and ann.rank_after is None
     assert all(e.finish_chance is not None and e.change is None for e in board.entrants)
 
 
@@ -100,6 +102,7 @@ async def test_finished_room_shows_the_changes_that_the_record_will_bring(writin
         ("id-bo", 2, EntrantStatus.DONE),
         ("id-cy", None, EntrantStatus.DNF),
     ]
+    assert {(e.rank_before, e.rank_after) for e in board.entrants} == {(None, 1), (None, 2), (None, 3)}
     settled = writing.settler.settle(replace(race, recorded=True), lambda _: (), writing.clock())
     assert settled is not None
     final = {change.player: (change.points_after, change.points_change) for change in settled[0].changes}
@@ -135,7 +138,7 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
         done.append(work.__name__)
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), FailureLog())
+    writer = LiveWriter(Settler(ledger, HURDLE), lambda _: Listing(), call, Clock(), FailureLog())
     for number in range(3):
         writer.update(finished(result(f"r{number}", "ann bo")))
     await written(writer, live_path(ledger.path))
@@ -153,7 +156,7 @@ async def test_race_may_be_recorded_while_others_are_read(
                 writer.update(replace(finished(result("r", "ann bo")), name=name))
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), call, Clock(), FailureLog())
+    writer = LiveWriter(Settler(ledger, HURDLE), lambda _: Listing(), call, Clock(), FailureLog())
     for name in names:
         writer.update(replace(opened("ann", "bo"), name=name))
     await written(writer, live_path(ledger.path))
@@ -204,7 +207,7 @@ async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(
     for name in ("orb/seen", "orb/lost"):
         await writing.shown(replace(opened("ann", "bo"), name=name))
     await writing.stop()
-    writing.writer = LiveWriter(writing.settler, at_once, writing.clock, FailureLog())
+    writing.writer = LiveWriter(writing.settler, lambda _: Listing(), at_once, writing.clock, FailureLog())
     writing.start()
     writing.writer.update(replace(opened("ann", "bo"), name="orb/seen"))
     assert set(writing.rooms()) == {"orb/seen", "orb/lost"}

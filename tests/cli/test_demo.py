@@ -72,6 +72,14 @@ def test_both_moderator_edits_are_corrected_in_chat(shown: Shown) -> None:
     assert edits == [["dq"], ["time"]]
 
 
+def test_pages_of_the_demo_link_to_no_room(shown: Shown) -> None:
+    folder = shown.database.parent
+    command = [sys.executable, "-m", "racebot", "export-site", "public", "--database", str(shown.database)]
+    subprocess.run(command, capture_output=True, check=True, cwd=folder)
+    (page, *_) = (folder / "public/races").rglob("*.html")
+    assert "racetime.gg" not in page.read_text()
+
+
 def test_every_chat_command_in_the_demo_is_answered(shown: Shown) -> None:
     lines = [line for line in shown.out.splitlines() if re.match(r"  \S", line)]
     asked = [number for number, line in enumerate(lines) if re.search(r": !\w+", line)]

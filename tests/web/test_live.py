@@ -80,10 +80,12 @@ def room(*entrants: LiveEntrant, race: str = "orb/live-1", status: str = "open")
     )
 
 
-OPEN = room(racer("ann", points=1190, win_chance=0.734), racer("zoe", new=True, win_chance=0.266))
+OPEN = room(
+    racer("ann", points=1190, win_chance=0.734, rank_before=2), racer("zoe", new=True, win_chance=0.266)
+)
 FINISHED = room(
-    racer("zoe", status=EntrantStatus.DONE, place=1, finish_time=3723.4, after=1021, change=21),
-    racer("ann", status=EntrantStatus.DNF, points=1190, after=1180, change=-10),
+    racer("zoe", status=EntrantStatus.DONE, place=1, finish_time=3723.4, after=1021, change=21, rank_after=3),
+    racer("ann", status=EntrantStatus.DNF, points=1190, after=1180, change=-10, rank_before=2, rank_after=4),
     status="finished",
 )
 
@@ -178,8 +180,8 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     live.write(FINISHED)
     shown = words(live.get("/live"))
     assert "finished, not recorded yet" in shown
-    assert "1 Z Zoe 1:02:03 1000 → 1021 ▲ + 21 1:02:03 50%" in shown
-    assert "DNF A Ann 1190 → 1180 2nd ▼ − 10" in shown
+    assert "1 Z Zoe 1:02:03 1000 → 1021 3rd ▲ + 21 1:02:03 50%" in shown
+    assert "DNF A Ann 1190 → 1180 ▼ 4th ▼ − 10" in shown
 
 
 def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> None:
@@ -207,6 +209,13 @@ def test_page_of_a_race_waits_for_the_bot_and_for_the_record(live: Live) -> None
     assert "data-recorded" not in live.get("/live/races/orb/soon-1").text
     live.rate(result("soon-1", "ann bo", after=300))
     assert "data-recorded" in live.get("/live/races/orb/soon-1").text
+
+
+def test_rooms_of_a_demo_have_no_links_to_the_site(live: Live) -> None:
+    live.app = application(live.ledger.path, Publication(site=""))
+    live.write(OPEN)
+    for path in ("/live", "/races/orb/live-1", "/races/orb/soon-1"):
+        assert 'rel="noreferrer"' not in live.get(path).text
 
 
 def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) -> None:
@@ -351,7 +360,8 @@ RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OU
         ([], "player/id-ann", "Ann 1190 2nd of 5"),
         ([OPEN], "player/id-ann", "Ann 1190 2nd of 5 · 73% to win"),
         ([OPEN], "player/id-zoe", "Zoe 1000 27% to win"),
-        ([FINISHED], "player/id-ann", "Ann 1180 −10 2nd of 5"),
+        ([FINISHED], "player/id-ann", "Ann 1180 −10 ▼ 4th"),
+        ([FINISHED], "player/id-zoe", "Zoe 1021 +21 3rd"),
         ([FINISHED], "player/id-nobody", ""),
         ([RACING], "player/id-bo", "Bo 1000 4th of 5"),
         (

@@ -88,6 +88,10 @@ def test_players_without_a_place_yet_are_below_the_others_with_their_finishes(me
     shown = text(merge(listing=Listing(minimum_finishes=2)), f"{BOARD}.html")
     assert "Not ranked yet A place takes 2 finished races. So far: C Cy 1 of 2 1200 D Di 1 of 2 1000" in shown
     assert "Not ranked yet" not in text(merge([], listing=Listing()), f"{BOARD}.html")
+    many = [result(f"many-{number}", f"one{number} two{number}", after=100 + number) for number in range(30)]
+    assert "finished races. The first 50 of 63:" in text(
+        merge(many, listing=Listing(minimum_finishes=2)), f"{BOARD}.html"
+    )
     front = text(merge([], listing=Listing(minimum_finishes=3)), "index.html")
     assert "Listing takes 3 finished races. A Ann 2 of 3 1190 B Bo 2 of 3 810" in front
 

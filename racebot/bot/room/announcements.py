@@ -276,5 +276,10 @@ def _rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled
             before.add(change.player)
         if known + (not settled and finished) < listing.minimum_finishes:
             after.add(change.player)
-    moves = {} if settled else new_places(ledger, board, listing, rated.result, rated.changes, MARKED_PLACES)
+    places = {} if settled else new_places(ledger, board, listing, rated.result.ended_at, rated.changes)
+    moves = {
+        player: new if new < old else -new
+        for player, (old, new) in places.items()
+        if old is not None and new != old and new <= MARKED_PLACES
+    }
     return RankChanges(moves, unranked=frozenset(after), unranked_before=frozenset(before))

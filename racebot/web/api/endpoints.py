@@ -232,8 +232,8 @@ def _part(request: PageRequest, total: int) -> types.ListPage:
     per_page = max(total, 1)
     if request.served:
         per_page = whole_number(request.query, "per_page", PER_PAGE, most=MOST_PER_PAGE)
-    page = whole_number(request.query, "page", 1)
-    return types.ListPage(page, per_page, max(1, -(-total // per_page)), total)
+    pages = max(1, -(-total // per_page))
+    return types.ListPage(whole_number(request.query, "page", 1, most=pages), per_page, pages, total)
 
 
 def _api(request: PageRequest) -> Content:

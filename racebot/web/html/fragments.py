@@ -45,9 +45,10 @@ def change(points: int) -> Markup:
     ) % (sign(points), arrow, spoken, abs(points))
 
 
-def new_place(places: tuple[int, int]) -> Markup:
+def new_place(places: tuple[int | None, int]) -> Markup:
     """Return the place after a race, with an arrow if it was another one before."""
-    before, after = places
+    after = places[1]
+    before = places[0] or after
     shown, spoken = ("▲ ", "up to") if after < before else ("▼ ", "down to")
     arrow = Markup('<span role="img" aria-label="%s">%s</span>') % (spoken, shown) if after != before else ""
     return Markup('<span class="new-place %s">%s%s</span>') % (sign(before - after), arrow, ordinal(after))

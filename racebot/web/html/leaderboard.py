@@ -18,6 +18,7 @@ from racebot.queries.leaderboard import (
     OpenLeaderboard,
     StandingRow,
     UnrankedPlayer,
+    unranked_count,
     unranked_players,
 )
 from racebot.queries.player import last_results
@@ -186,6 +187,7 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
         ],
         players=shown,
         unranked=unranked(request, board, UNRANKED) if number == 1 and choice.default else [],
+        unranked_total=unranked_count(request.view.ledger, board.stored, board.listing),
         form=last_results(request.view.ledger, board.key, ids, RESULTS, last),
         matching=len(players),
         pages=pager(number, count, page_link),

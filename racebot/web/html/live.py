@@ -15,7 +15,7 @@ from racebot.queries.player import PlayedRace
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.queries.races import RaceRow, latest_races
 from racebot.web.html import templating
-from racebot.web.html.race import followed_race, places, table
+from racebot.web.html.race import followed_race, table
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OVERLAY_OPTIONS, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
@@ -107,7 +107,7 @@ def _player(request: PageRequest, player: str) -> bytes:
         live = next(each for each in entrants if each.id == player)
         change, started = live.change, not current.before_start
         if current.finished:
-            moved = places(request.view, stem, entrants, None).get(player)
+            moved = next(each.places for each in current.leaderboards if each.board == stem).get(player)
     elif current is not None:
         change = current.change
     return templating.render(

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from math import isclose
 from typing import Any
 
 from markupsafe import Markup
 
-from racebot.queries.live import LiveEntrant
-from racebot.queries.race import RaceOnBoard, RatedEntrant
+from racebot.queries.leaderboard import new_places
+from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant
 from racebot.queries.reasons import RULES, ReasonKind
 from racebot.web.html import fragments, templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
-from racebot.web.site.ledger_view import LedgerView
+from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
 PARTS = {"finish", "place"}
@@ -139,33 +137,13 @@ def story(part: RaceOnBoard) -> str:
     return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."
 
 
-def places(
-    view: LedgerView, stem: str | None, entrants: Sequence[LiveEntrant | RatedEntrant], at: datetime | None
-) -> dict[str, tuple[int, int]]:
-    """Return each listed entrant's place before a race and after it, by player; newcomers have only one.
-
-    Everybody else has the points of the time `at`, or of now.
-    """
-    board = None if stem is None else view.board(stem)
-    if board is None:
+def places(view: LedgerView, board: Board, report: RaceReport) -> dict[str, tuple[int | None, int]]:
+    """Return the places before and after a recorded race of its players whom the leaderboard then listed."""
+    row = view.ledger.ratings.get(board.stored, report.race)
+    if row is None:
         return {}
-    report = view.report(board) if at is None else view.report_at(board, at)
-    before = {row.player: row.points for row in report.players.rows}
-    after, listed = dict(before), [each for each in entrants if each.id in before]
-    for each in listed:
-        before[each.id] = each.points if isinstance(each, LiveEntrant) else each.before
-        after[each.id] = before[each.id] if each.after is None else each.after
-    for each in listed:
-        if each.new if isinstance(each, LiveEntrant) else each.first_race:
-            del before[each.id]
-
-    def rank(player: str, points: Mapping[str, int]) -> int:
-        return 1 + sum(other > points[player] for other in points.values())
-
-    return {
-        each.id: (rank(each.id, before if each.id in before else after), rank(each.id, after))
-        for each in listed
-    }
+    at, changes = report.ended_at, row.changes
+    return new_places(view.ledger, board.stored, board.listing, at, changes, row.sequence)
 
 
 def table(request: PageRequest) -> dict[str, Any]:

@@ -653,12 +653,20 @@ def test_an_unfinished_race_is_remembered_until_it_is_finished(follower: Followe
     assert unfinished() == []
 
 
-def test_a_finish_message_marks_new_places_on_the_leaderboard(following: Following) -> None:
-    follower = following(style=Style(listing=lambda _: Listing()))
-    follower.settler.add_past_races([result("before", "ann bo", after=-9)], "import")
-    follower.stands(result("r", "bo ann", recorded=False))
+@pytest.mark.parametrize(
+    ("race", "marks"),
+    [("ann bo", ["▲ 1", "▼ 2"]), ("cy bo ann", ["▼ 2", "▼ 3"]), ("cy ann bo", ["▼ 3"])],
+)
+def test_a_finish_message_marks_new_places_on_the_leaderboard(
+    following: Following, race: str, marks: list[str]
+) -> None:
+    """Cy becomes ranked by the race, without a mark."""
+    follower = following(style=Style(listing=lambda _: Listing(2)))
+    past = [result("a", "ann bo", after=-9), result("b", "bo ann", after=-8), result("c", "cy di", after=-7)]
+    follower.settler.add_past_races(past, "import")
+    follower.stands(result("r", race, recorded=False))
     (text,) = waiting(follower)
-    assert re.findall("[▲▼] [0-9]", text) == ["▲ 1", "▼ 2"]
+    assert re.findall("[▲▼] [0-9]", text) == marks
 
 
 def test_buttons_of_a_message_are_those_of_a_leaderboard_with_changes(following: Following) -> None:

@@ -1,4 +1,4 @@
-// Shows times as "3 minutes ago" or in the reader's zone, closes the list of leaderboards, sorts tables of opponents, loads comparisons, suggests names, and holds the functions that other scripts share.
+// Shows times as "3 minutes ago" or in the reader's zone, closes the list of leaderboards, sorts tables of opponents, loads comparisons, suggests names, marks the reader's own rows, and holds the functions that other scripts share.
 "use strict";
 (() => {
   const load = async address => {
@@ -137,7 +137,38 @@
   const relative = new Intl.RelativeTimeFormat("en");
   const clock = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium", timeStyle: "short"});
   const local = time => clock.format(new Date(time.dateTime)).replace("Sept", "Sep");
+  // Which player the reader is. Only this browser knows: nothing of it is sent.
+  const KEPT = "racebot-me";
+  const kept = () => {
+    try {
+      return JSON.parse(localStorage.getItem(KEPT));
+    } catch {
+      return null;
+    }
+  };
+  const keep = reader => {
+    try {
+      if (reader) localStorage.setItem(KEPT, JSON.stringify(reader));
+      else localStorage.removeItem(KEPT);
+    } catch {
+      // The browser keeps nothing, so the choice ends with this page.
+    }
+  };
+  const playerOf = link => new URL(link.href).pathname.match(/\/players\/([^/]+?)(?:\.html|\/|$)/)?.[1];
+  const mark = () => {
+    const player = kept()?.player;
+    for (const button of document.querySelectorAll("[data-me]")) button.setAttribute("aria-pressed", String(button.dataset.me === player));
+    for (const each of document.querySelectorAll(".me > .hidden.you")) each.remove();
+    for (const each of document.querySelectorAll(".me")) each.classList.remove("me");
+    if (!player) return;
+    for (const link of document.querySelectorAll("main a.player")) {
+      if (playerOf(link) !== player) continue;
+      link.closest("tr, li, .person")?.classList.add("me");
+      if (!link.querySelector(".you")) link.insertAdjacentHTML("beforeend", '<span class="hidden you"> (you)</span>');
+    }
+  };
   const refresh = () => {
+    mark();
     for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
     for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
     for (const time of document.querySelectorAll("time[data-ago]")) {
@@ -147,7 +178,41 @@
       time.textContent = ago + time.dataset.ago;
     }
   };
+  // The front page begins with the reader's standing, or asks who they are.
+  const yours = document.getElementById("yours"), asking = yours?.innerHTML;
+  const standing = async () => {
+    const reader = kept();
+    if (!yours) return;
+    if (!reader) {
+      if (yours.dataset.shown) yours.innerHTML = asking;
+      delete yours.dataset.shown;
+      return;
+    }
+    const of = pattern => pattern.replace("/ID.", `/${reader.player}.`);
+    const link = Object.assign(document.createElement("a"), {className: "player", href: of(yours.dataset.page), textContent: reader.name});
+    const words = document.createElement("span"), forget = Object.assign(document.createElement("button"), {type: "button", className: "button", textContent: "Not you?"});
+    forget.addEventListener("click", () => choosePlayer(null));
+    yours.dataset.shown = "yes";
+    yours.replaceChildren(link, words, forget);
+    const last = await load(of(yours.dataset.data)).then(answer => answer.json()).then(answer => answer.leaderboards[0]).catch(() => null);
+    if (last) words.textContent = `${number(last.points)} points${last.place ? `, place ${last.place} of ${last.listed}` : ", not ranked yet"} on ${last.leaderboard}`;
+  };
+  const choosePlayer = reader => {
+    keep(reader);
+    mark();
+    standing();
+  };
+  document.addEventListener("click", event => {
+    const button = event.target.closest("[data-me]"), link = event.target.closest("a.player");
+    if (button) choosePlayer(button.getAttribute("aria-pressed") === "true" ? null : {player: button.dataset.me, name: button.dataset.name});
+    else if (link?.closest(location.hash === "#me" ? "#results, #yours-found" : "#yours-found")) {
+      event.preventDefault();
+      choosePlayer({player: playerOf(link), name: link.textContent.trim()});
+      if (!yours) location.href = document.querySelector("a.home").href;
+    }
+  });
   refresh();
+  standing();
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", refresh);
   window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, key, list, refresh};
