@@ -15,7 +15,7 @@ import httpx
 from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.racetime.payload import Race
+from racebot.racetime.payload import OpenRoom, Race
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CATEGORY = "orb"
@@ -181,6 +181,11 @@ def listed_document(
         "recorded": False,
         **facts,
     }
+
+
+def room(goal: str = GOAL, category: str = CATEGORY, slug: str = "first", **facts: Any) -> OpenRoom:
+    """A room that is open."""
+    return OpenRoom(**{"name": f"{category}/{slug}", "category": category, "goal": goal, **facts})
 
 
 def race_document(

@@ -128,8 +128,9 @@ class CategoryWorker:
         self._followed -= set(category.goals) - set(self.goals)
         self.goals = category.goals
         await self._store_profile(category)
-        for name, goal in category.rooms.items():
-            if self._settler.rules.leaderboards(self.slug, goal) and self._is_ours(name):
+        rules = self._settler.rules
+        for name, room in category.rooms.items():
+            if self._is_ours(name) and (rules.configs_for(room) or rules.lacks_opener(room)):
                 self._watch(name)
         now = self._site.clock()
         missing = set()

@@ -195,7 +195,7 @@ class LiveWriter:
         if result is not None and result.final and rules.counts(result):
             previews = {each.leaderboard.name: each for each in self._settler.previews(result)}
         drafts, hidden = [], self._ledger.orders.hidden()
-        for planned in rules.leaderboards(race.category, race.goal):
+        for planned in rules.leaderboards(race):
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
             states = tuple(current_states(self._settler.ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]

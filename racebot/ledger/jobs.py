@@ -116,7 +116,7 @@ class Jobs(Table):
 
 
 _SELECT = (
-    "SELECT live.id, live.category, live.name, live.goals, live.number,"
+    "SELECT live.id, live.category, live.name, live.goals, live.rule, live.number,"
     " jobs.model, jobs.parameters, jobs.teams, jobs.carry,"
     " counted_at, race, reason, jobs.revision AS job_revision, error,"
     " (SELECT coalesce(max(sequence), 0) FROM rated JOIN leaderboards AS shadow ON shadow.id = leaderboard"

@@ -58,10 +58,14 @@ class Leaderboards(Table):
         return stored
 
     def rename(self, board: Leaderboard, name: str, goals: Sequence[str]) -> None:
-        """Rename a leaderboard and its goals. Changes no rating."""
+        """Store a leaderboard's new name and goals, and its rule. Changes no rating."""
         self._connection.ratings_written += 1
         self._connection.write(
-            "UPDATE leaderboards SET name = ?, goals = ? WHERE id = ?", name, json.dumps(goals), board.key
+            "UPDATE leaderboards SET name = ?, goals = ?, rule = ? WHERE id = ?",
+            name,
+            json.dumps(goals),
+            board.rule.to_json(),
+            board.key,
         )
 
     def remove(self, board: Leaderboard) -> None:
@@ -146,4 +150,4 @@ class Shadows(Table):
 
 def _columns(board: Leaderboard) -> dict[str, str]:
     names = {"category": board.category, "name": board.name, "goals": json.dumps(board.goals)}
-    return names | rating_columns(board)
+    return names | {"rule": board.rule.to_json()} | rating_columns(board)

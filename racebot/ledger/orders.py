@@ -14,12 +14,13 @@ from enum import StrEnum
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
 from racebot.ledger.players import Players, Profiles
-from racebot.ledger.rows import Player, moment_of, result_of
+from racebot.ledger.rows import Leaderboard, Player, moment_of, result_of
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
 from racebot.text.format import exact_time
 
 EXCLUDED = "excluded by the operator"
-"""The note of an excluded race."""
+SKIPPED = "skipped by a moderator"
+"""The notes of races that an order keeps from changing ratings."""
 
 
 class OrderKind(StrEnum):
@@ -31,6 +32,8 @@ class OrderKind(StrEnum):
     MERGE = "merge"
     EXCLUDE = "exclude"
     INCLUDE = "include"
+    SKIP = "skip"
+    COUNT = "count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +99,25 @@ class Orders(Table):
         sql = "SELECT 1 FROM orders WHERE kind = 'forget' AND subject = ?"
         return bool(self._connection.value(sql, player))
 
-    def excluded(self) -> frozenset[str]:
-        """Return the names of all excluded races."""
-        return frozenset(row[0] for row in self._connection.rows("SELECT race FROM excluded_races"))
+    def excluded(self, board: Leaderboard) -> dict[str, str]:
+        """Return the races that orders keep from changing a leaderboard's ratings, each with its note.
+
+        Where a race needs a record, moderators skip it by not recording it.
+        """
+        kinds = [OrderKind.SKIP, OrderKind.EXCLUDE] if board.rule.finished else [OrderKind.EXCLUDE]
+        notes = {OrderKind.SKIP: SKIPPED, OrderKind.EXCLUDE: EXCLUDED}
+        return {race: notes[kind] for kind in kinds for race in self.under(kind)}
+
+    def under(self, kind: OrderKind) -> set[str]:
+        """Return the races that are excluded, or skipped."""
+        sql = "SELECT race FROM excluded_races WHERE kind = ?"
+        return {row[0] for row in self._connection.rows(sql, kind.value)}
+
+    def last_about(self, race: str) -> datetime | None:
+        """Return when the last order to skip or count a race was given, or None."""
+        sql = "SELECT max(given_at) FROM orders WHERE subject = ? AND kind IN ('skip', 'count')"
+        given_at = self._connection.value(sql, race)
+        return given_at and moment_of(given_at)
 
     def subject(self, text: str) -> Player:
         """Return the player with an id or a full name, even one who has not raced but gave an order in chat.

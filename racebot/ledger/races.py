@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
@@ -20,6 +21,7 @@ from racebot.ledger.rows import (
     race_of,
 )
 from racebot.races.result import RaceResult
+from racebot.races.rooms import BY_GOALS
 from racebot.text.format import exact_time
 
 
@@ -68,13 +70,21 @@ class Races(Table):
         return None if moment is None else position_of(moment, name)
 
     def of(self, board: Leaderboard, after: Position = START, limit: int = -1) -> Iterator[StoredRace]:
-        """Yield the races of a leaderboard's goals after a position, in the order in which they count.
+        """Yield the races of a leaderboard after a position, in the order in which they count.
 
         At most `limit` races; -1 means no limit.
         """
+        if board.rule != BY_GOALS:
+            return islice(self._chosen(board, after), None if limit < 0 else limit)
         rows, values = _between(board, after)
         sql = f"SELECT * {rows} ORDER BY counted_at, name LIMIT ?"
         return map(race_of, self._connection.stream(sql, *values, limit))
+
+    def _chosen(self, board: Leaderboard, after: Position, until: Position = END) -> Iterator[StoredRace]:
+        """Yield the races that a leaderboard's rule chooses, which SQL cannot tell from others."""
+        rows, values = _between(board, after, until)
+        candidates = self._connection.stream(f"SELECT * {rows} ORDER BY counted_at, name", *values)
+        return (stored for stored in map(race_of, candidates) if board.holds(stored.result))
 
     def fingerprints(self, board: Leaderboard) -> list[str]:
         """Return the fingerprint of every rated race's result, in the order in which they count."""
@@ -86,12 +96,16 @@ class Races(Table):
         return [as_text(row["fingerprint"]) for row in rows]
 
     def count_between(self, board: Leaderboard, after: Position, until: Position = END) -> int:
-        """Count the races of a leaderboard's goals after one position and up to another."""
+        """Count the races of a leaderboard after one position and up to another."""
+        if board.rule != BY_GOALS:
+            return sum(1 for _ in self._chosen(board, after, until))
         rows, values = _between(board, after, until)
         return as_int(self._connection.value(f"SELECT count(*) {rows}", *values))
 
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of a leaderboard's first race, None if it has no race."""
+        if board.rule != BY_GOALS:
+            return next((stored.position for stored in self._chosen(board, START)), None)
         rows, values = _between(board)
         row = self._connection.row(
             f"SELECT counted_at, name {rows} ORDER BY counted_at, name LIMIT 1", *values
@@ -100,8 +114,18 @@ class Races(Table):
 
     def goals(self) -> list[tuple[str, str]]:
         """Return each category and goal with recorded races."""
-        rows = self._connection.rows("SELECT DISTINCT category, goal FROM races ORDER BY category, goal")
+        sql = "SELECT DISTINCT category, goal FROM races WHERE recorded ORDER BY category, goal"
+        rows = self._connection.rows(sql)
         return [(as_text(row["category"]), as_text(row["goal"])) for row in rows]
+
+    def categories(self) -> list[str]:
+        """Return each category with stored races."""
+        return [row[0] for row in self._connection.rows("SELECT DISTINCT category FROM races")]
+
+    def state(self, name: str) -> tuple[str, bool] | None:
+        """Return a stored race's fingerprint, and whether it is recorded; None if it is not stored."""
+        row = self._connection.row("SELECT fingerprint, recorded FROM races WHERE name = ?", name)
+        return None if row is None else (as_text(row["fingerprint"]), bool(row["recorded"]))
 
     def current_goal(self, category: str, name: str) -> str:
         """Return the current name of a goal, given its current or an earlier name."""
@@ -129,8 +153,11 @@ class Races(Table):
     def rename_goal(self, category: str, earlier: str, goal: str) -> None:
         """Rename a goal in all of its races, and remember the earlier name."""
         with self._connection.transaction():
-            for table in ("races", "renamed_goals"):
-                sql = f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?"  # noqa: S608 - ours
+            for table, own in (
+                ("races", " AND NOT json_extract(result, '$.custom_goal')"),
+                ("renamed_goals", ""),
+            ):
+                sql = f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?{own}"  # noqa: S608 - ours
                 self._connection.write(sql, goal, category, earlier)
             sql = "DELETE FROM renamed_goals WHERE category = ? AND earlier = ?"
             self._connection.write(sql, category, goal)
@@ -147,10 +174,11 @@ class Races(Table):
         with self._connection.transaction():
             self._connection.races_written.add(result.name)
             self._connection.write(
-                "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
+                "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint,"
+                " recorded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
                 " goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
-                " fingerprint = excluded.fingerprint, corrected_at = coalesce(?, corrected_at)",
+                " fingerprint = excluded.fingerprint, recorded = excluded.recorded,"
+                " corrected_at = coalesce(?, corrected_at)",
                 result.name,
                 result.category,
                 result.goal,
@@ -159,6 +187,7 @@ class Races(Table):
                 source,
                 result.to_json(),
                 result.fingerprint(),
+                result.recorded,
                 None if now is None else exact_time(now),
             )
             Players(self._connection).save(result, current=source != "import")
@@ -173,9 +202,13 @@ def _between(
     board: Leaderboard, after: Position = START, until: Position = END
 ) -> tuple[str, tuple[str, ...]]:
     """Return the end of a query for a leaderboard's races between two positions, and its values."""
-    placeholders = ", ".join("?" for _ in board.goals)
+    chosen, goals = "", board.goals if board.rule.by_goals_alone else ()
+    if goals:
+        chosen = (
+            f"{'' if board.rule.finished else 'recorded AND '}goal IN ({', '.join('?' for _ in goals)}) AND"
+        )
     sql = (
-        f"FROM races WHERE category = ? AND goal IN ({placeholders})"
-        " AND counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)"
+        f"FROM races WHERE category = ? AND {chosen}"
+        " counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)"
     )
-    return sql, (board.category, *board.goals, after.columns[0], *after.columns, *until.columns)
+    return sql, (board.category, *goals, after.columns[0], *after.columns, *until.columns)

@@ -17,6 +17,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
 from racebot.races.result import RaceResult
+from racebot.races.rooms import BY_GOALS, RoomRule
 from racebot.ratings.parameters import Parameters
 from racebot.text.format import exact_time
 
@@ -52,12 +53,24 @@ class Leaderboard:
     carry: Carry | None = None
     id: int | None = None
     number: int | None = field(default=None, compare=False)
+    rule: RoomRule = BY_GOALS
 
     @property
     def key(self) -> int:
         if self.id is None:
             raise LedgerError(f"leaderboard {self.name!r} is not stored yet")
         return self.id
+
+    @property
+    def first_goal(self) -> str:
+        """The first of its goals, empty if it chooses rooms by other conditions."""
+        return next(iter(self.goals), "")
+
+    def holds(self, result: RaceResult) -> bool:
+        """Return whether a result counts on this leaderboard now."""
+        if result.category != self.category or not (result.recorded or self.rule.finished):
+            return False
+        return self.rule.judge(result, self.goals).counts
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -245,6 +258,7 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
         carry=carry,
         id=as_int(row["id"]),
         number=as_int(row["id"] if row["number"] is None else row["number"]),
+        rule=RoomRule.from_json(as_text(row["rule"])),
     )
 
 

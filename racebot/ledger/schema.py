@@ -355,6 +355,44 @@ _STATEMENTS = {
         DROP TABLE quiet;
         CREATE INDEX cases_by_next_look ON cases (category, next_look);
     """,
+    # Which rooms a leaderboard chooses, races that count without a record, and orders about such races.
+    "m021_rooms": """
+        ALTER TABLE leaderboards ADD COLUMN rule TEXT NOT NULL DEFAULT '';
+        ALTER TABLE races ADD COLUMN recorded INTEGER NOT NULL DEFAULT 1;
+        ALTER TABLE cases ADD COLUMN standing TEXT;
+        ALTER TABLE cases ADD COLUMN stands_since TEXT;
+        CREATE INDEX races_by_category ON races (category, counted_at, name);
+        DROP VIEW hidden_players;
+        DROP VIEW excluded_races;
+        CREATE TABLE orders_of_all_kinds (
+            id INTEGER PRIMARY KEY,
+            given_at TEXT NOT NULL,
+            kind TEXT NOT NULL CHECK (
+                kind IN ('forget', 'hide', 'unhide', 'merge', 'exclude', 'include', 'skip', 'count')
+            ),
+            subject TEXT NOT NULL,
+            target TEXT,
+            reason TEXT NOT NULL,
+            by_player INTEGER NOT NULL DEFAULT 0
+        );
+        INSERT INTO orders_of_all_kinds SELECT * FROM orders;
+        DROP TABLE orders;
+        ALTER TABLE orders_of_all_kinds RENAME TO orders;
+        CREATE INDEX orders_by_subject ON orders (subject, kind, id);
+        CREATE VIEW hidden_players AS
+        SELECT subject AS player FROM orders
+        WHERE kind IN ('forget', 'hide') AND NOT EXISTS (
+            SELECT 1 FROM orders AS later
+            WHERE later.subject = orders.subject AND later.kind = 'unhide' AND later.id > orders.id
+        );
+        CREATE VIEW excluded_races AS
+        SELECT subject AS race, kind FROM orders
+        WHERE kind IN ('exclude', 'skip') AND NOT EXISTS (
+            SELECT 1 FROM orders AS later
+            WHERE later.subject = orders.subject AND later.id > orders.id
+            AND later.kind = CASE orders.kind WHEN 'exclude' THEN 'include' ELSE 'count' END
+        );
+    """,
 }
 """The statements of each migration. `casefold` and `fold_name` are ours: SQLite folds only ASCII letters."""
 

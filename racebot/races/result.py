@@ -18,6 +18,9 @@ NO_NAME = "deleted account"
 HIDDEN_NAME = "hidden player"
 """Shown in place of the name of a player who is off the lists."""
 
+ROOM_FACTS = ("info", "opened_by", "opened_by_bot", "started_at")
+"""Facts of a result that choose leaderboards, besides its goal."""
+
 MOST_ENTRANTS = 2_000
 """Larger races are refused, because the models' time and memory grow with the square of the size."""
 
@@ -79,6 +82,8 @@ class RaceResult:
     """The result of a race, recorded or not.
 
     `name` is unique on the site (`category/slug`). `hidden` is set while the site shows invented names.
+    The facts after it choose leaderboards, and are no part of the fingerprint. They are None where the source
+    does not say: only a race's own data has `opened_by`, the opener's name, empty if a bot opened the room.
     """
 
     name: str
@@ -90,6 +95,10 @@ class RaceResult:
     recordable: bool = True
     custom_goal: bool = False
     hidden: bool = False
+    info: str | None = None
+    opened_by: str | None = None
+    opened_by_bot: str | None = None
+    started_at: datetime | None = None
 
     @property
     def team_race(self) -> bool:
@@ -123,6 +132,16 @@ class RaceResult:
                     entrants[index] = match
         return replace(self, entrants=tuple(entrants))
 
+    @property
+    def room_facts(self) -> tuple[object, ...]:
+        """The facts outside the fingerprint on which the choice of leaderboards depends."""
+        return (self.recorded, *(getattr(self, name) for name in ROOM_FACTS))
+
+    def with_room_of(self, earlier: RaceResult) -> RaceResult:
+        """Return this result with the facts of its room that only `earlier` has."""
+        known = {name: value for name in ROOM_FACTS if (value := getattr(earlier, name)) is not None}
+        return replace(self, **{name: value for name, value in known.items() if getattr(self, name) is None})
+
     def deleted_accounts(self, earlier: RaceResult) -> list[str]:
         """Return the accounts of `earlier` that this later result shows as deleted."""
         known = self.with_accounts_of(earlier)
@@ -131,8 +150,10 @@ class RaceResult:
 
     def to_json(self) -> str:
         """Return all facts as compact JSON. `from_json` reads them back exactly."""
-        facts = {f.name: getattr(self, f.name) for f in fields(self)}
+        facts = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
         facts["ended_at"] = self.ended_at.isoformat()
+        if self.started_at is not None:
+            facts["started_at"] = self.started_at.isoformat()
         facts["entrants"] = [
             {f.name: value for f in fields(e) if f.compare and (value := getattr(e, f.name)) is not None}
             for e in self.entrants
@@ -144,6 +165,8 @@ class RaceResult:
         """Return the result that `to_json` wrote."""
         facts = json.loads(text)
         facts["ended_at"] = datetime.fromisoformat(facts["ended_at"])
+        if "started_at" in facts:
+            facts["started_at"] = datetime.fromisoformat(facts["started_at"])
         facts["entrants"] = tuple(
             Entrant(**{"user_id": None, **entrant, "status": EntrantStatus(entrant["status"])})
             for entrant in facts["entrants"]

@@ -138,27 +138,37 @@ class EntrantsDocument(SiteDocument):
     entrants: Annotated[list[EntrantDocument], Field(max_length=MOST_ENTRANTS)]
 
 
-class RaceDocument(SiteDocument):
+_Info = Annotated[str | None, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else None)]
+
+
+class _RoomFacts(SiteDocument):
+    info: _Info = None
+    opened_by_bot: _Info = None
+    started_at: _TimeOrNone = None
+
+
+class RoomDocument(_RoomFacts):
+    name: _RaceName
+    goal: GoalDocument
+
+
+class RaceDocument(_RoomFacts):
     name: _RaceName
     status: StatusDocument
     goal: GoalDocument
+    opened_by: Annotated[UserDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
     version: _Integer = None
     recordable: _Truthy = True
     recorded: _Truthy = False
+    websocket_url: Annotated[str | None, _matches(_PATH)] = None
     websocket_bot_url: Annotated[str | None, _matches(_PATH)] = None
     info_bot: Annotated[str | None, _if(lambda value: isinstance(value, str))] = None
     bot_meta: Annotated[dict[str, Any] | None, _if(lambda value: isinstance(value, dict))] = None
     unlisted: _Truthy = False
     opened_at: _TimeOrNone = None
-    started_at: _TimeOrNone = None
     ended_at: _TimeOrNone = None
     cancelled_at: _TimeOrNone = None
     entrants: Any = None
-
-
-class RoomDocument(SiteDocument):
-    name: _RaceName
-    goal: GoalDocument
 
 
 class CategoryDocument(SiteDocument):

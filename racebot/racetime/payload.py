@@ -45,6 +45,11 @@ class Race:
     recorded: bool
     result: RaceResult | None
     websocket_path: str | None = None
+    public_path: str | None = None
+    """The path of the socket that is open to everybody."""
+    info: str | None = None
+    opened_by: str | None = None
+    opened_by_bot: str | None = None
     info_bot: str = ""
     bot_meta: Mapping[str, Any] = field(default_factory=dict)
     entrants: tuple[Entrant, ...] = ()
@@ -73,8 +78,23 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenRoom:
+    """A room that is not over, as the category lists it. See `racebot.races.rooms.Room`."""
+
+    name: str
+    category: str
+    goal: str
+    custom_goal: bool = False
+    info: str | None = None
+    opened_by: str | None = None
+    opened_by_bot: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Category:
-    """A category as the site describes it, with its open rooms: their goals by race name.
+    """A category as the site describes it, with its open rooms by race name.
 
     `image` is the address of its picture, None without one.
     """
@@ -82,7 +102,7 @@ class Category:
     slug: str
     name: str
     goals: tuple[str, ...]
-    rooms: Mapping[str, str]
+    rooms: Mapping[str, OpenRoom]
     image: str | None = None
 
 
@@ -105,6 +125,13 @@ def parse_race(document: object) -> Race:
     hidden = _is_hidden(race.entrants)
     listed = _listed(race, hidden, where)
     entrants = tuple(entrant for entrant in map(_entrant, listed) if entrant is not None)
+    is_own = "opened_by" in race.model_fields_set
+    room: dict[str, Any] = {
+        "info": race.info,
+        "opened_by": (race.opened_by.name if race.opened_by else "") if is_own else None,
+        "opened_by_bot": race.opened_by_bot,
+        "started_at": race.started_at,
+    }
     result = None
     if status == "finished":
         if not race.goal.name:
@@ -121,6 +148,7 @@ def parse_race(document: object) -> Race:
             recordable=race.recordable,
             custom_goal=race.goal.custom,
             hidden=hidden,
+            **room,
         )
     return Race(
         name=race.name,
@@ -132,6 +160,7 @@ def parse_race(document: object) -> Race:
         recorded=race.recorded,
         result=result,
         websocket_path=race.websocket_bot_url,
+        public_path=race.websocket_url,
         info_bot=race.info_bot or "",
         bot_meta=race.bot_meta or {},
         entrants=entrants,
@@ -140,16 +169,27 @@ def parse_race(document: object) -> Race:
         custom_goal=race.goal.custom,
         unlisted=race.unlisted,
         opened_at=race.opened_at,
-        started_at=race.started_at,
         ended_at=race.ended_at,
         cancelled_at=race.cancelled_at,
+        **room,
     )
 
 
 def parse_category(document: object) -> Category:
     """Read a category with its goals and open rooms."""
     read = documents.read(documents.CategoryDocument, document, "category")
-    rooms = {room.name: room.goal.name for room in read.current_races}
+    rooms = {
+        room.name: OpenRoom(
+            name=room.name,
+            category=room.name.partition("/")[0],
+            goal=room.goal.name,
+            custom_goal=room.goal.custom,
+            info=room.info,
+            opened_by_bot=room.opened_by_bot,
+            started_at=room.started_at,
+        )
+        for room in read.current_races
+    }
     return Category(read.slug, read.name or read.slug, tuple(read.goals), rooms, read.image)
 
 

@@ -6,11 +6,21 @@ Secrets are `SecretStr` and are never part of a message.
 from __future__ import annotations
 
 import ipaddress
+import re
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from racebot.chat.commands import Command, CommandNames
@@ -20,11 +30,14 @@ from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
+from racebot.races.rooms import RoomRule, room_named
 from racebot.ratings import registry
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"
+NO_GOAL = "none"
+"""In place of the goals to rate: only leaderboards of `racebot.toml` are rated."""
 LONGEST_SPAN = 36_500
 """Days. A longer span would exceed the years that `datetime` supports."""
 
@@ -115,13 +128,55 @@ class CarryOver(BaseModel):
     most_races: float | None = Field(default=None, ge=0)
 
 
+_SPANS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
+_SPAN = re.compile(rf"(\d{{1,5}}) ?({'|'.join(_SPANS)})")
+
+
+def _span(value: object) -> object:
+    """Read a span such as `1 h` or `30 min`."""
+    if isinstance(value, timedelta):
+        return value
+    match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("must be a time such as '1 h' or '30 min'")
+    return timedelta(**{_SPANS[match[2]]: int(match[1])})
+
+
+def _moment(value: object) -> object:
+    """Read a date, or a date with a time; in UTC unless it says otherwise."""
+    try:
+        if isinstance(value, str):
+            value = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("must be a date such as 2026-09-01") from None
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+
+
+_Patterns = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+]
+_Moment = Annotated[datetime | None, BeforeValidator(_moment)]
+
+
 class LeaderboardSettings(BaseModel):
-    """A leaderboard of `racebot.toml`: its goals and how it is rated."""
+    """A leaderboard of `racebot.toml`: which rooms it chooses and how it is rated."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1)
-    goals: list[str] = Field(min_length=1)
+    goals: list[str] = []
+    custom_goals: _Patterns = ()
+    info: _Patterns = ()
+    opened_by: _Patterns = ()
+    opened_by_bot: _Patterns = ()
+    since: _Moment = Field(default=None, alias="from")
+    until: _Moment = None
+    rooms: list[str] = []
+    counts: Literal["recorded", "finished"] = "recorded"
+    grace: Annotated[timedelta, BeforeValidator(_span)] = timedelta(hours=1)
     category: str = ""
     model: str | None = None
     parameters: dict[str, Any] = {}
@@ -131,6 +186,32 @@ class LeaderboardSettings(BaseModel):
     carry_over: CarryOver | None = None
 
     _check_model = field_validator("model")(_model_key)
+
+    @field_validator("rooms")
+    @classmethod
+    def _named(cls, rooms: list[str]) -> list[str]:
+        return list(dict.fromkeys(map(room_named, rooms)))
+
+    @model_validator(mode="after")
+    def _chooses(self) -> Self:
+        if not self.goals and self.rule().by_goals_alone:
+            raise ValueError("no room is chosen: add goals, custom_goals, rooms or another condition")
+        if self.custom_goals and self.counts == "recorded":
+            raise ValueError('the site never records races with custom goals: add counts = "finished"')
+        return self
+
+    def rule(self) -> RoomRule:
+        """Return which rooms it chooses besides its goals."""
+        return RoomRule(
+            custom_goals=self.custom_goals,
+            info=self.info,
+            opened_by=self.opened_by,
+            opened_by_bot=self.opened_by_bot,
+            since=self.since,
+            until=self.until,
+            rooms=tuple(self.rooms),
+            finished=self.counts == "finished",
+        )
 
 
 class Settings(BaseSettings):
@@ -155,7 +236,9 @@ class Settings(BaseSettings):
         None, min_length=1, description="the bot's client secret, from the category's owner"
     )
     goals: Annotated[list[str], NoDecode] = Field(
-        [], description="the goals to rate, separated by semicolons; leave it out to rate them all"
+        [],
+        description="the goals to rate, separated by semicolons; leave it out to rate them all, or set it to "
+        "none to rate only the leaderboards of racebot.toml",
     )
     database: Path = Field(Path("state/racebot.db"), description="the path of the SQLite database")
     model: str = Field(registry.DEFAULT_MODEL, description="a rating model's key")
@@ -314,9 +397,12 @@ class Settings(BaseSettings):
         """Return which races count on which leaderboard, and how each is rated."""
         model_is_set = "model" in self.model_fields_set
         default = LeaderboardConfig(self.model, self.parameters, self.team_races, model_is_set=model_is_set)
-        goals = {c.slug: frozenset(c.goals) for c in self.categories if c.goals}
-        if self.category and self.goals:
-            goals[self.category] = frozenset(self.goals)
+        given = {self.category: self.goals} if self.category else {c.slug: c.goals for c in self.categories}
+        goals = {
+            slug: frozenset(g for g in chosen if chosen != [NO_GOAL])
+            for slug, chosen in given.items()
+            if chosen
+        }
         named = tuple(
             LeaderboardConfig(
                 model=board.model or self.model,
@@ -325,6 +411,8 @@ class Settings(BaseSettings):
                 name=board.name,
                 category=board.category,
                 goals=tuple(board.goals),
+                rule=board.rule(),
+                grace=board.grace,
                 carry=Carry(each.source, each.factor, each.most_races)
                 if (each := board.carry_over)
                 else None,

@@ -88,13 +88,27 @@ def _document(path: Path, chosen: str | None) -> tuple[dict[str, Any], list[str]
         if not path.exists():
             return {}, []
         check_bounds(path, MOST_DOTS)
-        return tomllib.loads(path.read_text(encoding="utf-8")), []
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return values, list(_read_rooms(values.get("leaderboards"), path))
     except RecursionError:
         return {}, [f"{path}: nested too deeply: correct it"]
     except OSError as error:
         return {}, [f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"]
     except ValueError as error:
         return {}, [f"{path}: {reason(error)}: correct the file"]
+
+
+def _read_rooms(tables: object, path: Path) -> Iterator[str]:
+    """Put the lines of each leaderboard's file of rooms in its place, and yield problems."""
+    for table in tables if isinstance(tables, list) else ():
+        if isinstance(table, dict) and isinstance(name := table.get("rooms"), str):
+            file = path.parent / name
+            try:
+                lines = file.read_text(encoding="utf-8")[:LARGEST_FILE].splitlines()
+            except (OSError, ValueError) as error:
+                yield f"{path}: rooms={name!r}: {reason(error)}: correct the path or the file"
+                lines = []
+            table["rooms"] = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
 
 
 def check_bounds(path: Path, most_dots: float = math.inf) -> None:
@@ -264,7 +278,8 @@ class _Origins:
         variable = PREFIX + name.upper()
         raw = "" if name in self.given else self.written.get(variable, "")
         secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
-        shown = "" if secret else f"={raw or error['input']!r:.100}"
+        is_whole_table = isinstance(error["input"], dict) and len(inner) == 1
+        shown = "" if secret or is_whole_table else f"={raw or error['input']!r:.100}"
         if name in _TABLES:
             return f"{where}{shown}: {_IN_PLAIN_WORDS.get(error['type'], text)}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.

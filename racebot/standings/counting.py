@@ -6,10 +6,12 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import Any
 
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
+from racebot.races.rooms import BY_GOALS, Reason, Room, RoomRule, Verdict
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 
@@ -27,7 +29,7 @@ FUTURE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardConfig:
-    """How to rate a leaderboard, as the operator set it. One without goals fits any goal.
+    """How to rate a leaderboard, as the operator set it. One without goals or a rule fits any goal.
 
     `model_is_set` is False if the operator did not choose the model. `teams` is None if they did not choose
     that: teams are then rated if the model can. A leaderboard keeps the defaults it began with (`kept`), so
@@ -42,6 +44,9 @@ class LeaderboardConfig:
     goals: tuple[str, ...] = ()
     carry: Carry | None = None
     model_is_set: bool = True
+    rule: RoomRule = BY_GOALS
+    grace: timedelta = timedelta(hours=1)
+    """How long a result must stand to count, if `rule.finished`."""
 
     def leaderboard(self, category: str, goal: str) -> Leaderboard:
         """Return the leaderboard for this goal with today's defaults. It is not stored."""
@@ -50,11 +55,12 @@ class LeaderboardConfig:
         return Leaderboard(
             category=category,
             name=self.name or goal,
-            goals=self.goals or (goal,),
+            goals=self.goals or ((goal,) if self.rule.by_goals_alone else ()),
             model=self.model,
             parameters=as_json(model),
             teams=teams.value,
             carry=self.carry,
+            rule=self.rule,
         )
 
     def kept(self, category: str, goal: str, earlier: Leaderboard | None) -> Leaderboard:
@@ -77,7 +83,7 @@ class LeaderboardConfig:
         board = self.kept(category, goal, source)
         if board.model != "thurstone-hurdle" or self.carry or NO_FORFEITS.keys() & self.parameters.keys():
             return board
-        own = (race for race in races if race.category == category and race.goal in board.goals)
+        own = filter(board.holds, races)
         finished = [entrant.finished for race in own for entrant in race.entrants]
         if len(finished) < NO_FORFEITS_FROM or not all(finished):
             return board
@@ -97,9 +103,11 @@ class LeaderboardConfig:
 class RatingRules:
     """Which races count on which leaderboard.
 
-    `named` leaderboards rate the goals they list; every other goal gets its own leaderboard from `default`.
-    `goals` limits the rated goals by category; without an entry, all of a category's goals are rated.
-    `renamed` has the current names of goals by category and earlier name.
+    `named` leaderboards rate the rooms they choose; every goal that none of them lists gets its own
+    leaderboard from `default`. `goals` limits the rated goals by category; without an entry, all of a
+    category's goals are rated, and with an empty one, only those of named leaderboards. Rooms that are
+    chosen by more than their goal are not limited. `renamed` has the current names of goals by category and
+    earlier name.
     """
 
     default: LeaderboardConfig
@@ -107,34 +115,69 @@ class RatingRules:
     goals: Mapping[str, frozenset[str]] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def configs_for(self, category: str, goal: str) -> list[LeaderboardConfig]:
-        """Return the configurations, each with its name, for a race of this category and goal."""
-        current = self.renamed.get(category, {})
-        goal = current.get(goal, goal)  # a room shows the earlier name until its next change
-        if category in self.goals and goal not in self.goals[category]:
+    def configs_for_goal(self, category: str, goal: str) -> list[LeaderboardConfig]:
+        """Return the configurations, each with its name, that a goal has by its name alone."""
+        goal = self._current(category).get(goal, goal)
+        limit = self.goals.get(category)
+        if limit and goal not in limit:
             return []
-        named = [
-            replace(config, goals=goals)
+        chosen = [
+            config
+            for config in self.named_in(category)
+            if config.rule.by_goals_alone and goal in config.goals
+        ]
+        if chosen or (limit is not None and goal not in limit):
+            return chosen
+        return [replace(self.default, name=self.default_name(category, goal))]
+
+    def named_in(self, category: str) -> list[LeaderboardConfig]:
+        """Return the named configurations for a category, with the current names of its goals."""
+        current = self._current(category)
+        return [
+            replace(config, goals=tuple(dict.fromkeys(current.get(each, each) for each in config.goals)))
             for config in self.named
             if config.category in {"", category}
-            and goal in (goals := tuple(dict.fromkeys(current.get(each, each) for each in config.goals)))
         ]
-        if named:
-            return named
-        return [replace(self.default, name=self.default_name(category, goal))]
+
+    def configs_for(self, room: Room) -> list[LeaderboardConfig]:
+        """Return the configurations, each with its name, that choose a room."""
+        by_goal = [] if room.custom_goal else self.configs_for_goal(room.category, room.goal)
+        return by_goal + [config for config, verdict in self.judged(room) if verdict.counts]
+
+    def judged(self, room: Room) -> list[tuple[LeaderboardConfig, Verdict]]:
+        """Return each configuration that chooses rooms by more than their goals, with its verdict."""
+        current: Any = room
+        if not room.custom_goal:
+            current = replace(current, goal=self._current(room.category).get(room.goal, room.goal))
+        configs = (config for config in self.named_in(room.category) if not config.rule.by_goals_alone)
+        return [(config, config.rule.judge(current, config.goals)) for config in configs]
+
+    def lacks_opener(self, room: Room) -> bool:
+        """Return whether a leaderboard depends on who opened a room, and the room's data does not say it."""
+        return any(verdict.reason is Reason.OPENER_UNKNOWN for _, verdict in self.judged(room))
+
+    def listed_rooms(self, category: str) -> list[str]:
+        """Return the rooms of a category that leaderboards list by name."""
+        rooms = (room for config in self.named_in(category) for room in config.rule.rooms)
+        return [room for room in dict.fromkeys(rooms) if room.startswith(f"{category}/")]
+
+    def _current(self, category: str) -> Mapping[str, str]:
+        """Return the current names of goals: a room shows the earlier one until its next change."""
+        return self.renamed.get(category, {})
 
     def default_name(self, category: str, goal: str) -> str:
         """Return the name of a goal's own leaderboard: the goal's, unless a named leaderboard has it."""
         taken = any(p.name == goal and p.category in {"", category} for p in self.named)
         return f"{goal} (goal)" if taken else goal
 
-    def leaderboards(self, category: str, goal: str) -> list[Leaderboard]:
-        """Return the leaderboards, with today's defaults, for a race of this category and goal."""
-        return [config.leaderboard(category, goal) for config in self.configs_for(category, goal)]
+    def leaderboards(self, room: Room) -> list[Leaderboard]:
+        """Return the leaderboards, with today's defaults, that choose a room."""
+        return [config.leaderboard(room.category, room.goal) for config in self.configs_for(room)]
 
     def config_of(self, board: Leaderboard) -> LeaderboardConfig | None:
         """Return the configuration of a stored leaderboard, or None if the settings no longer name it."""
-        configs = (config for goal in board.goals for config in self.configs_for(board.category, goal))
+        configs = [config for goal in board.goals for config in self.configs_for_goal(board.category, goal)]
+        configs += [p for p in self.named_in(board.category) if not (p.rule.by_goals_alone and board.goals)]
         return next((config for config in configs if config.name == board.name), None)
 
     def with_renamed(self, renamed: Mapping[str, Mapping[str, str]]) -> RatingRules:
@@ -156,6 +199,18 @@ class RatingRules:
         goals = {c: frozenset(present(c, goal) for goal in chosen) for c, chosen in self.goals.items()}
         return replace(self, named=named, goals=goals, renamed=renamed)
 
+    def configs_to_rate(self, result: RaceResult) -> list[LeaderboardConfig]:
+        """Return the configurations by which a result counts, or will once it is recorded."""
+        if result.hidden:
+            return []
+        return [config for config in self.configs_for(result) if config.rule.finished or result.countable]
+
     def counts(self, result: RaceResult) -> bool:
-        """Return whether this result can be rated once it is recorded."""
-        return result.countable and not result.hidden and bool(self.configs_for(result.category, result.goal))
+        """Return whether this result can be rated, at once or when it is recorded."""
+        return bool(self.configs_to_rate(result))
+
+    def grace(self, result: RaceResult) -> timedelta | None:
+        """Return how long a result must stand to count without a record; None if it needs one."""
+        return max(
+            (config.grace for config in self.configs_to_rate(result) if config.rule.finished), default=None
+        )

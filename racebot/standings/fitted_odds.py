@@ -14,7 +14,7 @@ from racebot.study.history import History
 
 def rated_history(ledger: Ledger, board: Leaderboard) -> History:
     """Return the races that count on a leaderboard."""
-    excluded = ledger.orders.excluded()
+    excluded = ledger.orders.excluded(board)
     races = (stored.result for stored in ledger.races.of(board) if stored.result.name not in excluded)
     return History.of(races, TeamPolicy(board.teams))
 

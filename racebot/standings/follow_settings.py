@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
+from racebot.races.rooms import BY_GOALS
 from racebot.standings.carry_over import require_sources, sources_first, states_to_carry_now
 from racebot.standings.counting import LeaderboardConfig
 from racebot.standings.proposals import proposals
@@ -120,12 +121,13 @@ def _changed_boards(settler: Settler) -> list[Leaderboard]:
         config = settler.rules.config_of(board)
         if config is None:
             # Goals that the settings do not cover are no longer rated, but past ratings stay.
-            if any(settler.rules.configs_for(board.category, goal) for goal in board.goals):
+            by_goal = board.rule.by_goals_alone
+            if not by_goal or any(settler.rules.configs_for_goal(board.category, g) for g in board.goals):
                 log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
                 ledger.leaderboards.remove(board)
             continue
         now = settler.settings_of(board)
-        planned = replace(config.kept(board.category, board.goals[0], now), id=board.id)
+        planned = replace(config.kept(board.category, board.first_goal, now), id=board.id)
         if planned != now:
             log.warning("leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model)
             if save_settings(ledger, planned, SETTINGS_CHANGED):
@@ -137,18 +139,30 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     """Store the missing leaderboards of stored races, sources first, and return them."""
     ledger = settler.ledger
     missing: dict[tuple[str, str], tuple[LeaderboardConfig, Leaderboard]] = {}
-    for category, goal in ledger.races.goals():
-        for config in settler.rules.configs_for(category, goal):
-            if ledger.leaderboards.get(category, config.name) is None:
-                missing.setdefault((category, config.name), (config, config.leaderboard(category, goal)))
+    goals = ledger.races.goals()
+    by_goal = [(c, goal, config) for c, goal in goals for config in settler.rules.configs_for_goal(c, goal)]
+    for category, goal, config in [*by_goal, *_configs_by_rule(settler)]:
+        if ledger.leaderboards.get(category, config.name) is None:
+            missing.setdefault((category, config.name), (config, config.leaderboard(category, goal)))
     made = []
     for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
         config, _ = missing[board.category, board.name]
         past = (stored.result for stored in ledger.races.of(board))
-        new = settler.new_leaderboard(config, board.category, board.goals[0], past)
+        new = settler.new_leaderboard(config, board.category, board.first_goal, past)
         made.append(ledger.leaderboards.save(new))
     return made
+
+
+def _configs_by_rule(settler: Settler) -> Iterator[tuple[str, str, LeaderboardConfig]]:
+    """Yield the configurations with a rule that have stored races, with category and first goal."""
+    races = settler.ledger.races
+    for category in races.categories():
+        for config in settler.rules.named_in(category):
+            if config.rule != BY_GOALS:
+                planned = config.leaderboard(category, next(iter(config.goals), ""))
+                if races.first_position(planned) is not None:
+                    yield category, planned.first_goal, config
 
 
 def _outdated_seasons(settler: Settler, rebuilt: Mapping[int, Position]) -> list[Leaderboard]:

@@ -110,12 +110,45 @@ def _change_exclusion(
 ) -> list[Leaderboard]:
     name, orders = race.result.name, settler.ledger.orders
     with settler.ledger.transaction():
-        excluded = name in orders.excluded()
+        excluded = name in orders.under(OrderKind.EXCLUDE)
         if excluded == (kind is OrderKind.EXCLUDE):
             raise OrderError(f"{name} is {'already' if excluded else 'not'} excluded")
         orders.add(Order(now, kind, name, None, _on_one_line(reason)))
         done = "included again" if excluded else "excluded"
         return _rate_again(settler, settler.holding(name), race.position, f"{name} was {done}")
+
+
+def skip(settler: Settler, race: str, reason: str, now: datetime) -> list[Leaderboard]:
+    """Keep a race off the leaderboards that need no record. Return those that were rated again.
+
+    The race need not be stored, nor be over.
+    """
+    orders = settler.ledger.orders
+    with settler.ledger.transaction():
+        if race in orders.under(OrderKind.SKIP):
+            raise OrderError(f"{race} is already skipped")
+        return _decide(settler, Order(now, OrderKind.SKIP, race, None, _on_one_line(reason)), "skipped")
+
+
+def count(settler: Settler, race: str, reason: str, now: datetime) -> list[Leaderboard]:
+    """Let a race count at once on leaderboards that need no record. Return those that were rated again.
+
+    If the race is not stored yet, the caller must settle it.
+    """
+    orders = settler.ledger.orders
+    with settler.ledger.transaction():
+        if race not in orders.under(OrderKind.SKIP) and settler.ledger.races.has(race):
+            raise OrderError(f"{race} counts already")
+        return _decide(settler, Order(now, OrderKind.COUNT, race, None, _on_one_line(reason)), "counted")
+
+
+def _decide(settler: Settler, order: Order, done: str) -> list[Leaderboard]:
+    settler.ledger.orders.add(order)
+    position = settler.ledger.races.position(order.subject)
+    if position is None:
+        return []
+    boards = [board for board in settler.holding(order.subject) if board.rule.finished]
+    return _rate_again(settler, boards, position, f"{order.subject} was {done}")
 
 
 def merge_accounts(

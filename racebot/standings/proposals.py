@@ -46,13 +46,13 @@ def proposals(rules: RatingRules, boards: Sequence[Leaderboard]) -> list[Proposa
             continue
         named = board.carry and (board.category, board.carry.source)
         source = next((each for each in boards if (each.category, each.name) == named), None)
-        proposed = replace(config.kept(board.category, board.goals[0], source), id=board.id)
+        proposed = replace(config.kept(board.category, board.first_goal, source), id=board.id)
         if proposed.model == board.model:
             own = config.own_parameters(board)
             proposed = replace(proposed, parameters={**proposed.parameters, **own})
         stored = as_json(registry.create(board.model, board.parameters))  # with parameters that are new since
         if (proposed.model, proposed.parameters) != (board.model, stored):
-            kept = config.kept(board.category, board.goals[0], board)
+            kept = config.kept(board.category, board.first_goal, board)
             unchanged = (kept.model, kept.parameters) == (board.model, board.parameters)
             found.append(Proposal(board, proposed, in_settings=not unchanged))
     return found

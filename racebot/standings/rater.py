@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -14,7 +14,6 @@ import numpy as np
 
 from racebot import __version__
 from racebot.errors import ModelError, PayloadError
-from racebot.ledger.orders import EXCLUDED
 from racebot.ledger.rows import TEAM_RACE, Leaderboard, Position, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
@@ -55,7 +54,7 @@ class Rater:
     Args:
         carried: the states that players carry over from an earlier leaderboard.
         next_sequence: the number of the next race in the leaderboard's sequence.
-        excluded: the names of races that the operator excluded from the ratings.
+        excluded: the races that orders exclude from the ratings, each with its note.
     """
 
     def __init__(
@@ -64,11 +63,11 @@ class Rater:
         carried: Mapping[str, State] | None = None,
         *,
         next_sequence: int = 1,
-        excluded: Collection[str] = (),
+        excluded: Mapping[str, str] | None = None,
     ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
         self.teams = TeamPolicy(board.teams)
-        self._excluded = excluded
+        self._excluded = excluded or {}
         self._sequence = next_sequence
         self._standings: dict[str, Standing] = {}
         self._carried = carried or {}
@@ -81,7 +80,7 @@ class Rater:
     def rate(self, result: RaceResult) -> RatedRow:
         """Rate the next race and update the standings. A race that cannot be rated gets a note instead."""
         changes: list[Change] = []
-        note = EXCLUDED if result.name in self._excluded else None
+        note = self._excluded.get(result.name)
         if note is None:
             try:
                 changes, note = self._changes_of(result)
@@ -170,7 +169,7 @@ class StoredRaces:
         self._last = after
         self.next_sequence = sequence
         """The number of the next race in the leaderboard's sequence."""
-        carried, excluded = ledger.leaderboards.carried(board), ledger.orders.excluded()
+        carried, excluded = ledger.leaderboards.carried(board), ledger.orders.excluded(board)
         self._rater = Rater(board, carried, next_sequence=sequence, excluded=excluded)
         self._earlier = {standing.player: standing for standing in earlier}
         self._known = set(self._earlier)
@@ -209,9 +208,9 @@ def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], mo
 
     The leaderboard need not be stored. Raises ModelError if it cannot carry over from its source.
     """
-    first = None if board.id is None else ledger.races.first_position(board)
+    first = None if board.id is None or board.carry is None else ledger.races.first_position(board)
     carried = states_to_carry(ledger, board, moment) if first is None else ledger.leaderboards.carried(board)
-    rater = Rater(board, carried, excluded=ledger.orders.excluded())
+    rater = Rater(board, carried, excluded=ledger.orders.excluded(board))
     found = (ledger.standings.get(board, player) for player in players)
     rater.load(standing for standing in found if standing is not None)
     return rater
@@ -230,7 +229,7 @@ def replay(ledger: Ledger, board: Leaderboard) -> list[Standing]:
         DamagedRaceError: a stored result is damaged.
         ModelError: the leaderboard cannot carry over from its source.
     """
-    rater = Rater(board, states_to_carry_now(ledger, board), excluded=ledger.orders.excluded())
+    rater = Rater(board, states_to_carry_now(ledger, board), excluded=ledger.orders.excluded(board))
     for stored in ledger.races.of(board):
         stored.require_intact()
         rater.rate(stored.result)

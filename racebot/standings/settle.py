@@ -93,7 +93,7 @@ class Settler:
         result = self.ledger.orders.amended(result)
         players = sorted(e.user_id for e in result.entrants if e.user_id is not None)
         found = []
-        for config in self.rules.configs_for(result.category, result.goal):
+        for config in self.rules.configs_to_rate(result):
             board = self._stored_or_new(config, result)
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment)
@@ -104,10 +104,11 @@ class Settler:
     def settle(
         self, result: RaceResult, messages: Callable[[list[RatedRace]], Iterable[Message]], now: datetime
     ) -> list[RatedRace] | None:
-        """Rate a recorded result and queue the messages about it, in one transaction.
+        """Rate a result that counts now and queue the messages about it, in one transaction.
 
-        A result that is already stored changes nothing. If a different result of the race is stored, ratings
-        are computed again from this race on, or by a job if that takes long.
+        A result that is already stored changes nothing. If a different result of the race is stored, or it
+        counts on other leaderboards now, ratings are computed again from this race on, or by a job if that
+        takes long.
 
         Args:
             messages: returns the outbox messages; called inside the transaction with the rated changes.
@@ -119,14 +120,18 @@ class Settler:
         with self.ledger.transaction():
             result, position, is_known = self._compared(result)
             if is_known:
-                self.ledger.cases.remove(result.name)  # a backfill may have settled it
+                if result.recorded:
+                    self.ledger.cases.remove(result.name)  # a backfill may have settled it
                 return None
             boards, is_changed = self._boards(result), position is not None
             if position is None:
                 ended_at = min(result.ended_at, now)
                 position = Position(self._next_moment(boards, ended_at), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
-            self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=now)
+            before = self.ledger.races.state(result.name)
+            is_edited = before is not None and before[0] != result.fingerprint()
+            corrected = now if is_edited else None
+            self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=corrected)
             since = dict.fromkeys(touched, position)
             reason = f"the result of {result.name} changed" if is_changed else result.name
             waiting = update_ratings(self.ledger, since, reason, is_new=not is_changed)
@@ -134,9 +139,10 @@ class Settler:
             rated = [RatedRace(board, result, row.changes, row.note) for board, row in rows if row]
             for message in messages(rated):
                 self.ledger.messages.put(message, now)
-            self.ledger.cases.remove(result.name)
+            if result.recorded:
+                self.ledger.cases.remove(result.name)
         if is_changed:
-            log.warning("%s: the recorded result changed; rated again from this race on", result.name)
+            log.warning("%s: the stored result changed; rated again from this race on", result.name)
         return rated
 
     def withdraw(self, name: str) -> None:
@@ -155,7 +161,7 @@ class Settler:
     ) -> PastRacesReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
 
-        Results that are not recorded or do not count are skipped. Nothing is announced.
+        Results that do not count, or not yet, are skipped. Nothing is announced.
 
         Args:
             source: where they come from: `backfill` or `import`.
@@ -167,9 +173,9 @@ class Settler:
         boards: dict[int, Leaderboard] = {}
         with self.ledger.transaction():
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
-            rated = [result for result in past if result.recorded and self.rules.counts(result)]
+            rated = [result for result in past if self._counts_by(result, latest)]
             for given in past:
-                if not given.recorded or not self.rules.counts(given):
+                if not self._counts_by(given, latest):
                     skipped += 1
                     continue
                 result, position, is_known = self._compared(given)
@@ -243,12 +249,38 @@ class Settler:
         if stored is None or not stored.intact:
             log.warning("%s: the stored result is damaged; replacing it", given.name)
             return result, position, False
-        result = orders.amended(result.with_accounts_of(stored.result))
-        return result, position, result.fingerprint() == stored.result.fingerprint()
+        result = orders.amended(result.with_accounts_of(stored.result).with_room_of(stored.result))
+        if result.fingerprint() != stored.result.fingerprint():
+            return result, position, False
+        if result.room_facts == stored.result.room_facts:
+            return result, position, True
+        if self._keeps_boards(result):
+            self.ledger.races.save(result, counted_at=stored.counted_at, source=stored.source)
+            return result, position, True
+        return result, position, False
+
+    def _keeps_boards(self, result: RaceResult) -> bool:
+        """Return whether a stored race still counts on the leaderboards that rated it, and on no other."""
+        now = {config.name for config in self._configs_now(result)}
+        boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
+        settled = [board for board in boards if self.ledger.jobs.of(board) is None]
+        return all((b.name in now) == self.ledger.ratings.has(b, result.name) for b in settled)
+
+    def _counts_by(self, result: RaceResult, now: datetime) -> bool:
+        """Return whether a past result counts, and stood for long enough if it is not recorded."""
+        if result.recorded:
+            return self.rules.counts(result)
+        grace = self.rules.grace(result)
+        return grace is not None and result.final and now - result.ended_at >= grace
+
+    def _configs_now(self, result: RaceResult) -> list[LeaderboardConfig]:
+        """Return the configurations of the leaderboards on which a result counts now."""
+        configs = self.rules.configs_to_rate(result)
+        return [config for config in configs if result.recorded or config.rule.finished]
 
     def _boards(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
-        """Return the leaderboards of a result's goal, storing missing ones."""
-        configs = self.rules.configs_for(result.category, result.goal)
+        """Return the leaderboards on which a result counts now, storing missing ones."""
+        configs = self._configs_now(result)
         boards = (self._stored_or_new(config, result, past) for config in configs)
         return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
 
@@ -278,7 +310,8 @@ class Settler:
         category, goal = race.partition("/")[0], self.ledger.races.goal_of(race)
 
         def holds(board: Leaderboard) -> bool:
-            counts = board.category == category and goal in board.goals
+            may_count = goal in board.goals or not board.rule.by_goals_alone
+            counts = board.category == category and may_count
             return self.ledger.ratings.has(board, race) or (counts and self.ledger.jobs.of(board) is not None)
 
         return list(filter(holds, self.ledger.leaderboards.all()))

@@ -77,7 +77,7 @@ def _problems(
     carried = ledger.leaderboards.carried(board)
     if carried != states_to_carry_now(ledger, board):
         yield Problem("carried-over ratings differ from the standings of its source", REBUILD)
-    rater = Rater(board, carried, excluded=ledger.orders.excluded())
+    rater = Rater(board, carried, excluded=ledger.orders.excluded(board))
     replayed = set()
     damaged = False
     for number, stored in enumerate(ledger.races.of(board), start=1):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from builders import GOAL, entrant_document, listed_document, race_document, user_document
+from builders import GOAL, entrant_document, listed_document, race_document, room, user_document
 
 from racebot.errors import PayloadError
 from racebot.races.result import Entrant, EntrantStatus, Profile, RaceResult
@@ -33,26 +33,38 @@ def statuses(document: dict[str, Any]) -> list[str]:
 
 def test_a_race_is_read_from_its_own_data() -> None:
     facts: dict[str, Any] = {"info_bot": "Seed: x", "bot_meta": {"seed": 5}, "recorded": True}
+    room: dict[str, Any] = {
+        "info": "League race",
+        "opened_by": "Ann",
+        "opened_by_bot": "Cup bot",
+        "started_at": datetime(2026, 3, 1, 10, 30, 0, 200_000, UTC),
+    }
+    shown: dict[str, Any] = {
+        "info": "League race",
+        "opened_by": user_document("ann"),
+        "opened_by_bot": "Cup bot",
+    }
     ended_at = datetime(2026, 3, 1, 12, tzinfo=UTC)
     entrants = (
         Entrant("id-ann", "Ann", EntrantStatus.DONE, 3_603_047_053, 1, discriminator="0007"),
         Entrant("id-bo", "Bo", EntrantStatus.DONE, 3_603_890_791, 2, discriminator="0007"),
         Entrant("id-cy", "Cy", EntrantStatus.DNF, discriminator="0007"),
     )
-    assert parse_race(race_document("first", FINISHED, version=22, unlisted=True, **facts)) == Race(
+    assert parse_race(race_document("first", FINISHED, version=22, unlisted=True, **shown, **facts)) == Race(
         name="orb/first",
         category="orb",
         status="finished",
         goal=GOAL,
         version=22,
         recordable=True,
-        result=RaceResult("orb/first", "orb", GOAL, ended_at, entrants, recorded=True),
+        result=RaceResult("orb/first", "orb", GOAL, ended_at, entrants, recorded=True, **room),
         websocket_path="/ws/o/bot/first",
+        public_path="/ws/race/first",
         entrants=entrants,
         opened_at=datetime(2026, 3, 1, 10, 0, 0, 100_000, UTC),
-        started_at=datetime(2026, 3, 1, 10, 30, 0, 200_000, UTC),
         ended_at=ended_at,
         unlisted=True,
+        **room,
         **facts,
     )
 
@@ -266,7 +278,8 @@ def test_entrants_that_cannot_be_read_do_not_spoil_a_race_that_goes_on(entrants:
 def test_a_category_has_its_goals_and_open_rooms() -> None:
     category = parse_category(category_document())
     assert (category.slug, category.name, category.goals) == ("orb", "Orb Hunt", ("Any Orb", "All Orbs"))
-    assert category.rooms == {"orb/open-1": "Any Orb"}
+    started_at = datetime(2026, 3, 1, 10, 30, 0, 200_000, UTC)
+    assert category.rooms == {"orb/open-1": room(slug="open-1", info="", started_at=started_at)}
 
 
 @pytest.mark.parametrize(

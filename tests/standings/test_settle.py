@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result
+from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, entrant, result, room
 from hypothesis import given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
@@ -275,7 +275,7 @@ def test_changed_result_is_announced_and_logged(settler: Settler, caplog: pytest
     settle(settler, result("s", "ann bo", after=1))
     rated = rate(settler, result("r", "bo ann"))
     assert changes(rated) == {"id-ann": (2, 1000, 900), "id-bo": (1, 1000, 1100)}
-    assert "orb/r: the recorded result changed" in caplog.text
+    assert "orb/r: the stored result changed" in caplog.text
     # Then Ann, 0.2 behind, wins: 0.2 / (1 + e^-0.2) = 0.1099668.
     assert points(settler) == {"Ann": 1010, "Bo": 990}
 
@@ -355,11 +355,11 @@ def test_named_leaderboards_take_the_goals_they_list() -> None:
     season = LeaderboardConfig("trueskill", name="Season", goals=("Any Orb", "All Orbs"))
     sprint = LeaderboardConfig("pairwise-elo", name="Sprint", goals=("Any Orb",), category="cup")
     rules = RatingRules(SIMPLE, (season, sprint))
-    assert [(b.name, b.model, b.goals) for b in rules.leaderboards(CATEGORY, "Any Orb")] == [
+    assert [(b.name, b.model, b.goals) for b in rules.leaderboards(room("Any Orb"))] == [
         ("Season", "trueskill", ("Any Orb", "All Orbs"))
     ]
-    assert [b.name for b in rules.leaderboards("cup", "Any Orb")] == ["Season", "Sprint"]
-    assert [(b.name, b.goals) for b in rules.leaderboards(CATEGORY, "No Orbs")] == [("No Orbs", ("No Orbs",))]
+    assert [b.name for b in rules.leaderboards(room("Any Orb", "cup"))] == ["Season", "Sprint"]
+    assert [(b.name, b.goals) for b in rules.leaderboards(room("No Orbs"))] == [("No Orbs", ("No Orbs",))]
 
 
 def test_a_race_may_count_on_several_leaderboards(ledger: Ledger) -> None:

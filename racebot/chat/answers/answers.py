@@ -100,10 +100,20 @@ class Answers:
         )
 
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
-        """Return the leaderboards of a goal. A custom goal has none, so the latest one stands in."""
-        if not race.custom_goal or goal != race.goal:
-            planned = self.settler.rules.leaderboards(race.category, goal)
-            return [self.settler.ledger.leaderboards.get(p.category, p.name) or p for p in planned]
+        """Return the leaderboards of the race, of a goal, or with a name.
+
+        A custom goal may have none. Then the latest leaderboard stands in.
+        """
+        rules, stored = self.settler.rules, self.settler.ledger.leaderboards
+        planned = rules.leaderboards(race)
+        if goal != race.goal:
+            configs = rules.configs_for_goal(race.category, goal)
+            planned = [config.leaderboard(race.category, goal) for config in configs]
+            named = stored.get(race.category, goal)
+            if named is not None and not named.rule.by_goals_alone:
+                planned = [named]
+        if planned or not race.custom_goal:
+            return [stored.get(p.category, p.name) or p for p in planned]
         raced = [
             (latest, board)
             for board in self.settler.ledger.leaderboards.all()
@@ -129,7 +139,7 @@ class Answers:
             (goal, [" ".join(name.casefold().split()) for name in (goal, board.name)])
             for board in self.settler.ledger.leaderboards.all()
             if board.category == race.category
-            for goal in board.goals
+            for goal in (board.goals or (board.name,))
         ]
         found = [goal for goal, names in named if wanted in names]
         if not found and not wanted.isdecimal():  # a number alone says how many players to name

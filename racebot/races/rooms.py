@@ -1,0 +1,171 @@
+"""Which race rooms a leaderboard chooses, and the reason for each room."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any, Protocol
+
+_ROOM = re.compile(r"(?:^|/)([a-z0-9-]{1,100}/[a-z0-9-]{1,100})/?$", re.IGNORECASE)
+
+
+class Room(Protocol):
+    """What chooses leaderboards for a room. A room that has not begun has no times."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def category(self) -> str: ...
+    @property
+    def goal(self) -> str: ...
+    @property
+    def custom_goal(self) -> bool: ...
+    @property
+    def info(self) -> str | None: ...
+    @property
+    def opened_by(self) -> str | None: ...
+    @property
+    def opened_by_bot(self) -> str | None: ...
+    @property
+    def started_at(self) -> datetime | None: ...
+    @property
+    def ended_at(self) -> datetime | None: ...
+
+
+class Reason(StrEnum):
+    """Why a room counts on a leaderboard or does not. Only the first two count."""
+
+    MATCHES = "matches"
+    LISTED = "listed"
+    GOAL = "goal"
+    CUSTOM_GOAL = "custom_goal"
+    INFO = "info"
+    OPENED_BY = "opened_by"
+    OPENER_UNKNOWN = "opener_unknown"
+    OPENED_BY_BOT = "opened_by_bot"
+    TOO_EARLY = "too_early"
+    TOO_LATE = "too_late"
+    NOT_LISTED = "not_listed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a room counts or not: the `value` that decided, and the pattern or goal `nearest` to it."""
+
+    reason: Reason
+    value: str = ""
+    nearest: str | None = None
+
+    @property
+    def counts(self) -> bool:
+        return self.reason in {Reason.MATCHES, Reason.LISTED}
+
+
+@dataclass(frozen=True, slots=True)
+class RoomRule:
+    """Which rooms a leaderboard chooses besides its goals.
+
+    A room must fulfil all conditions that are given. `goals`, which are names, and `custom_goals` are one
+    condition: a room has one goal. Patterns are those of the shell, in any letter case. `since` and `until`
+    hold for the start.
+
+    Attributes:
+        rooms: names of rooms that count, whatever the conditions say.
+        finished: whether a result counts before, or without, a record.
+    """
+
+    custom_goals: tuple[str, ...] = ()
+    info: tuple[str, ...] = ()
+    opened_by: tuple[str, ...] = ()
+    opened_by_bot: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    rooms: tuple[str, ...] = ()
+    finished: bool = False
+
+    @property
+    def by_goals_alone(self) -> bool:
+        return replace(self, finished=False) == BY_GOALS
+
+    def lists_only(self, goals: Collection[str]) -> bool:
+        """Return whether a leaderboard with these goals has only a list of rooms."""
+        return bool(self.rooms) and not goals and self == RoomRule(rooms=self.rooms, finished=self.finished)
+
+    def judge(self, room: Room, goals: Collection[str]) -> Verdict:
+        """Return whether a leaderboard with these goals chooses a room, and why."""
+        if room.name in self.rooms:
+            return Verdict(Reason.LISTED)
+        if self.lists_only(goals):
+            return Verdict(Reason.NOT_LISTED)
+        return self._refusal(room, goals) or Verdict(Reason.MATCHES)
+
+    def _refusal(self, room: Room, goals: Collection[str]) -> Verdict | None:
+        if goals or self.custom_goals:
+            if room.custom_goal and not _matches(room.goal, self.custom_goals):
+                return Verdict(Reason.CUSTOM_GOAL, room.goal, _nearest(room.goal, self.custom_goals))
+            if not room.custom_goal and room.goal not in goals:
+                return Verdict(Reason.GOAL, room.goal, _nearest(room.goal, goals))
+        for reason, value, patterns in (
+            (Reason.INFO, room.info, self.info),
+            (Reason.OPENED_BY_BOT, room.opened_by_bot, self.opened_by_bot),
+        ):
+            if patterns and not _matches(value or "", patterns):
+                return Verdict(reason, value or "", _nearest(value or "", patterns))
+        start = room.started_at or room.ended_at
+        if start and self.since and start < self.since:
+            return Verdict(Reason.TOO_EARLY, self.since.isoformat())
+        if start and self.until and start >= self.until:
+            return Verdict(Reason.TOO_LATE, self.until.isoformat())
+        if self.opened_by and room.opened_by is None:
+            return Verdict(Reason.OPENER_UNKNOWN)
+        if self.opened_by and not _matches(room.opened_by or "", self.opened_by):
+            return Verdict(
+                Reason.OPENED_BY, room.opened_by or "", _nearest(room.opened_by or "", self.opened_by)
+            )
+        return None
+
+    def to_json(self) -> str:
+        """Return the rule as JSON, empty if it has no condition. `from_json` reads it back."""
+        given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+        return json.dumps(given, default=datetime.isoformat, sort_keys=True) if given else ""
+
+    @classmethod
+    def from_json(cls, text: str) -> RoomRule:
+        """Return the rule that `to_json` wrote."""
+        given: dict[str, Any] = json.loads(text or "{}")
+        for name, value in given.items():
+            if isinstance(value, list):
+                given[name] = tuple(value)
+            elif isinstance(value, str):
+                given[name] = datetime.fromisoformat(value)
+        return cls(**given)
+
+
+BY_GOALS = RoomRule()
+"""The rule of a leaderboard that has goals and no other condition."""
+
+
+def room_named(text: str) -> str:
+    """Return the name of a room, given its name or its address.
+
+    Raises:
+        ValueError: the text is neither.
+    """
+    found = _ROOM.search(text.strip().partition("?")[0].partition("#")[0])
+    if found is None:
+        raise ValueError(f"{text.strip()[:100]!r} is no room: write category/room or its address")
+    return found[1].lower()
+
+
+def _matches(value: str, patterns: Collection[str]) -> bool:
+    return any(fnmatchcase(value.casefold(), pattern.casefold()) for pattern in patterns)
+
+
+def _nearest(value: str, patterns: Collection[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(value, patterns, n=1)), None)

@@ -1,0 +1,94 @@
+"""Which rooms a leaderboard chooses."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from builders import CATEGORY, NOON, result, room
+
+from racebot.ledger.rows import Leaderboard
+from racebot.races.rooms import Reason, RoomRule, room_named
+
+GOALS = ("Any Orb",)
+LEAGUE = RoomRule(custom_goals=("SGL 2025*",))
+
+
+@pytest.mark.parametrize(
+    ("rule", "facts", "reason"),
+    [
+        (RoomRule(), {}, Reason.MATCHES),
+        (RoomRule(), {"goal": "All Orbs"}, Reason.GOAL),
+        (RoomRule(), {"custom_goal": True}, Reason.CUSTOM_GOAL),
+        (LEAGUE, {}, Reason.MATCHES),
+        (LEAGUE, {"goal": "sgl 2025 round 1", "custom_goal": True}, Reason.MATCHES),
+        (LEAGUE, {"goal": "SGL 25", "custom_goal": True}, Reason.CUSTOM_GOAL),
+        (LEAGUE, {"goal": "SGL 2025"}, Reason.GOAL),
+        (RoomRule(info=("*league*",)), {"info": "Seed: x\nLEAGUE race"}, Reason.MATCHES),
+        (RoomRule(info=("*league*",)), {"info": None}, Reason.INFO),
+        (RoomRule(opened_by_bot=("SGL bot",)), {"opened_by_bot": "SGL Bot"}, Reason.MATCHES),
+        (RoomRule(opened_by_bot=("SGL bot",)), {"opened_by_bot": None}, Reason.OPENED_BY_BOT),
+        (RoomRule(opened_by=("ann",)), {"opened_by": "Ann"}, Reason.MATCHES),
+        (RoomRule(opened_by=("ann",)), {"opened_by": None}, Reason.OPENER_UNKNOWN),
+        (RoomRule(opened_by=("ann",)), {"opened_by": ""}, Reason.OPENED_BY),
+        (RoomRule(info=("*L*",), opened_by=("ann",)), {"info": "l", "opened_by": "Bo"}, Reason.OPENED_BY),
+        (RoomRule(since=NOON), {"started_at": NOON}, Reason.MATCHES),
+        (RoomRule(since=NOON), {"started_at": NOON - timedelta(seconds=1)}, Reason.TOO_EARLY),
+        (RoomRule(until=NOON), {"started_at": NOON}, Reason.TOO_LATE),
+        (RoomRule(until=NOON), {"ended_at": NOON - timedelta(hours=1)}, Reason.MATCHES),
+        (RoomRule(since=NOON), {}, Reason.MATCHES),
+        (RoomRule(rooms=("orb/first",), info=("no",)), {"goal": "x", "custom_goal": True}, Reason.LISTED),
+        (RoomRule(rooms=("orb/other",), info=("no",)), {"info": "no"}, Reason.MATCHES),
+    ],
+)  # fmt: skip
+def test_a_room_must_fulfil_all_conditions_or_be_listed(
+    rule: RoomRule, facts: dict[str, Any], reason: Reason
+) -> None:
+    verdict = rule.judge(room(**{"goal": "Any Orb", **facts}), GOALS)
+    assert (verdict.reason, verdict.counts) == (reason, reason in {Reason.MATCHES, Reason.LISTED})
+
+
+def test_a_list_of_rooms_alone_chooses_no_other_room() -> None:
+    rule = RoomRule(rooms=("orb/first",))
+    assert rule.judge(room("x", custom_goal=True), ()).reason is Reason.LISTED
+    assert rule.judge(room("x", slug="other"), ()).reason is Reason.NOT_LISTED
+
+
+def test_a_leaderboard_without_goals_takes_rooms_of_any_goal() -> None:
+    rule = RoomRule(opened_by_bot=("Cup*",))
+    for custom in (True, False):
+        assert rule.judge(room("x", custom_goal=custom, opened_by_bot="Cup 3"), ()).counts
+
+
+def test_the_nearest_pattern_is_named() -> None:
+    verdict = LEAGUE.judge(room("SGL 25", custom_goal=True), ())
+    assert (verdict.value, verdict.nearest) == ("SGL 25", "SGL 2025*")
+
+
+def test_a_rule_is_stored_as_json() -> None:
+    rule = RoomRule(("a*",), ("b",), ("c",), ("d",), NOON, NOON + timedelta(1), ("orb/r",), finished=True)
+    assert RoomRule.from_json(rule.to_json()) == rule
+    assert RoomRule().to_json() == ""
+    assert RoomRule.from_json("") == RoomRule()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["orb/Brisk-dune-1", "https://racetime.gg/orb/brisk-dune-1", " /orb/brisk-dune-1/ ", "https://x.y/orb/brisk-dune-1?a=b"],
+)  # fmt: skip
+def test_a_room_is_named_by_name_or_address(text: str) -> None:
+    assert room_named(text) == "orb/brisk-dune-1"
+
+
+def test_other_text_names_no_room() -> None:
+    with pytest.raises(ValueError, match="category/room"):
+        room_named("brisk dune")
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_only_a_leaderboard_that_needs_no_record_holds_an_unrecorded_race(finished: bool) -> None:
+    board = Leaderboard(CATEGORY, "L", GOALS, "elo-ffa", {}, "ignore", rule=RoomRule(finished=finished))
+    assert board.holds(result("r", "ann bo"))
+    assert board.holds(result("r", "ann bo", recorded=False)) == finished
+    assert not board.holds(result("r", "ann bo", custom_goal=True))
