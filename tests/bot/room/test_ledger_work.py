@@ -303,9 +303,9 @@ def test_a_deletion_is_corrected_once_though_the_connection_repeats_its_own_copy
     deleted = replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy))
     said = []
     for _ in range(8):
+        follower.on(NAME, cases.Frame(seen(FINISHED, 1)))
         follower.now += 15
-        read = cases.Read(seen(deleted, 1), follower.now)
-        follower.on(NAME, cases.Frame(seen(FINISHED, 1)), Signal.TICK, read)
+        follower.on(NAME, Signal.TICK, cases.Read(seen(deleted, 1), follower.now))
         follower.now += 15
         follower.on(NAME, Signal.TICK)
         said += follower.deliver()
