@@ -17,11 +17,11 @@ from racebot.queries.races import (
     rating_changes,
     winners_of,
 )
-from racebot.text.format import integer, signed
+from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, timer
+from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import ATOM, Content, Document, PageRequest
 

@@ -15,13 +15,13 @@ from PIL import Image, ImageDraw
 
 from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.race import RacedEntrant, RatedEntrant
-from racebot.text.format import counted, integer, signed
+from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import isolated, printable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.formats import day, ordinal, percent, shown_name, timer
+from racebot.web.site.formats import day, ordinal, percent, shown_name
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import PNG, SVG, Content, Document, PageRequest
 

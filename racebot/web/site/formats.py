@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 from racebot.queries.player import PlayedRace
 from racebot.queries.races import RaceRow
-from racebot.text.format import ordinal_ending, percentage
+from racebot.text.format import ordinal_ending, percentage, timer
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable
 
@@ -43,13 +43,6 @@ def minute(moment: datetime) -> str:
 
 def clock(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%H:%M} UTC"
-
-
-def timer(length: float) -> str:
-    """Format a finish time given in seconds, as in 1:02:03."""
-    minutes, seconds = divmod(int(length), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
 def ordinal(place: int) -> str:
