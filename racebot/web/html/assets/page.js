@@ -137,7 +137,7 @@
   const relative = new Intl.RelativeTimeFormat("en");
   const clock = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium", timeStyle: "short"});
   const local = time => clock.format(new Date(time.dateTime)).replace("Sept", "Sep");
-  // Which player the reader is. Only this browser knows: nothing of it is sent.
+  // Which player the reader is, which only the browser keeps.
   const KEPT = "racebot-me";
   const kept = () => {
     try {
@@ -205,14 +205,15 @@
   document.addEventListener("click", event => {
     const button = event.target.closest("[data-me]"), link = event.target.closest("a.player");
     if (button) choosePlayer(button.getAttribute("aria-pressed") === "true" ? null : {player: button.dataset.me, name: button.dataset.name});
-    else if (link?.closest(location.hash === "#me" ? "#results, #yours-found" : "#yours-found")) {
-      event.preventDefault();
+    else if (link?.closest(location.hash === "#me" ? "#results" : "#yours-found")) {
+      if (yours) event.preventDefault();
       choosePlayer({player: playerOf(link), name: link.textContent.trim()});
-      if (!yours) location.href = document.querySelector("a.home").href;
     }
   });
   refresh();
   standing();
+  const own = location.hash === "#me" && kept() && document.getElementById("me")?.dataset.page;
+  if (own) location.replace(own.replace("/ID.", `/${kept().player}.`));
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", refresh);
   window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, key, list, refresh};

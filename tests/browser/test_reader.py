@@ -1,0 +1,43 @@
+"""Readers say which player they are, and their browser remembers it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, expect
+
+from .conftest import BOARD, PLAYER, RACE, Open, hosted
+
+
+def follow_reader(context: BrowserContext, root: str) -> None:
+    """Choose a player on their page, look for the marks, and take the choice back on the front page."""
+    page = context.new_page()
+    page.goto(f"{root}{PLAYER}")
+    page.get_by_role("button", name="This is me").click()
+    expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
+    for path in (f"{BOARD}.html", RACE):
+        page.goto(f"{root}{path}")
+        expect(page.locator("tr.me")).to_have_count(1)
+        expect(page.locator("tr.me .player")).to_have_text("Ann Orbit (you)")
+    page.goto(f"{root}index.html")
+    own = page.get_by_role("region", name="Your standing")
+    expect(own).to_contain_text("points, place 2 of 30 on Any Orb")
+    assert context.cookies() == []
+    own.get_by_role("button", name="Not you?").click()
+    expect(own.get_by_label("Do you race?")).to_be_visible()
+    assert page.locator(".me").count() == 0
+    own.get_by_label("Do you race?").fill("ann orbit")
+    page.keyboard.press("Enter")
+    page.locator("#results .player").click()
+    expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
+    page.goto(f"{root}search.html#me")  # as from chat
+    page.wait_for_url(f"{root}players/id-r00.html")
+
+
+def test_reader_is_marked_on_a_server(opened: Open, served: str) -> None:
+    follow_reader(opened(), served)
+
+
+def test_reader_is_marked_in_exported_pages(opened: Open, exported: Path) -> None:
+    with hosted(exported) as root:
+        follow_reader(opened(), root)
