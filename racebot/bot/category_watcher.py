@@ -316,12 +316,13 @@ def _room_context(
     links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
     answers = Answers(settler, texts, names, settings.listing, links)
     buttons, page = partial(rating_buttons, settings, ledger), partial(race_page, settings)
+    bot = tokens.credentials.client_id
     work = LedgerWork(
         settler,
         worker.clock,
         quiet=settings.quiet_seconds,
         announce=settings.announce,
-        style=Style(texts, buttons, settings.listing, page, settings.pin, tokens.credentials.client_id),
+        style=Style(texts, buttons, settings.listing, page, settings.pin, bot, settings.webhook_of),
         greeting=answers.greeting if settings.announce and settings.greet else None,
     )
     commands = None

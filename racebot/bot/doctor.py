@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import suppress
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from racebot.bot import discord
 from racebot.bot.heartbeat import utc_now
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
 from racebot.ledger.database import similar
@@ -45,11 +47,16 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Check settings, files, database, site, credentials, categories and goals."""
     yield _right(f"settings: valid; model {settings.model}")
     for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
-        if open_to_all(path) and (path != settings.config or "client_secret" in path.read_text("utf-8")):
+        if open_to_all(path) and (
+            path != settings.config or re.search("client_secret|discord", path.read_text("utf-8"))
+        ):
             yield _wrong(f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings)
     if settings.pages_dir is not None:
         yield _pages(settings.pages_dir)
+    for number, webhook in settings.webhooks().items():
+        problem = await discord.check(webhook)
+        yield Finding(problem is None, f"Discord webhook {number}: {problem or 'exists'}")
     try:
         categories = settings.required_categories()
     except SettingsError as error:

@@ -7,7 +7,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.pair import opponent_rank
 from racebot.settings.model import Settings
-from racebot.web.site.addresses import RACE, SEARCH, BoardAddress, board_addresses
+from racebot.web.site.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
 
 
 def board_page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:
@@ -35,9 +35,9 @@ def _address(settings: Settings, ledger: Ledger, board: Leaderboard) -> BoardAdd
     return board_addresses(boards)[boards.index(board)]
 
 
-def race_page(settings: Settings, race: str) -> str | None:
-    """Return the address of a race's published page, None if no pages are published."""
-    return None if settings.pages_url is None else f"{settings.pages_url}/{RACE.path(race=race)}"
+def race_page(settings: Settings, race: str, route: Route = RACE) -> str | None:
+    """Return the address of a race's published page or picture, None if no pages are published."""
+    return None if settings.pages_url is None else f"{settings.pages_url}/{route.path(race=race)}"
 
 
 def rating_buttons(

@@ -115,6 +115,7 @@ class Status:
     outbox: Sequence[WaitingMessage]
     backfills: Sequence[UnfinishedBackfill]
     rebuilds: Sequence[Rebuild]
+    discord: Sequence[str]
 
 
 def status(
@@ -199,6 +200,7 @@ def status(
             )
             for job in ledger.jobs.all()
         ],
+        discord=[f"{n} for webhook {hook}: {why or 'waiting'}" for hook, n, why in ledger.posts.delayed()],
     )
 
 

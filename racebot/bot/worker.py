@@ -14,6 +14,7 @@ from pathlib import Path
 from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.child_processes import JobStarter, SiteExporter
+from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.live_writer import LiveWriter
@@ -181,6 +182,9 @@ class Worker:
             wanted = partial(self._call, ledger.profiles.pictures)
             fetcher = PictureFetcher(settings.site, pictures, wanted, gate)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
+        if settings.webhooks():
+            sender = DiscordSender(settings, ledger, self._call, self._failures, gate.tls)
+            jobs.every(SEND_EVERY, sender.send, "Discord")
         if settings.pages_dir is not None:
             command = [*racebot, "export-site", str(settings.pages_dir), *database]
 

@@ -6,7 +6,7 @@ each entry stays on one line, and a message that would exceed the site's limit i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.text.format import signed
+from racebot.text.format import signed, timer
 from racebot.text.safe import plain
 
 if TYPE_CHECKING:
@@ -107,9 +107,11 @@ def players(
     ranks: RankChanges = NO_RANK_CHANGES,
     *,
     by_team: bool = False,
+    escape: Callable[[str], str] = str,
 ) -> dict[str, str]:
     """Return one entry for each rated entrant, by user id: finishers by place, DNFs, the disqualified.
 
+    `escape` makes safe names safe for another place than chat.
     Entrants with the same place and points are in the order of their names.
     If teams are rated, the first entry of each team begins with the team's place and name.
     """
@@ -128,8 +130,11 @@ def players(
         if template:
             text = template.format(
                 place=standing_word(entrant, change, texts, of_team=team is not None),
-                team=plain(entrant.team_name or entrant.team or ""),
-                name=names[change.player],
+                team=escape(plain(entrant.team_name or entrant.team or "")),
+                name=escape(names[change.player]),
+                time=f" · {timer(entrant.finish_time / 1e6)}"
+                if entrant.finished and entrant.finish_time
+                else "",
                 before=shown_points(
                     change.points_before, texts, ranked=change.player not in ranks.unranked_before
                 ),

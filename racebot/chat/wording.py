@@ -76,6 +76,13 @@ class Texts(BaseModel):
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
     more: str = _text("and {count} more", "stands in that line after 8 entrants")
 
+    # Messages on Discord
+    discord_player: str = _text(
+        "**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant on Discord", "before"
+    )
+    discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
+    discord_bests: str = _text("Personal best: {names}", "names players who were never faster")
+
     # Answers
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")

@@ -121,10 +121,11 @@ def _secrets(folder: Path) -> Iterator[str]:
             texts.append(path.read_text(encoding="utf-8", errors="replace"))
     with suppress(SettingsError, ValueError):  # `.env` is damaged
         variables = {**dotenv_values(folder / ".env", encoding="utf-8"), **os.environ}
-        yield variables.get(f"{PREFIX}CLIENT_SECRET") or ""
+        for name in ("CLIENT_SECRET", "DISCORD_WEBHOOK"):
+            yield variables.get(f"{PREFIX}{name}") or ""
         for path in secret_files(folder):
             with suppress(OSError):
                 yield path.read_text(encoding="utf-8", errors="replace").strip()
     for text in texts:  # tables of racebot.toml, and the same as JSON
-        for found in re.finditer(r"""client_secret["']?\s*[=:]\s*(["'])(.*?)(?<!\\)\1""", text):
+        for found in re.finditer(r"""(?:client_secret|discord)["']?\s*[=:]\s*(["'])(.*?)(?<!\\)\1""", text):
             yield found[2]

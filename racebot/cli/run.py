@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,6 +23,7 @@ from racebot.cli.common import (
     print_json,
     tell,
 )
+from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 
 
@@ -74,6 +76,25 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
         print_json(report)
     else:
         tables.print_status(console, report)
+
+
+@app.command()
+def discord(action: Annotated[Literal["test"], typer.Argument(help="What to do.")]) -> None:
+    """Post a sample to each Discord webhook of the settings, and delete it again.
+
+    Example: racebot discord test
+    """
+    from racebot.bot.discord import check
+    from racebot.bot.discord_embed import message
+
+    webhooks = load_settings().webhooks()
+    if not webhooks:
+        raise SettingsError("no Discord webhook is set: set RACEBOT_DISCORD_WEBHOOK")
+    sample = message({"title": "racebot", "description": "A sample, which is deleted at once."})
+    for number, webhook in webhooks.items():
+        if problem := asyncio.run(check(webhook, sample)):
+            raise SettingsError(f"Discord webhook {number}: {problem}")
+        tell(f"Discord webhook {number}: posted a sample and deleted it")
 
 
 @app.command()

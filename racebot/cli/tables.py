@@ -106,6 +106,7 @@ def print_status(console: Console, report: Status) -> None:
             f"{safe(each.race)}: {each.kind}, {each.state} since {_ago(each.seconds)}"
             for each in report.outbox
         ],
+        "Messages to Discord": list(map(safe, report.discord)),
         "Unfinished backfills": [f"{each.category}, page {each.page} next" for each in report.backfills],
         "Rebuilds": [
             f"{safe(each.leaderboard)}: {each.races} of {each.total} races rated ({safe(each.reason)})"

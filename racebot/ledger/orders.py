@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
+from racebot.ledger.discord import Posts
 from racebot.ledger.players import Players, Profiles
 from racebot.ledger.rows import Leaderboard, Player, moment_of, result_of
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
@@ -68,6 +69,7 @@ class Orders(Table):
         return int(self._connection.value("SELECT coalesce(max(id), 0) FROM orders"))
 
     def add(self, order: Order) -> None:
+        Posts(self._connection).refresh(order.subject)
         self._connection.save("orders", "id", [asdict(order) | {"given_at": exact_time(order.given_at)}])
 
     def is_hidden(self, player: str) -> bool:

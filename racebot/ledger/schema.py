@@ -393,6 +393,22 @@ _STATEMENTS = {
             AND later.kind = CASE orders.kind WHEN 'exclude' THEN 'include' ELSE 'count' END
         );
     """,
+    # What the messages of races on Discord should show, and what they show.
+    "m022_discord": """
+        CREATE TABLE discord (
+            id INTEGER PRIMARY KEY,
+            race TEXT NOT NULL,
+            webhook TEXT NOT NULL,
+            wanted TEXT NOT NULL,
+            shown TEXT NOT NULL DEFAULT '',
+            result TEXT,
+            moves TEXT NOT NULL DEFAULT '{}',
+            message TEXT,
+            problem TEXT,
+            UNIQUE (race, webhook)
+        );
+        CREATE INDEX discord_waiting ON discord (webhook, id) WHERE shown <> wanted;
+    """,
 }
 """The statements of each migration. `casefold` and `fold_name` are ours: SQLite folds only ASCII letters."""
 

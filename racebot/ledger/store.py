@@ -16,6 +16,7 @@ from racebot.ledger.backup import back_up
 from racebot.ledger.cases import Cases
 from racebot.ledger.connection import Connection
 from racebot.ledger.database import connect, connect_to_read
+from racebot.ledger.discord import Posts
 from racebot.ledger.jobs import Jobs
 from racebot.ledger.leaderboards import Leaderboards, Shadows
 from racebot.ledger.orders import Orders
@@ -56,6 +57,7 @@ class Ledger:
         self.profiles = Profiles(connection)
         self.orders = Orders(connection)
         self.messages = Outbox(connection)
+        self.posts = Posts(connection)
         self.cases = Cases(connection)
         self.jobs = Jobs(connection)
         self.backfills = Backfills(connection)

@@ -53,6 +53,8 @@ class Control:
             "fail_http": misbehaviour.fail_http,
             "drop_sockets": misbehaviour.drop_sockets,
             "stall": misbehaviour.stall,
+            "delete_webhook": lambda webhook: site.deleted_webhooks.add(str(webhook)),
+            "delete_message": lambda message: site.discord.pop(str(message), None) and None,
         }
 
     def routes(self) -> list[Route]:

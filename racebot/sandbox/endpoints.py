@@ -19,7 +19,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from racebot.sandbox import page, pictures, render
+from racebot.sandbox import discord, page, pictures, render
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.control import Control
 from racebot.sandbox.misbehaviour import Break, FrameWriter, Misbehaviour, Outgoing
@@ -57,6 +57,7 @@ class SandboxServer:
         self._app = Starlette(
             routes=[
                 *Control(site, misbehaviour).routes(),
+                *discord.routes(site),
                 Route("/", self.index_page),
                 Route("/o/token", self.token, methods=["POST"]),
                 Route("/o/{category}/data", self.category),
@@ -75,7 +76,7 @@ class SandboxServer:
         """Count the request, as the site's front proxy would, and answer it, or inject a planned fault."""
         path = scope.get("path", "")
         answer: ASGIApp = self._app
-        if path == "/o/token" or path.endswith("/data") or path.startswith("/ws/"):
+        if path == "/o/token" or path.endswith("/data") or path.startswith(("/ws/", "/api/")):
             self.site.requests.append(Visit(self.site.clock(), path, HTTPConnection(scope).url.query))
             await self.misbehaviour.stalled()
             if scope["type"] == "http" and (fault := self.misbehaviour.next_http(path)) is not None:

@@ -30,3 +30,10 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
         log=[line for line in lines if not line.pinned],
         users=[u for u in site.users.values() if not u.deleted and (not room.started or u in racers)],
     )
+
+
+def discord(site: FakeSite) -> str:
+    """Return the page with the messages of all webhooks, newest first."""
+    return _PAGES.get_template("discord.html").render(
+        title="Discord", messages=[*site.discord.values()][::-1]
+    )

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from racebot.sandbox.accounts import ID_CHARACTERS, Accounts, Clock
 from racebot.sandbox.race_state import Bot, FakeCategory, RaceStatus, UnknownError, User
@@ -54,6 +55,11 @@ class FakeSite(Accounts):
         super().__init__(about, clock, random.Random() if rng is None else rng)  # noqa: S311
         self.bots: dict[str, Bot] = {}
         self.rooms: dict[str, FakeRoom] = {}
+        self.discord: dict[str, dict[str, Any]] = {}
+        """The messages of Discord's webhooks, by id, oldest first."""
+        self.posts = 0
+        """How many messages were ever posted there."""
+        self.deleted_webhooks: set[str] = set()
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
         """Every HTTP request and handshake so far, except those to the control API and the pages."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -33,7 +32,6 @@ from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.rooms import RoomRule, room_named
 from racebot.ratings import registry
-from racebot.scoring.rules import Rules, rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.text.parse import did_you_mean, read_json
 
@@ -42,6 +40,11 @@ NO_GOAL = "none"
 """In place of the goals to rate: only leaderboards of `racebot.toml` are rated."""
 LONGEST_SPAN = 36_500
 """Days. A longer span would exceed the years that `datetime` supports."""
+
+_WEBHOOK = re.compile(
+    r"(https://((ptb|canary)\.)?discord(app)?\.com|http://(127\.0\.0\.1|localhost)(:\d{1,5})?)"
+    r"/api(/v\d+)?/webhooks/\d+/[\w-]+"
+)
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
@@ -92,6 +95,12 @@ def _trustworthy(address: str) -> str:
     return address
 
 
+def _webhook(secret: SecretStr | None) -> SecretStr | None:
+    if secret is not None and not _WEBHOOK.fullmatch(secret.get_secret_value()):
+        raise ValueError("not the address of a Discord webhook")
+    return secret
+
+
 def _on_this_machine(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -107,14 +116,6 @@ def _model_key(value: str | None) -> str | None:
         except ModelError as error:
             raise ValueError(str(error)) from None
     return value
-
-
-def _scoring(value: Any) -> Rules:
-    """Read the name of a set of rules, or a table of their parts."""
-    try:
-        return rules_of(value if isinstance(value, str) else dict(value))
-    except (SettingsError, TypeError) as error:
-        raise ValueError(str(error)) from None
 
 
 class CategorySettings(BaseModel):
@@ -194,11 +195,10 @@ class LeaderboardSettings(BaseModel):
     minimum_finishes: int | None = Field(default=None, ge=0)
     inactive_days: int | None = Field(default=None, ge=0, le=LONGEST_SPAN)
     carry_over: CarryOver | None = None
-    scoring: Annotated[Rules, BeforeValidator(_scoring)] | None = None
-    cut: int | None = Field(default=None, ge=1)
-    order_by: Literal["score", "rating"] = "score"
+    discord: SecretStr | None = None
 
     _check_model = field_validator("model")(_model_key)
+    _check_discord = field_validator("discord")(_webhook)
 
     @field_validator("rooms")
     @classmethod
@@ -318,6 +318,9 @@ class Settings(BaseSettings):
         "", max_length=300, description="a text at the bottom of each page, up to 300 characters"
     )
     avatars: bool = Field(True, description="true or false")
+    discord_webhook: SecretStr | None = Field(
+        None, description="a webhook's address, such as https://discord.com/api/webhooks/ID/TOKEN"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )
@@ -332,6 +335,7 @@ class Settings(BaseSettings):
     texts: Texts = Field(Texts(), description="the table [texts] in racebot.toml")
 
     _check_site = field_validator("site")(_trustworthy)
+    _check_discord = field_validator("discord_webhook")(_webhook)
     _check_model = field_validator("model")(_model_key)
     _decode_goals = field_validator("goals", mode="before")(_names)
     _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)
@@ -372,14 +376,25 @@ class Settings(BaseSettings):
 
     def listing(self, board: Leaderboard) -> Listing:
         """Return which players a leaderboard lists."""
-        finishes, days, rules, order = self.minimum_finishes, self.inactive_days, None, "score"
-        for own in self.leaderboards:
-            if own.name == board.name and own.category in {"", board.category}:
-                finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
-                days = days if own.inactive_days is None else own.inactive_days
-                rules, order = own.scoring, own.order_by
-                rules = replace(rules, cut=own.cut or rules.cut) if rules else None
-        return Listing(finishes, days, rules, by_rating=order == "rating")
+        finishes, days = self.minimum_finishes, self.inactive_days
+        for own in self._tables_of(board):
+            finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
+            days = days if own.inactive_days is None else own.inactive_days
+        return Listing(finishes, days)
+
+    def webhooks(self) -> dict[str, SecretStr]:
+        """Return all Discord webhooks by their ids, which are no secrets."""
+        found = [self.discord_webhook, *(own.discord for own in self.leaderboards)]
+        return {each.get_secret_value().split("/")[-2]: each for each in found if each}
+
+    def webhook_of(self, board: Leaderboard) -> str | None:
+        """Return the id of a leaderboard's Discord webhook, or None."""
+        own = next((own.discord for own in self._tables_of(board) if own.discord), self.discord_webhook)
+        return next((number for number, each in self.webhooks().items() if each == own), None)
+
+    def _tables_of(self, board: Leaderboard) -> list[LeaderboardSettings]:
+        boards = (each for each in self.leaderboards if each.category in {"", board.category})
+        return [each for each in boards if each.name == board.name]
 
     def slugs(self) -> list[str]:
         """Return the slugs of all categories in the settings."""

@@ -30,7 +30,7 @@ from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings
 from racebot.standings.carry_over import carry_problems
 from racebot.text.parse import did_you_mean
 
-KEPT_IN_FILES = ("client_id", "client_secret")
+KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
 LARGEST_FILE = 256 * 1024
 """Bytes of a settings file. Both translations of the texts together have 10,000."""
@@ -277,7 +277,9 @@ class _Origins:
             return f"{where} is missing: add it"
         variable = PREFIX + name.upper()
         raw = "" if name in self.given else self.written.get(variable, "")
-        secret = name == "client_secret" or (name == "categories" and (bool(raw) or inner[-1:] != ["slug"]))
+        secret = name in {"client_secret", "discord_webhook"}
+        secret |= name == "categories" and (bool(raw) or inner[-1:] != ["slug"])
+        secret |= name == "leaderboards" and "discord" in (*inner, *raw.split('"'))
         is_whole_table = isinstance(error["input"], dict) and len(inner) == 1
         shown = "" if secret or is_whole_table else f"={raw or error['input']!r:.100}"
         if name in _TABLES:

@@ -12,7 +12,8 @@ REMOVED = "[removed]"
 
 _SENSITIVE = re.compile(
     r"""
-    (?P<keep>\b(?:bearer|basic)\s+)[^\s"',;]+                   # Authorization headers
+    (?P<webhook>\bhttps?://[^\s?"'<>]{1,200}/webhooks/\d+/)[^\s"'<>]+   # the token of a Discord webhook
+  | (?P<keep>\b(?:bearer|basic)\s+)[^\s"',;]+                   # Authorization headers
   | (?P<name>["']?\b[\w-]*(?:secret|token|password|passwd|api_?key|authorization|cookie|session)[\w-]*["']?
       \s*[=:]\s*(?:(?:bearer|basic)\s+)?)                             # name=value and "name": "value"
       (?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"',;&]+)

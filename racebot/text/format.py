@@ -33,13 +33,6 @@ def ordinal_ending(place: int) -> str:
     return "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
 
 
-def timer(length: float) -> str:
-    """Format a finish time given in seconds, as in 1:02:03."""
-    minutes, seconds = divmod(int(length), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{seconds:02d}"
-
-
 def percentage(share: float, digits: int = 0) -> str:
     """Format a share as a percentage, without the sign. Only exact shares become 0 and 100."""
     shown = f"{100 * share:.{digits}f}"
@@ -51,6 +44,13 @@ def percentage(share: float, digits: int = 0) -> str:
     if share < 1 and float(shown) == 100:
         return f">{100 - step:.{digits}f}"
     return shown
+
+
+def timer(length: float) -> str:
+    """Format a finish time given in seconds, as in 1:02:03."""
+    minutes, seconds = divmod(int(length), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
 def exact_time(moment: datetime) -> str:

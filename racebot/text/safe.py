@@ -42,6 +42,12 @@ def isolated(text: str) -> str:
     return f"{_ISOLATE}{text}{_END_ISOLATE}" if turned else text
 
 
+def in_markdown(text: str, longest: int = 40) -> str:
+    """Shorten a safe text and escape it for Discord's Markdown, where it means nothing then."""
+    shown = text if len(text) <= longest else f"{text[: longest - 1]}…"
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", shown)  # https://support.discord.com/hc/articles/210298617
+
+
 def without_domains(text: str) -> str:
     """Replace the dots that make a name look like a domain, and let no line break beside them."""
     return re.sub(r"\.(?=[^\W\d_]{2})", "\N{WORD JOINER}․\N{WORD JOINER}", text)

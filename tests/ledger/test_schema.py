@@ -21,6 +21,7 @@ from sqlite_utils.db import Database
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.cases import CaseRow
+from racebot.ledger.discord import Post
 from racebot.ledger.lock import locked
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.outbox import ChatBody, Delivery, Message
@@ -331,6 +332,14 @@ def m021_rooms(ledger: Ledger) -> None:
     assert ledger.races.state("orb/r") == (RACE.fingerprint(), True)
 
 
+@stage(
+    "cca9e4b739b0d366",
+    "INSERT INTO discord (race, webhook, wanted, message) VALUES ('orb/r', '1', 'withdrawn', '7')",
+)
+def m022_discord(ledger: Ledger) -> None:
+    assert ledger.posts.waiting("1") == [Post("orb/r", "1", "withdrawn", None, {}, "7")]
+
+
 def schema(path: Path) -> set[tuple[str, str]]:
     """Return the name and the statement of each table, index and view but those of the migrations."""
     query = "SELECT name, trim(sql, char(10, 32)) FROM sqlite_master WHERE name NOT LIKE '%migrations%'"
@@ -430,7 +439,7 @@ def content(path: Path, but: frozenset[str] = frozenset()) -> dict[str, list[str
         connection.row_factory = sqlite3.Row
         tables = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
-            " AND name NOT LIKE '%migrations%' AND name NOT IN ('jobs', 'sqlite_sequence')"
+            " AND name NOT LIKE '%migrations%' AND name NOT IN ('jobs', 'sqlite_sequence', 'discord')"
         ).fetchall()
         names = [table for (table,) in tables if table not in but]
         found = {table: connection.execute(f"SELECT * FROM {table}") for table in names}  # noqa: S608

@@ -39,6 +39,7 @@ class Style:
             players in messages.
         race_page: returns the address of a race's published page, or None.
         bot: the bot's client id. Two bots in one room must not send equal guids.
+        webhook: returns the id of the Discord webhook of a leaderboard, or None.
     """
 
     texts: Texts = DEFAULT_TEXTS
@@ -47,6 +48,7 @@ class Style:
     race_page: Callable[[str], str | None] = lambda _: None
     pin: bool = False
     bot: str = ""
+    webhook: Callable[[Leaderboard], str | None] = lambda _: None
 
 
 class Announcements:
@@ -78,6 +80,15 @@ class Announcements:
         number = 1 + max(body.correction for _, body in chat_messages(self._ledger.messages.of(result.name)))
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
         return "correction" if self._put_changes(rated, body, last.entries) else None
+
+    def post(
+        self, result: RaceResult, rated: Sequence[RatedRace], *, settled: bool = False, is_new: bool = True
+    ) -> None:
+        """Queue a race's message on Discord, if it has changes and `is_new`, or an edit of a queued one."""
+        changed = [each for each in rated if each.changes]
+        moves = {name: each.moves for name, each in self._rank_changes(changed).items()}
+        webhooks = [self._style.webhook(each.leaderboard) for each in changed if is_new]
+        self._ledger.posts.put(result, filter(None, webhooks), None if settled else moves)
 
     def repeat(self, rated: Sequence[RatedRace], ordered_in: str) -> bool:
         """Queue the changes of a finished race once more. Return False if there are none.
@@ -124,7 +135,7 @@ class Announcements:
 
     def final(self, rated: Sequence[RatedRace]) -> Iterator[Message]:
         """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted."""
-        boards = [self._masked(each) for each in rated if each.changes]
+        boards = [masked(self._ledger, each, self._style.texts) for each in rated if each.changes]
         if not boards:
             return
         texts, race = self._style.texts, boards[0].result
@@ -146,13 +157,6 @@ class Announcements:
             )
             yield self._message(race.name, race.category, InfoBody(tuple(blocks)))
 
-    def _masked(self, rated: RatedRace) -> RatedRace:
-        """Leave hidden players out of a message."""
-        hidden = self._ledger.orders.hidden()
-        changes = tuple(each for each in rated.changes if each.player not in hidden)
-        result = self._ledger.orders.masked(rated.result, self._style.texts.hidden_name)
-        return replace(rated, result=result, changes=changes)
-
     def _rank_changes(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, RankChanges]:
         """Return what a race changed in the ranking, by leaderboard.
 
@@ -161,11 +165,11 @@ class Announcements:
         listing = self._style.listing
         if listing is None:
             return {}
-        found = partial(_rank_changes, self._ledger, settled=settled)
+        found = partial(rank_changes, self._ledger, settled=settled)
         return {each.leaderboard.name: found(each, listing(each.leaderboard)) for each in rated}
 
     def _entries(self, rated: Sequence[RatedRace]) -> dict[str, dict[str, str]]:
-        named = [self._masked(each) for each in rated if each.changes]
+        named = [masked(self._ledger, each, self._style.texts) for each in rated if each.changes]
         return rating_message.entries(named, self._style.texts, self._rank_changes(named))
 
     def _put_changes(
@@ -181,7 +185,7 @@ class Announcements:
         A correction lists the entries that differ from `announced`.
         """
         result, texts = rated[0].result, self._style.texts
-        rated = [self._masked(each) for each in rated]
+        rated = [masked(self._ledger, each, texts) for each in rated]
         ranks = self._rank_changes(rated)
         if body.correction:
             parts = rating_message.correction(rated, announced or {}, body.edits, texts, ranks=ranks)
@@ -234,6 +238,13 @@ class Announcements:
         return sent[withdrawn[-1] :] if withdrawn else sent
 
 
+def masked(ledger: Ledger, rated: RatedRace, texts: Texts) -> RatedRace:
+    """Leave hidden players out of a message."""
+    hidden = ledger.orders.hidden()
+    changes = tuple(each for each in rated.changes if each.player not in hidden)
+    return replace(rated, result=ledger.orders.masked(rated.result, texts.hidden_name), changes=changes)
+
+
 def announcement_key(rated: Sequence[RatedRace]) -> str:
     """Return a key that changes if the result behind an announcement changes.
 
@@ -266,7 +277,8 @@ def edits_between(before: Mapping[str, tuple[str, int | None]], after: RaceResul
     return edits
 
 
-def _rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> RankChanges:
+def rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> RankChanges:
+    """Return what a race changes in the ranking. New places are known only before it is settled."""
     board = rated.leaderboard
     before, after = set(), set()
     for change in rated.changes:

@@ -109,15 +109,18 @@ class LedgerWork:
                 announcements.greet(case.shown, self._greeting)
             case Act.TAKE_BACK:
                 announcements.drop_unbegun(name, "the race goes on")
+                self.ledger.posts.withdraw(name)
                 log.info("%s: no longer finished, the race goes on", name)
             case Act.KEEP_QUIET:
                 announcements.drop_waiting(name, "a moderator asked for quiet")
             case Act.WITHDRAW:
                 announcements.drop_waiting(name, "the race is not recorded")
                 announcements.withdraw(name, name.partition("/")[0])
+                self.ledger.posts.withdraw(name)
                 log.info("%s: cancelled or set to do not record; no ratings change", name)
             case Act.UNDO_SETTLING:
                 self.settler.withdraw(name)
+                self.ledger.posts.withdraw(name)
                 log.warning("%s: no longer recorded on the site, so its rating changes are undone", name)
 
     def _announce(self, result: RaceResult, *, is_late: bool) -> None:
@@ -125,7 +128,9 @@ class LedgerWork:
             return  # another source showed the record first
         if is_late and not self._announcements.was_told(result.name):
             return
-        said = self._announcements.announce(self.settler.preview(result))
+        rated = self.settler.preview(result)
+        self._announcements.post(rated[0].result, rated)
+        said = self._announcements.announce(rated)
         if said is not None:
             log.info("%s: queued the %s of the rating changes", result.name, said)
 
@@ -145,6 +150,8 @@ class LedgerWork:
         began = time.perf_counter()
         rated = self.settler.settle(result, final_messages, self.clock())
         if rated is not None:
+            stored = rated[0].result if rated else result
+            self._announcements.post(stored, rated, settled=True, is_new=is_known)
             metrics.SETTLED.labels(result.category).inc()
             metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)
         for each in rated or ():
@@ -154,4 +161,5 @@ class LedgerWork:
     def _give_up(self, name: str, reason: str) -> None:
         for row in self.ledger.messages.open_for(name):
             self.ledger.messages.mark(row, Delivery.DROPPED, self.clock(), "the room is gone")
+        self.ledger.posts.withdraw(name)
         log.warning("%s: %s; given up", name, reason)

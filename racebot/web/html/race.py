@@ -13,6 +13,7 @@ from markupsafe import Markup
 from racebot.queries.leaderboard import new_places
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant
 from racebot.queries.reasons import RULES, ReasonKind
+from racebot.queries.records import UPSET
 from racebot.web.html import fragments, templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
@@ -23,8 +24,6 @@ PARTS = {"finish", "place"}
 """The parts of a change that are shown with their points; a limit is shown with its rule."""
 _SLUG = re.compile("[a-z0-9]+(-[a-z0-9]+)+")
 """The form of the names that the site gives to races."""
-UPSET = 0.15
-"""A win with a lower chance is an upset."""
 
 
 def race_page(request: PageRequest, race: str) -> Content:
@@ -86,11 +85,10 @@ def why(part: RaceOnBoard, entrant: RatedEntrant) -> Markup:
             brief = len(items)
     for each in entrant.pushed:
         verb = "beat" if each.beaten else "behind"
-        items.append(fragments.opponent(verb, each.team or names[each.player], each.chance))
+        items.append(fragments.opponent(verb, names[each.player], each.chance))
     if entrant.opposed is not None:
         verb = "but beat" if entrant.opposed.beaten else "but behind"
-        name = entrant.opposed.team or names[entrant.opposed.player]
-        items.append(fragments.opponent(verb, name, entrant.opposed.chance))
+        items.append(fragments.opponent(verb, names[entrant.opposed.player], entrant.opposed.chance))
     return fragments.reasons("".join(items[:brief]), "".join(items[brief:]), entrant.name)
 
 

@@ -1,0 +1,150 @@
+"""Posts and edits the messages of races on Discord. Chat never waits for it.
+
+Webhooks have no idempotency key: a message whose id is lost in a crash or timeout is posted again.
+Source: https://docs.discord.com/developers/resources/webhook
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import httpx
+from pydantic import SecretStr
+
+from racebot.bot import discord_embed
+from racebot.bot.retry import retry_pauses
+from racebot.errors import RacebotError
+from racebot.ledger.connection import RunOnLedger
+from racebot.ledger.discord import Post
+from racebot.ledger.store import Ledger
+from racebot.settings.model import Settings
+from racebot.telemetry.failure_log import FailureLog
+from racebot.text.safe import printable
+
+log = logging.getLogger(__name__)
+
+SEND_EVERY = 1.0
+"""Seconds between looks for messages to post or edit."""
+TIMEOUT = 30.0
+LONGEST_PAUSE = 3600.0
+Ask = Callable[[str, str, object], Awaitable[tuple[int, dict[str, Any], float]]]
+UNKNOWN_MESSAGE = 10008
+"""Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json"""
+GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
+
+
+async def ask(
+    client: httpx.AsyncClient, webhook: SecretStr, method: str, message: str = "", body: object = None
+) -> tuple[int, dict[str, Any], float]:
+    """Ask a webhook about itself, or post, edit or delete its message with this id.
+
+    Return the status, the document, and for how many seconds Discord wants no more requests. Raises
+    `httpx.HTTPError` without an answer; its text does not show the address.
+    """
+    url = webhook.get_secret_value() + (message and f"/messages/{message}")
+    wait = {"wait": "true"} if method == "POST" else None
+    answer = await client.request(method, url, json=body, params=wait)
+    document: dict[str, Any] = {}
+    with suppress(TypeError, ValueError):
+        document = dict(answer.json())
+    spent = answer.headers.get("X-RateLimit-Remaining") == "0"
+    pause = answer.headers.get("Retry-After") or (spent and answer.headers.get("X-RateLimit-Reset-After"))
+    with suppress(TypeError, ValueError):
+        return answer.status_code, document, min(float(document.get("retry_after", pause)), LONGEST_PAUSE)
+    return answer.status_code, document, 0.0
+
+
+async def check(webhook: SecretStr, sample: object = None) -> str | None:
+    """Ask for a webhook, or post a sample and delete it again. Return what is wrong."""
+    try:
+        async with httpx.AsyncClient(timeout=TIMEOUT) as client:
+            status, found, _ = await ask(client, webhook, "POST" if sample else "GET", "", sample)
+            if sample and status in range(200, 300):
+                status, found, _ = await ask(client, webhook, "DELETE", str(found.get("id")))
+    except httpx.HTTPError as error:
+        return f"Discord does not answer ({type(error).__name__}): check the network"
+    return None if status in range(200, 300) else f"{GONE}: {printable(str(found.get('message', status)))}"
+
+
+@dataclass
+class DiscordSender:
+    """Shows each race in one message."""
+
+    settings: Settings
+    ledger: Ledger
+    call: RunOnLedger
+    failures: FailureLog
+    tls: ssl.SSLContext
+    _resume: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """When to use a webhook again, any of them (`""`), or to show a race, on the monotonic clock."""
+    _pauses: dict[str, Iterator[float]] = field(default_factory=lambda: defaultdict(retry_pauses))
+
+    async def send(self) -> None:
+        """Post and edit what waits, apart from webhooks that pause.
+
+        If this is cancelled, it finishes the current request: a message whose id is lost is posted again.
+        """
+        sending = asyncio.create_task(self._send_all())
+        try:
+            await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            self._resume[""] = float("inf")
+            await sending
+            raise
+
+    async def _send_all(self) -> None:
+        for webhook, address in self.settings.webhooks().items():
+            if posts := await self.call(self.ledger.posts.waiting, webhook):
+                async with httpx.AsyncClient(timeout=TIMEOUT, verify=self.tls) as http:
+                    for post in posts:
+                        if time.monotonic() >= max(self._resume[key] for key in ("", webhook, post.race)):
+                            await self._send(post, partial(ask, http, address))
+
+    async def _send(self, post: Post, ask: Ask) -> None:
+        source, note = f"Discord webhook {post.webhook}", partial(self.ledger.posts.note, post)
+        try:
+            body = await asyncio.to_thread(self._body, post)
+            if body is None:
+                await self.call(note, None)
+                return
+            method = "PATCH" if post.message else "POST"
+            status, found, pause = await ask(method, post.message or "", body)
+            if found.get("code") == UNKNOWN_MESSAGE:  # somebody deleted it
+                status, found, pause = await ask("POST", "", body)
+        except (RacebotError, httpx.HTTPError) as error:
+            is_ours = isinstance(error, RacebotError)
+            self._retry(post.race if is_ours else post.webhook, source, str(error) or type(error).__name__)
+            return
+        self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
+        problem = printable(f"{status}: {found.get('errors') or found.get('message')}")[:300]
+        if status in range(200, 300):
+            self._pauses.pop(post.webhook, None)
+            self.failures.recovered(source)
+            await self.call(note, str(found.get("id", post.message)))
+        elif status in {401, 403, 404}:
+            self._resume[post.webhook] = float("inf")
+            log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
+            await self.call(note, post.message, GONE, waits=True)
+        elif status in range(400, 500) and status != httpx.codes.TOO_MANY_REQUESTS:
+            log.error("%s: %s is not shown: %s", source, post.race, problem)
+            await self.call(note, post.message, problem)
+        elif not pause:
+            self._retry(post.webhook, source, problem)
+
+    def _retry(self, key: str, source: str, problem: str) -> None:
+        self.failures.failed(source, f"{source}: {problem}")
+        self._resume[key] = time.monotonic() + next(self._pauses[key])
+
+    def _body(self, post: Post) -> dict[str, Any] | None:
+        """Return what a message should show. This is slow for large races, so not ledger work."""
+        with Ledger.open_to_read(self.ledger.path) as ledger:
+            return discord_embed.body(ledger, self.settings, post)

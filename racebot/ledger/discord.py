@@ -1,0 +1,80 @@
+"""The messages of races on Discord: what each should show, and what it shows.
+
+They are written in the same transaction as the changes of a race that they tell of.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from racebot.ledger.connection import Table
+from racebot.ledger.rows import result_of
+from racebot.races.result import RaceResult
+
+Moves = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """The one message of a race in the channel of a webhook, by the message's id on Discord.
+
+    `wanted` identifies what it should show: `result` before the record, and what the ledger has after it. A
+    race with neither is withdrawn. `moves` has new places by fingerprint, leaderboard and user id.
+    """
+
+    race: str
+    webhook: str
+    wanted: str
+    result: RaceResult | None
+    moves: Mapping[str, Moves]
+    message: str | None
+
+
+class Posts(Table):
+    """The messages of all races. Webhooks are given by their ids, which are no secrets."""
+
+    def put(self, result: RaceResult, webhooks: Iterable[str], moves: Moves | None) -> None:
+        """Show a result in these channels, and where the race is shown already. `moves`: if not settled."""
+        mark = result.fingerprint()
+        row = {"race": result.name, "wanted": mark, "result": None, "problem": None}
+        if moves is not None:
+            preview = {"wanted": f"preview {mark}", "result": result.to_json()}
+            row |= preview | {"moves": json.dumps({mark: moves})}
+        known = self._connection.rows("SELECT webhook FROM discord WHERE race = ?", result.name)
+        rows = [row | {"webhook": each} for each in {*webhooks, *(webhook for (webhook,) in known)}]
+        self._connection.save("discord", "race, webhook", rows)
+
+    def withdraw(self, race: str) -> None:
+        """Show that a race does not count."""
+        sql = "UPDATE discord SET wanted = 'withdrawn', result = NULL WHERE race = ?"
+        self._connection.write(sql, race)
+
+    def refresh(self, subject: str) -> None:
+        """Show a race again, or all races of a player, after an operator's order about them."""
+        sql = (
+            "UPDATE discord SET wanted = wanted || '+' WHERE race = ?1 OR instr(result, ?2)"
+            " OR race IN (SELECT name FROM races WHERE instr(races.result, ?2))"
+        )
+        self._connection.write(sql, subject, json.dumps(subject, ensure_ascii=False))
+
+    def waiting(self, webhook: str) -> list[Post]:
+        """Return the messages to post or edit, in the order of their races."""
+        posts = []
+        sql = "SELECT * FROM discord WHERE shown <> wanted AND webhook = ? ORDER BY id LIMIT 100"
+        for row in self._connection.rows(sql, webhook):
+            result = row["result"] and result_of(row["race"], row["result"])
+            moves = json.loads(row["moves"])
+            posts.append(Post(row["race"], webhook, row["wanted"], result, moves, row["message"]))
+        return posts
+
+    def note(self, post: Post, message: str | None, problem: str | None = None, waits: bool = False) -> None:
+        """Store the id of the message that shows a post now, or the problem that keeps it from that."""
+        sql = "UPDATE discord SET shown = ?, message = ?, problem = ? WHERE race = ? AND webhook = ?"
+        self._connection.write(sql, "" if waits else post.wanted, message, problem, post.race, post.webhook)
+
+    def delayed(self) -> list[tuple[str, int, str | None]]:
+        """Return the webhooks with waiting messages: the id, the number of them, and a problem."""
+        sql = "SELECT webhook, count(*), max(problem) FROM discord WHERE shown <> wanted GROUP BY webhook"
+        return [(row[0], row[1], row[2]) for row in self._connection.rows(sql)]

@@ -1,0 +1,244 @@
+"""Races on Discord: each in one message, whatever Discord answers, and within its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+from builders import Clock, at_once, entrant, result, seen
+from pydantic import SecretStr, ValidationError
+from room_support import NAME, Follower
+from worker_support import Bench, spaced
+
+from racebot.bot.discord import DiscordSender
+from racebot.bot.room.announcements import Style
+from racebot.ledger.store import Ledger
+from racebot.races.result import Profile, RaceResult
+from racebot.settings.model import Settings
+from racebot.standings import orders
+from racebot.standings.settle import Settler
+from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.redact import Redactor
+
+FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
+RECORDED = replace(FINISHED, recorded=True)
+SWAPPED = result("r", "bo ann", dnf="cy", recorded=False)
+LIMITED = json.dumps({"message": "You are being rate limited.", "retry_after": 0.01, "global": False})
+
+
+class Channel:
+    """A channel of the sandbox, and the bot whose races are shown there."""
+
+    def __init__(self, bench: Bench, ledger: Ledger, clock: Clock, **given: Any) -> None:
+        self.site, self.faults, self.ledger, self.clock = bench.site, bench.misbehaviour, ledger, clock
+        webhook = SecretStr(f"{bench.address}/api/webhooks/1/hush-hush")
+        given = {"discord_webhook": webhook, "site": bench.address, **given}
+        self.settings = Settings(database=ledger.path, **given)
+        style = Style(webhook=self.settings.webhook_of, listing=self.settings.listing)
+        self.settler = Settler(ledger, self.settings.rules())
+        self.follower = Follower(self.settler, clock, style=style)
+        self.tls = httpx.create_ssl_context()
+        self.start()
+
+    def start(self) -> None:
+        """Start the sender, as a new process does."""
+        self.sender = DiscordSender(self.settings, self.ledger, at_once, FailureLog(), self.tls)
+
+    def record(self, race: RaceResult = RECORDED) -> None:
+        self.follower.frame(seen(race))
+
+    def requests(self) -> int:
+        return sum(visit.path.startswith("/api/") for visit in self.site.requests)
+
+    async def shown(self) -> list[str]:
+        """Send what waits, and return the text of each message."""
+        async with asyncio.timeout(60):
+            while self.ledger.posts.delayed():
+                await self.sender.send()
+                await asyncio.sleep(0.01)
+        return [spaced(message["embeds"][0]["description"]) for message in self.site.discord.values()]
+
+
+@pytest.fixture
+def channel(sandbox: Bench, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Channel:
+    monkeypatch.setattr("racebot.bot.retry.FIRST_PAUSE", 0.01)
+    return Channel(sandbox, ledger, clock)
+
+
+async def test_one_message_follows_a_race_to_its_record(channel: Channel) -> None:
+    for result_shown, opening, first in (
+        (FINISHED, "Ratings if recorded (Any Orb)", "**1** Ann · 1:00:00"),
+        (SWAPPED, "Ratings if recorded (Any Orb)", "**1** Bo · 1:00:00"),
+        (replace(SWAPPED, recorded=True), "Ratings by racebot (Any Orb)", "**1** Bo · 1:00:00"),
+    ):
+        channel.follower.stands(result_shown)
+        channel.follower.deliver()
+        (text,) = await channel.shown()
+        lines = text.replace("\\", "").splitlines()
+        assert (lines[0], lines[1].rpartition(" · ")[0]) == (opening, first)
+    assert channel.site.posts == 1
+    (message,) = channel.site.discord.values()
+    assert message["allowed_mentions"] == {"parse": []}
+    assert message["embeds"][0]["url"] == f"{channel.settings.site}/{NAME}"
+
+
+async def test_withdrawn_race_says_so_and_may_come_back(channel: Channel) -> None:
+    channel.follower.told(FINISHED)
+    await channel.shown()
+    channel.follower.frame(seen(replace(FINISHED, recordable=False)))
+    assert await channel.shown() == [channel.settings.texts.not_counted]
+    channel.record()
+    assert "Ann" in (await channel.shown())[0]
+    assert channel.site.posts == 1
+
+
+async def test_race_that_was_never_posted_is_not_withdrawn(channel: Channel) -> None:
+    channel.follower.told(FINISHED)
+    channel.follower.frame(seen(replace(FINISHED, recordable=False)))
+    assert await channel.shown() == []
+    assert channel.requests() == 0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": 429, "body": LIMITED},
+        {"status": 429, "retry_after": "0.01"},
+        {"status": 502},
+    ],
+)
+async def test_refused_requests_are_repeated_after_a_pause(channel: Channel, fault: dict[str, Any]) -> None:
+    channel.faults.fail_http(2, path="/api/", **fault)
+    channel.record()
+    assert len(await channel.shown()) == 1
+    assert (channel.requests(), channel.site.posts) == (3, 1)
+
+
+async def test_deleted_message_is_posted_anew(channel: Channel) -> None:
+    channel.follower.told(FINISHED)
+    await channel.shown()
+    channel.site.discord.clear()
+    channel.record()
+    assert len(await channel.shown()) == 1
+    assert channel.site.posts == 2
+
+
+async def test_deleted_webhook_is_not_asked_again(channel: Channel, caplog: pytest.LogCaptureFixture) -> None:
+    channel.site.deleted_webhooks.add("1")
+    channel.record()
+    for _ in range(3):
+        await channel.sender.send()
+    assert channel.requests() == 1
+    ((webhook, count, problem),) = channel.ledger.posts.delayed()
+    assert (webhook, count, "deleted" in str(problem)) == ("1", 1, True)
+    assert len([each for each in caplog.records if each.levelno == logging.ERROR]) == 1
+    assert "hush-hush" not in caplog.text
+    channel.site.deleted_webhooks.clear()
+    channel.start()
+    assert len(await channel.shown()) == 1
+
+
+async def test_refused_message_is_given_up_with_its_reason(
+    channel: Channel, caplog: pytest.LogCaptureFixture
+) -> None:
+    channel.faults.fail_http(1, 400, body='{"code": 50035, "errors": {"embeds": "too long"}}', path="/api/")
+    channel.record()
+    assert await channel.shown() == []
+    assert "too long" in caplog.text
+    assert channel.requests() == 1
+
+
+async def test_forgotten_player_disappears_from_old_messages(channel: Channel) -> None:
+    channel.record()
+    assert "Ann" in (await channel.shown())[0]
+    player = channel.ledger.orders.subject("id-ann")
+    orders.forget(channel.settler, player, "", channel.clock())
+    (text,) = await channel.shown()
+    assert "Ann" not in text
+    assert channel.site.posts == 1
+
+
+async def test_large_race_of_difficult_names_fits(channel: Channel) -> None:
+    """The sandbox refuses what exceeds Discord's limits."""
+    entrants = [entrant(f"p{n:03}", time=10**9 + n) for n in range(300)]
+    evil = [replace(each, name="@everyone *_`|<@1>[x](http://y)~" * 3) for each in entrants[:12]]
+    channel.record(replace(RECORDED, entrants=tuple(evil + entrants[12:])))
+    (text,) = await channel.shown()
+    assert "and 290 more" in text
+    assert not [mark for mark in ("@everyone", "](http://y", " <@", "_`") if mark in text]
+
+
+async def test_upsets_bests_and_avatar_are_shown(channel: Channel) -> None:
+    profile = Profile("/media/ann.png")
+    for number in range(12):
+        channel.record(result(f"r{number}", "bo cy ann", after=number))
+    faster = tuple(
+        replace(each, finish_time=(each.finish_time or 0) - 10**9, profile=profile)
+        for each in result("r", "ann bo cy").entrants
+    )
+    channel.record(result("last", after=20, entrants=faster))
+    text = (await channel.shown())[-1].replace("\\", "")
+    assert "Upset: Ann won" in text
+    assert "Personal best: Ann, Bo, Cy" in text
+    embed = [*channel.site.discord.values()][-1]["embeds"][0]
+    assert embed["thumbnail"]["url"] == f"{channel.settings.site}/media/ann.png"
+
+
+async def test_new_places_stay_after_the_record(channel: Channel) -> None:
+    for number, order in enumerate(("bo ann", "ann bo") * 2 + ("bo ann",)):
+        channel.record(result(f"r{number}", order, after=number))
+    last = [result("last", "ann bo", after=20, recorded=recorded) for recorded in (False, True)]
+    for race in last:
+        channel.follower.stands(race)
+    assert "▲ 1st" in (await channel.shown())[-1]
+
+
+async def test_day_of_races_takes_two_requests_each(channel: Channel) -> None:
+    for number in range(200):
+        race = result(f"r{number}", "ann bo cy", after=number / 10, recorded=False)
+        channel.follower.stands(race)
+        await channel.sender.send()
+        channel.record(replace(race, recorded=True))
+        await channel.sender.send()
+    assert (channel.requests(), channel.site.posts) == (400, 200)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://discord.com/api/webhooks/1/x", "https://evil.org/api/webhooks/1/x", "https://discord.com/1/x"],
+)
+def test_only_addresses_of_webhooks_are_accepted(address: str) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        Settings(discord_webhook=SecretStr(address))
+    assert address not in str(refusal.value)
+
+
+def test_a_leaderboard_may_have_its_own_webhook(channel: Channel) -> None:
+    own = {"name": "Any Orb", "goals": ["Any Orb"], "discord": "https://discord.com/api/webhooks/2/x"}
+    settings = Settings(discord_webhook=channel.settings.discord_webhook, leaderboards=[own])
+    (board,) = [each.leaderboard for each in channel.settler.preview(RECORDED)]
+    assert settings.webhook_of(board) == "2"
+    assert settings.webhook_of(replace(board, name="Other")) == "1"
+    assert set(settings.webhooks()) == {"1", "2"}
+
+
+def test_token_of_a_webhook_is_removed_from_reports() -> None:
+    shown = Redactor([])("POST https://discord.com/api/v10/webhooks/12/abc-DEF_3?wait=true failed")
+    assert "abc-DEF_3" not in shown
+
+
+async def test_commands_try_the_webhook_and_name_what_is_wrong(sandbox: Bench) -> None:
+    sandbox.extra["RACEBOT_DISCORD_WEBHOOK"] = f"{sandbox.address}/api/webhooks/1/hush-hush"
+    assert (await sandbox.racebot("discord", "test")).returncode == 0
+    assert (sandbox.site.posts, sandbox.site.discord) == (1, {})
+    sandbox.site.deleted_webhooks.add("1")
+    for command in (["discord", "test"], ["doctor"]):
+        done = await sandbox.racebot(*command)
+        assert done.returncode == 2
+        assert "deleted" in done.stdout + done.stderr
+        assert "hush-hush" not in done.stdout + done.stderr
