@@ -6,6 +6,9 @@ import contextlib
 import importlib
 import io
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +24,7 @@ _BLOCK = re.compile(
 
 def test_examples_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     names: dict[str, object] = {}
     printed = None
     for file, kind, text in _BLOCK.findall((ROOT / "docs" / "python.md").read_text(encoding="utf-8")):
@@ -34,6 +38,20 @@ def test_examples_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
         else:
             assert printed == text
     assert names
+
+
+def test_commands_on_the_page_of_studies_print_what_it_shows() -> None:
+    shown = 0
+    for command, text in re.findall(
+        r"```sh\nracebot ([^\n]*examples[^\n]*)\n```\n\n```text\n(.*?)^…\n```$",
+        (ROOT / "docs" / "study.md").read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    ):
+        program = [sys.executable, "-m", "racebot", *command.split()]
+        printed = subprocess.check_output(program, cwd=ROOT, text=True, encoding="utf-8")
+        assert "\n".join(map(str.rstrip, printed.splitlines())).startswith(text)
+        shown += 1
+    assert shown == 2
 
 
 def test_example_of_a_model_rates_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
