@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from racebot.races.result import EntrantStatus
 from racebot.text.parse import YEARS, parse_duration
 
-_CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,9})?)")
+_CLOCK = re.compile(r"(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,20})?)")
 _PLACE = re.compile(r"[=t]?\s*([0-9]{1,6})(?:\.0*)?(?:st|nd|rd|th)?=?", re.IGNORECASE)
 _DATE = re.compile(r"(\d{1,4})([/.])(\d{1,2})\2(\d{1,4})(.*)")
 _UNIX = re.compile(r"(\d{9,10})(\d{3})?(\.\d+)?")

@@ -196,7 +196,13 @@ def test_words_for_no_result_are_read_and_listed(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("1:02:03;4", 3723.4), ("PT1H2M3S", 3723), ("P0DT01H00M03.5S", 3603.5)]
+    ("text", "seconds"),
+    [
+        ("1:02:03;4", 3723.4),
+        ("4124.275035969047", 4124.275036),
+        ("PT1H2M3S", 3723),
+        ("P0DT01H00M03.5S", 3603.5),
+    ],
 )
 def test_further_forms_of_a_time(path: Path, text: str, seconds: float) -> None:
     (race,) = races(path, HEAD + f'r,2026-03-01,Ann,"{text.replace(";", ",")}"\n')
