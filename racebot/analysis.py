@@ -139,7 +139,7 @@ def rate(
     Raises:
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
     """
-    return Table(predictions.final_ratings(history, _made(history, model, parameters)))
+    return Table(predictions.final_ratings(history, _made(model, parameters)))
 
 
 def evaluate(
@@ -158,7 +158,7 @@ def evaluate(
         ModelError: a model is unknown, given twice, or cannot rate a race.
         PayloadError: no race is left to judge.
     """
-    made = [_made(history, each, None) for each in models]
+    made = [_made(each, None) for each in models]
     entries = [judging.Entry(each.key, each.key, own=each) for each in made]
     if len({entry.label for entry in entries}) < len(entries):
         raise ModelError("two models have the same key: give each a key of its own")
@@ -199,7 +199,7 @@ def odds(
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
         NoSuchEntryError: no player has that name, or several have.
     """
-    made = _made(history, model, parameters)
+    made = _made(model, parameters)
     rows = [predictions.find_player(history, name) for name in players]
     states = final_states(made, history)[rows]
     return Table(predictions.odds(made, [history.names[row] for row in rows], states))
@@ -224,13 +224,8 @@ def verdict(report: judging.Report) -> str:
     return f"{report.best} predicts best: {wrong}, {fewer}. {odds}"
 
 
-def _made(history: History, model: str | RatingModel, parameters: Parameters | None) -> RatingModel:
-    made = registry.create(model, parameters or {}) if isinstance(model, str) else model
-    if history.by_team and not made.rates_teams:
-        raise ModelError(
-            f"{made.key} does not rate teams: read the races with teams='individual' or 'ignore'"
-        )
-    return made
+def _made(model: str | RatingModel, parameters: Parameters | None) -> RatingModel:
+    return registry.create(model, parameters or {}) if isinstance(model, str) else model
 
 
 def _cell(value: object) -> str:

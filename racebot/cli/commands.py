@@ -57,6 +57,7 @@ SECTIONS = {
     "Studies": {
         "evaluate": "Compare models on past races",
         "rate": "Print the ratings that the races of a file lead to",
+        "scores": "Score the races of a file by par, as leagues do",
         "odds": "Forecast a race between players of a file or leaderboard",
         "tune": "Search for a model's best parameters",
         "iterate": "Rate a whole history at once with iterated-elo",
@@ -69,7 +70,7 @@ SECTIONS = {
 """The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
-_MODULES |= {"doctor": "doctor", "service": "service"}
+_MODULES |= {"doctor": "doctor", "service": "service", "scores": "scores"}
 """The module of each command: that of its section, or its own."""
 FORMER = {"fit": "improve", "refit": "improve --no-fit"}
 """Former names of commands, and what replaces them."""

@@ -144,7 +144,6 @@ def evaluate(
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
     entries += _entries(settings, keys, param or [], taken=presets)
-    _check_teams(history, entries)
     if earlier is None and (carry is not None or carry_races is not None):
         raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
     season = None
@@ -188,7 +187,6 @@ def rate_file(
     settings = load_settings(database=database)
     (entry,) = _entries(settings, [model or settings.model], param or [])
     history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
-    _check_teams(history, [entry])
     found = analysis.rate(history, entry.model, entry.parameters)[:limit]
     if as_json:
         print_json([each._asdict() for each in found])
@@ -223,7 +221,6 @@ def show_odds(
     if of_file:
         (entry,) = _entries(settings, [model or settings.model], param or [])
         history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
-        _check_teams(history, [entry])
         found = list(analysis.odds(history, players, entry.model, entry.parameters))
     elif model or param:
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
@@ -275,7 +272,6 @@ def tune(
         raise SettingsError("tune --write: use `racebot improve`, or paste what tune prints")
     (entry,) = _entries(settings, [model], param or [])
     history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model], size=field)
-    _check_teams(history, [entry])
     with cores(jobs or 1), common.progress_bars() as advance:
         found = search(
             history,
@@ -410,7 +406,7 @@ def _history(
         remedy = "--teams {}" if file else "RACEBOT_TEAM_RACES={}"
         hint = (
             f"{counted(left_out, 'race')} of teams left out: use {remedy.format('individual')}, "
-            f"or {remedy.format('team')} with a model that rates teams ({_rating_teams()})"
+            f"or {remedy.format('team')} with a model that rates teams ({registry.rating_teams()})"
         )
         if not len(history):
             raise PayloadError(f"{file or settings.database}: {hint}")
@@ -424,20 +420,6 @@ def _history(
             "a race needs two players with different results"
         )
     return history
-
-
-def _rating_teams() -> str:
-    return ", ".join(key for key, model in registry.MODELS.items() if model.rates_teams)
-
-
-def _check_teams(history: History, entries: Iterable[Entry]) -> None:
-    """Refuse models that would rate a team race as if there were no teams."""
-    for entry in entries:
-        if history.by_team and not registry.MODELS[entry.model].rates_teams:
-            raise ModelError(
-                f"{entry.label} does not rate teams: use --teams individual, or a model that does "
-                f"({_rating_teams()})"
-            )
 
 
 def _only_board(ledger: Ledger, name: str | None) -> Leaderboard:
@@ -468,8 +450,6 @@ def _able(history: History) -> list[str]:
     for key in registry.MODELS:
         made = registry.create(key)
         try:
-            if history.by_team and not made.rates_teams:
-                raise ModelError("it does not rate teams")
             made.rate(newcomers(made, history)[largest.players], largest.outcome)
             found.append(key)
         except ModelError as error:

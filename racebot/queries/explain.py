@@ -7,7 +7,7 @@ The place part is explained in places. The expected place minus the place is the
 so each opponent's term is exact, the terms add up, and no race is rated again. Opponents in the
 player's own group are left out, because their order was not observed. A model that predicts finishing
 (`PredictsFinish`) compares finishers with each other only. Other models compare everyone. If teams are rated,
-places and opponents are teams, and an opponent is named by one member.
+places and opponents are teams.
 """
 
 from __future__ import annotations
@@ -125,6 +125,8 @@ def explain_race(
     parts = [dict(change.parts) or {"place": change.points_change} for _, change in entrants]
     terms = np.where(among & compared[:, np.newaxis] & (behind != 0), (behind > 0) - chance, 0.0)
     pushed, opposed = _named(terms[unit], np.array([each["place"] for each in parts]))
+    opposing = [entrants[i][0] for i in first.tolist()]
+    names = [None if outcome.team is None else each.team_name or each.team for each in opposing]
     # Single values are read much faster from lists than from arrays.
     beaten, chances, expected = (behind > 0).tolist(), chance.tolist(), places.tolist()
     ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
@@ -135,7 +137,7 @@ def explain_race(
         limit = _limit(outcome, i, limit_points, at_floor=at_floor)
         team_is_out = entrant.finished and change.place is None
         opponents = [
-            Opponent(entrants[first[j]][1].player, beaten[k][j], chances[k][j])
+            Opponent(entrants[first[j]][1].player, beaten[k][j], chances[k][j], names[j])
             for j in [*pushed[i], *opposed[i]]
         ]
         explanation = Explanation(

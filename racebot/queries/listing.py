@@ -1,4 +1,4 @@
-"""The rule for which players a leaderboard lists."""
+"""The rules for which players a leaderboard lists, and how it scores them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from racebot.ledger.rows import Standing
+from racebot.scoring.rules import Rules
 from racebot.text.format import exact_time
 
 
@@ -14,11 +15,14 @@ class Listing:
     """Requirements for a place on a leaderboard. Everybody else is rated, but not listed.
 
     A listed player has `minimum_finishes`, and at most `inactive_days` between their last race and the
-    leaderboard's; 0 lists inactive players. Hidden players are never listed.
+    leaderboard's; 0 lists inactive players. Hidden players are never listed. With `scoring`, there is also a
+    table of scores, which orders the leaderboard unless `by_rating` is set.
     """
 
     minimum_finishes: int = 0
     inactive_days: int = 0
+    scoring: Rules | None = None
+    by_rating: bool = False
 
     def active_since(self, latest: datetime | None) -> datetime | None:
         """Return the earliest allowed last race of a listed player, None without a limit or races."""

@@ -77,11 +77,13 @@ class Opponent:
         player: the user id.
         beaten: whether the player placed ahead of this opponent.
         chance: the chance, before the race, that the player beats this opponent.
+        team: the name of the opposing team, which `player` is a member of; None without teams.
     """
 
     player: str
     beaten: bool
     chance: float
+    team: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def in_words(reason: Reason, names: Mapping[str, str]) -> str:
     rule = "" if reason.rule is None else RULES[reason.rule]
     opponents = [
         (OPPONENT if number else FIRST_OPPONENT).format(
-            name=names[each.player], chance=f"{percentage(each.chance)}%"
+            name=each.team or names[each.player], chance=f"{percentage(each.chance)}%"
         )
         for number, each in enumerate(reason.opponents)
     ]

@@ -46,6 +46,11 @@ OFFLINE = {
 """Models that cannot rate races one by one, with the reason."""
 
 
+def rating_teams() -> str:
+    """Return the models that rate teams, for a message."""
+    return ", ".join(key for key, model in MODELS.items() if model.rates_teams)
+
+
 def create(key: str, parameters: Parameters | None = None) -> RatingModel:
     """Create a model from its key and the parameters that differ from its defaults.
 

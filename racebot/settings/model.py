@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -32,6 +33,7 @@ from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.rooms import RoomRule, room_named
 from racebot.ratings import registry
+from racebot.scoring.rules import Rules, rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.text.parse import did_you_mean, read_json
 
@@ -118,6 +120,14 @@ def _model_key(value: str | None) -> str | None:
     return value
 
 
+def _scoring(value: Any) -> Rules:
+    """Read the name of a set of rules, or a table of their parts."""
+    try:
+        return rules_of(value if isinstance(value, str) else dict(value))
+    except (SettingsError, TypeError) as error:
+        raise ValueError(str(error)) from None
+
+
 class CategorySettings(BaseModel):
     """A category and the credentials of its bot."""
 
@@ -196,6 +206,9 @@ class LeaderboardSettings(BaseModel):
     inactive_days: int | None = Field(default=None, ge=0, le=LONGEST_SPAN)
     carry_over: CarryOver | None = None
     discord: SecretStr | None = None
+    scoring: Annotated[Rules, BeforeValidator(_scoring)] | None = None
+    cut: int | None = Field(default=None, ge=1)
+    order_by: Literal["score", "rating"] = "score"
 
     _check_model = field_validator("model")(_model_key)
     _check_discord = field_validator("discord")(_webhook)
@@ -376,11 +389,13 @@ class Settings(BaseSettings):
 
     def listing(self, board: Leaderboard) -> Listing:
         """Return which players a leaderboard lists."""
-        finishes, days = self.minimum_finishes, self.inactive_days
+        finishes, days, rules, order = self.minimum_finishes, self.inactive_days, None, "score"
         for own in self._tables_of(board):
             finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
             days = days if own.inactive_days is None else own.inactive_days
-        return Listing(finishes, days)
+            rules, order = own.scoring, own.order_by
+            rules = replace(rules, cut=own.cut or rules.cut) if rules else None
+        return Listing(finishes, days, rules, by_rating=order == "rating")
 
     def webhooks(self) -> dict[str, SecretStr]:
         """Return all Discord webhooks by their ids, which are no secrets."""

@@ -14,6 +14,7 @@ from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import fast
 from racebot.ratings.model import Carries, FloatArray, RatingModel
+from racebot.ratings.registry import rating_teams
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +119,16 @@ class Step(NamedTuple):
 
 
 def newcomers(model: RatingModel, history: History) -> FloatArray:
-    """Return a table of newcomers' states: shape [players, k], or [candidates, players, k]."""
+    """Return a table of newcomers' states: shape [players, k], or [candidates, players, k].
+
+    Raises:
+        ModelError: races are to be rated by team, and the model would rate them as if there were no teams.
+    """
+    if history.by_team and not model.rates_teams:
+        raise ModelError(
+            f"{model.key} does not rate teams: choose a model that does ({rating_teams()}), "
+            "or rate members alone: --teams individual, or teams='individual' from Python"
+        )
     initial = model.initial()
     shape = (*initial.shape[:-1], len(history.players), initial.shape[-1])
     return np.array(np.broadcast_to(initial[..., np.newaxis, :], shape), order="C")

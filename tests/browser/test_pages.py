@@ -554,8 +554,11 @@ def test_suggestions_follow_what_a_reader_types(visit: Visit, served: str) -> No
     expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
 
 
-def test_lists_load_small_avatars_that_are_near_the_view(visit: Visit, tmp_path: Path) -> None:
-    """A photograph takes 1 kB in a list, and those far below are not loaded."""
+@pytest.mark.parametrize(("width", "requests", "weight"), [(390, 9, 35_000), (1280, 40, 70_000)])
+def test_phones_load_three_small_avatars_of_a_list(
+    visit: Visit, tmp_path: Path, width: int, requests: int, weight: int
+) -> None:
+    """A photograph takes 1 kB in a list."""
     noise = Image.effect_noise((176, 176), 80).convert("RGB")
     file = BytesIO()
     noise.save(file, "WEBP", quality=80)
@@ -572,7 +575,7 @@ def test_lists_load_small_avatars_that_are_near_the_view(visit: Visit, tmp_path:
     ]
     database = rated(tmp_path / "ledger.db", races)
     with serving(database, pictures=tmp_path / "avatars") as served:
-        page = visit("about:blank", width=390)
+        page = visit("about:blank", width=width)
         sizes: dict[str, int] = {}
         page.on(
             "requestfinished",
@@ -580,9 +583,9 @@ def test_lists_load_small_avatars_that_are_near_the_view(visit: Visit, tmp_path:
         )
         page.goto(f"{served}{BOARD}.html", wait_until="networkidle")
     avatars = [size for url, size in sizes.items() if "/avatars/" in url]
-    assert 5 < len(avatars) < 25
-    assert max(avatars) < 2000
-    assert sum(sizes.values()) < 60_000
+    assert len(avatars) >= 3 and max(avatars) < 2000
+    assert (width > 390) == (len(avatars) > 3)
+    assert len(sizes) <= requests and sum(sizes.values()) < weight
 
 
 def test_pages_follow_light_and_dark(visit: Visit, served: str) -> None:

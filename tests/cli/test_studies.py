@@ -321,7 +321,19 @@ def test_team_races_of_a_file_need_a_rule_and_a_model_that_can_follow_it(table: 
     assert len(json.loads(run("rate", table, "--json"))) == 3  # by teams, as the default model can
     assert len(json.loads(run("rate", table, "--teams=individual", "--json"))) == 3
     assert len(json.loads(run("rate", table, "--teams=team", "--model=trueskill", "--json"))) == 3
-    assert "elo-ffa does not rate teams" in str(refuse("rate", table, "--teams=team", "--model=elo-ffa"))
+    able = ("--teams=team", "--model=elo-ffa")
+    for command in (
+        ["rate", table],
+        ["evaluate", table],
+        ["tune", "elo-ffa", table],
+        ["odds", table, "Ann", "Bo"],
+    ):
+        arguments = able[: 1 if command[0] == "tune" else 2]
+        assert "elo-ffa does not rate teams" in str(refuse(*command, *arguments))
+    assert (
+        "elo-ffa: skipped: elo-ffa does not rate teams"
+        in runner.invoke(app, ["evaluate", str(table), "--teams=team", "--model=all"]).stderr
+    )
 
 
 def test_names_of_models_are_in_one_piece_on_80_columns(table: Path) -> None:

@@ -115,6 +115,7 @@ class Run:
             "RACEBOT_ROOMS_EVERY": str(ROOMS_EVERY),
             "RACEBOT_LIST_EVERY": "2",
             "RACEBOT_LOG_LEVEL": "debug",
+            "RACEBOT_TEAM_RACES": "ignore",  # the replay in `truth` rates no teams
             "RACEBOT_LEADERBOARDS": json.dumps(boards),
         }
         self._clock = folder / "clock"

@@ -14,6 +14,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings.registry import DEFAULT_MODEL
+from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 
@@ -256,6 +257,17 @@ def test_toml_can_have_several_categories(folder: Path) -> None:
     assert [b.name for b in rules.leaderboards(room("All Cups", "orb"))] == ["All Cups"]
 
 
+def test_a_leaderboard_has_rules_of_scoring_and_a_cut(folder: Path) -> None:
+    table = "[[leaderboards]]\nname = '{}'\ngoals = ['g']\ncategory = 'orb'\n{}\n"
+    named = "scoring = 'sgl-2025'\ncut = 64"
+    parts = "scoring = { rules = 'standard-s9', first = 7, cut = 32 }\norder_by = 'rating'"
+    toml(folder, "category = 'orb'\n" + table.format("X", named) + table.format("Y", parts))
+    x, y = (load(folder).listing(Leaderboard("orb", name, ("g",), "", {}, "")) for name in "XY")
+    assert x.scoring == rules_of("sgl-2025", cut=64)
+    assert y.scoring == rules_of("standard-s9", first=7, cut=32)
+    assert (x.by_rating, y.by_rating) == (False, True)
+
+
 def test_named_leaderboards_inherit_the_default_model(folder: Path) -> None:
     toml(
         folder,
@@ -413,6 +425,8 @@ def test_a_problem_in_the_environment_is_named(
         (X + "carry_over = 'Y'", ["table 1: carry_over='Y': must be a table: correct it"]),
         ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["leaderboards, table 1: name=''"]),
         (X + "modle = 'trueskill'", ["leaderboards, table 1: modle", "'model'"]),
+        (X + "scoring = 'sgl-25'", ["leaderboards, table 1: scoring='sgl-25'", "did you mean 'sgl-2025'"]),
+        (X + "scoring = { frist = 1 }", ["leaderboards, table 1: scoring=", "did you mean 'first'"]),
         (X + "model = 'elo'", ["racebot.toml: leaderboards, table 1: model='elo'", "no rating model 'elo'"]),
         (
             X + "model = 'pairwise-elo'\nteam_races = 'team'",
@@ -437,7 +451,7 @@ def test_a_problem_in_the_environment_is_named(
         ("x = {" + "a." * 100_000 + "a = 1}", ["racebot.toml, line 1"]),
         ("k = 1\n" * 300_000, ["KiB"]),
     ],
-    ids=range(30),
+    ids=range(32),
 )
 def test_a_problem_in_racebot_toml_is_named(folder: Path, text: str | bytes | None, told: list[str]) -> None:
     file = folder / "racebot.toml"

@@ -62,7 +62,7 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     assert f"avatars/{name_of(AVATAR)}.webp" in page
     assert "racetime.gg/media" not in page
     index = document_at(view, "assets/players.js", served=False)
-    assert f'"avatars/{name_of(AVATAR)}.webp"'.encode() in index.body
+    assert f'"avatars/small/{name_of(AVATAR)}.webp"'.encode() in index.body
     player = json.loads(page_at(view, "api/players/id-ann"))
     assert player["avatar"] == f"avatars/{name_of(AVATAR)}.webp"
     assert (player["pronouns"], player["twitch"]) == ("they/them", "ann_runs")

@@ -38,9 +38,6 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
         _, explanation = explained[person.id]
         names = chat_names(rated.result.entrants, texts, hidden)
-        if board.teams == TeamPolicy.TEAM:
-            teams = {each.user_id: each.team_name or each.team for each in rated.result.entrants}
-            names |= {player: plain(team) for player, team in teams.items() if team}
         finishes, finished = standing.finishes if standing else 0, change.place is not None
         after = finishes + (is_coming and finished)
         opening = (texts.why_pending if is_coming else texts.why).format(
@@ -110,7 +107,7 @@ def _opponents(reason: Reason, names: Mapping[str | None, str], texts: Texts) ->
     return ", ".join(
         unbroken(
             (texts.why_opponent if number else texts.why_first).format(
-                name=names[each.player], chance=percent(each.chance, texts)
+                name=plain(each.team) if each.team else names[each.player], chance=percent(each.chance, texts)
             )
         )
         for number, each in enumerate(reason.opponents)

@@ -31,9 +31,6 @@ from racebot.web.site.formats import (
 )
 from racebot.web.site.request import PageRequest
 
-_SIZES = {"": 30, "small": 24, "large": 88}
-"""Width of a face in pixels, by its kind."""
-
 
 def change(points: int) -> Markup:
     """Return a change of points, with an arrow that screen readers read as a sign."""
@@ -147,19 +144,14 @@ class Named(Protocol):
 
 
 def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
-    """Return a player's picture, or their initials without one."""
-    found = request.view.face(player.id, player.name)
-    if found.picture is None:
-        return Markup('<span class="face c%s %s" aria-hidden="true">%s</span>') % (
-            found.color,
-            kind,
-            found.initials,
-        )
-    lazy, picture = (
-        (Markup(""), found.picture) if kind == "large" else (Markup(' loading="lazy"'), str(found.small))
-    )
-    values = (kind, link(request.path, picture), _SIZES[kind], _SIZES[kind], lazy)
-    return Markup('<img class="face %s" src="%s" width="%s" height="%s" alt="" decoding="async"%s>') % values
+    """Return a player's initials, below their picture if they have one."""
+    found, picture = request.view.face(player.id, player.name), Markup("")
+    if found.picture is not None:
+        lazy = Markup("") if kind == "large" else Markup(' loading="lazy"')
+        address = link(request.path, found.picture if kind == "large" else str(found.small))
+        picture = Markup('<img src="%s" alt="" decoding="async"%s>') % (address, lazy)
+    values = (found.color, kind, found.initials, picture)
+    return Markup('<span class="face c%s %s" aria-hidden="true">%s%s</span>') % values
 
 
 def player_link(request: PageRequest, player: Named, stem: str | None = None, limit: int = 60) -> Markup:

@@ -85,10 +85,11 @@ def why(part: RaceOnBoard, entrant: RatedEntrant) -> Markup:
             brief = len(items)
     for each in entrant.pushed:
         verb = "beat" if each.beaten else "behind"
-        items.append(fragments.opponent(verb, names[each.player], each.chance))
+        items.append(fragments.opponent(verb, each.team or names[each.player], each.chance))
     if entrant.opposed is not None:
         verb = "but beat" if entrant.opposed.beaten else "but behind"
-        items.append(fragments.opponent(verb, names[entrant.opposed.player], entrant.opposed.chance))
+        name = entrant.opposed.team or names[entrant.opposed.player]
+        items.append(fragments.opponent(verb, name, entrant.opposed.chance))
     return fragments.reasons("".join(items[:brief]), "".join(items[brief:]), entrant.name)
 
 

@@ -81,7 +81,7 @@ def _category(request: PageRequest, board: Board) -> str:
 
 def _face(request: PageRequest, player: NamedPlayer) -> str:
     face = request.view.face(player.id, player.name)
-    return face.picture or f"{face.color}{face.initials}"
+    return face.small or f"{face.color}{face.initials}"
 
 
 def _boards(request: PageRequest, text: str) -> list[Board]:

@@ -37,8 +37,8 @@
     people = await Promise.all(ids.map(async id => {
       const [data, own] = await Promise.all([load(`${root}api/leaderboards/${board}/players/${segment(id)}.json`), load(page(id))]);
       const hero = new DOMParser().parseFromString(await own.text(), "text/html").querySelector(".hero");
-      const face = hero.querySelector(".face");
-      if (face.hasAttribute("src")) face.setAttribute("src", new URL(face.getAttribute("src"), own.url));
+      const face = hero.querySelector(".face"), picture = face.querySelector("img");
+      picture?.setAttribute("src", new URL(picture.getAttribute("src"), own.url));
       return {...await data.json(), name: hero.querySelector("h1").textContent.trim(), face: {html: face.outerHTML}};
     }));
   } catch {

@@ -23,7 +23,7 @@
   // A picture's address, or initials after the number of their color.
   const face = text => {
     const [color, ...initials] = text;
-    return text.includes("/") ? Object.assign(make("img", "face"), {src: text, width: 30, height: 30, alt: ""})
+    return text.includes("/") ? Object.assign(make("img", "face"), {loading: "lazy", src: text, width: 30, height: 30, alt: ""})
       : Object.assign(make("span", `face c${color}`, initials.join("")), {ariaHidden: "true"});
   };
   const section = (title, items) => items.length
