@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
-from racebot.errors import NoSuchEntryError, SettingsError
+from racebot.errors import LedgerUnavailable, NoSuchEntryError, SettingsError
 from racebot.ledger import backup
 from racebot.ledger.database import similar
 from racebot.ledger.rows import Leaderboard
@@ -54,10 +54,19 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 @contextmanager
-def open_ledger(database: Path | None) -> Generator[tuple[Settings, Ledger]]:
-    """Load the settings and open their existing ledger, or the one of `--database`."""
+def open_ledger(database: Path | None, *, only_reads: bool = False) -> Generator[tuple[Settings, Ledger]]:
+    """Load the settings and open their existing ledger, or the one of `--database`.
+
+    A ledger that a command `only_reads` may be on a read-only disk, or locked.
+    """
     settings = load_settings(database=database)
-    with Ledger.open(settings.database, create=False) as ledger:
+    try:
+        opened = Ledger.open(settings.database, create=False)
+    except LedgerUnavailable:
+        if not only_reads:
+            raise
+        opened = Ledger.open_to_read(settings.database)
+    with opened as ledger:
         yield settings, ledger
 
 

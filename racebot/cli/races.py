@@ -106,7 +106,7 @@ def show_leaderboards(
 
     Example: racebot leaderboard "Map Rando S4" --limit 20
     """
-    with open_ledger(database) as (settings, ledger):
+    with open_ledger(database, only_reads=True) as (settings, ledger):
         boards = [(board, settings.listing(board)) for board in common.chosen_boards(ledger, name)]
         reports = [
             leaderboard_report(
@@ -138,7 +138,7 @@ def show_player(
 
     Example: racebot player Alice
     """
-    with open_ledger(database) as (settings, ledger):
+    with open_ledger(database, only_reads=True) as (settings, ledger):
         report = player_report(
             ledger, name, settings.listing, provisional_races=settings.provisional_races, limit=limit
         )
@@ -160,7 +160,7 @@ def show_race(
 
     Example: racebot race smr/curious-midfast-0534
     """
-    with open_ledger(database) as (_, ledger):
+    with open_ledger(database, only_reads=True) as (_, ledger):
         report = race_report(ledger, name)
     if as_json:
         print_json(report)

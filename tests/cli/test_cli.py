@@ -12,6 +12,7 @@ import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import httpx
@@ -33,6 +34,7 @@ from racebot.errors import (
     SiteError,
     install_hint,
 )
+from racebot.ledger.store import Ledger
 from racebot.telemetry import logs
 
 from .conftest import Racebot
@@ -79,6 +81,22 @@ def process(*words: str) -> tuple[int, str, str]:
     command = f"{sys.executable} -m racebot {' '.join(words)}"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602
     return done.returncode, done.stdout, done.stderr
+
+
+def test_commands_that_only_read_work_on_a_read_only_disk(
+    racebot: Racebot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Ledger.open(Path("racebot.db")).close()
+    connect = sqlite3.connect
+
+    def on_read_only_disk(address: str, **options: Any) -> sqlite3.Connection:
+        if "immutable" not in address:
+            raise sqlite3.OperationalError("unable to open database file")
+        return connect(address, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", on_read_only_disk)
+    assert racebot("leaderboard", "--database", "racebot.db").code == 0
+    assert racebot("rebuild", "--database", "racebot.db").code == 75
 
 
 def test_a_process_prints_its_version_and_an_error_in_one_line() -> None:

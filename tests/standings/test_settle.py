@@ -18,6 +18,7 @@ from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
+from racebot.standings.carry_over import carry_problems, sources_first, unknown_sources
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
@@ -786,3 +787,31 @@ def test_a_rebuild_mends_dates_in_the_future(settler: Settler) -> None:
     moments = {s.result.name: s.counted_at for s in settler.ledger.races.of(board_of(settler))}
     assert moments[races[5].name] == races[5].ended_at
     assert settler.mend_dates(NOW) == []
+
+
+def test_a_season_carries_over_from_the_season_of_its_own_category() -> None:
+    """Leaderboards of two categories have the same names."""
+    ours, theirs = (
+        LeaderboardConfig(model, name="S1", category=category)
+        for model, category in (("pairwise-elo", "ours"), ("trueskill", "theirs"))
+    )
+    new = replace(ours, name="S2", carry=Carry("S1", 0.5))
+    assert carry_problems(RatingRules(SIMPLE, (theirs, ours, new))) == []
+    stored = [
+        Leaderboard(each.category, each.name, (), each.model, {}, "ignore", each.carry)
+        for each in (new, theirs, ours)
+    ]
+    assert [(each.category, each.name) for each in sources_first(stored)] == [
+        ("ours", "S1"),
+        ("ours", "S2"),
+        ("theirs", "S1"),
+    ]
+
+
+def test_only_sources_that_are_neither_in_the_settings_nor_stored_are_unknown() -> None:
+    old = LeaderboardConfig("pairwise-elo", name="S1")
+    new, typo = (
+        replace(old, name=name, carry=Carry(source, 0.5)) for name, source in (("S2", "S1"), ("S3", "S4"))
+    )
+    (problem,) = unknown_sources(RatingRules(SIMPLE, (old, new, typo)), [])
+    assert "'S3'" in problem and "'S4'" in problem
