@@ -60,14 +60,12 @@ def show_scores(
     made = tables.table(
         f"{scoring}, {counted(len(scored), 'race')}", ">", "Player", ">Score", "Races (dropped)", ""
     )
-    for row in found["racers"]:
-        marks = [f"{s['score']:.1f}" if s["counted"] else f"({s['score']:.1f})" for s in row["scores"]]
-        need = row["outlook"] or {"chance": "", "time": None}
-        text = need["chance"] if need["time"] is None else f"needs {timer(need['time'])}"
-        made.add_row(
-            str(row["place"]), tables.safe(row["name"]), f"{row['score']:.3f}", " ".join(marks), text
-        )
-        if row["place"] == cut:
+    for row in found.racers:
+        marks = [f"{s['score']:.1f}" if s["counted"] else f"({s['score']:.1f})" for s in row.scores if s]
+        need = row.outlook
+        outlook = "" if need is None else need.chance if need.time is None else f"needs {timer(need.time)}"
+        made.add_row(str(row.place), tables.safe(row.name), f"{row.score:.3f}", " ".join(marks), outlook)
+        if row.place == cut:
             made.add_section()
     console.print(made)
 

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.scoring.need import Forecast
+from racebot.scoring.need import Forecast, Outlook
 from racebot.scoring.rules import Rules
 from racebot.scoring.table import Table, score_race, standings
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueRacer:
+    """A racer of a league, with a score or None for each race."""
+
+    place: int
+    id: str
+    name: str
+    score: float
+    entered: int
+    finished: int
+    outlook: Outlook | None
+    scores: list[dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueTable:
+    """A league's scores by par. `line` is the total at the cut, `par` the par so far in seconds."""
+
+    rules: dict[str, Any]
+    par: float | None
+    line: float | None
+    races: list[dict[str, Any]]
+    racers: list[LeagueRacer]
 
 
 def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult) -> Table:
@@ -25,32 +50,34 @@ def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult
     return standings(filter(None, races), rules, ledger.orders.hidden())
 
 
-def document(table: Table) -> dict[str, Any]:
-    """Return a table as JSON can hold it: rules, races with their pars in seconds, and racers, best first."""
+def document(table: Table) -> LeagueTable:
+    """Return a table as JSON can hold it: rules, races with their pars, and racers, best first."""
     cut, names = table.rules.cut, [race.result.name for race in table.races]
     forecast = None if cut is None else Forecast(table, cut)
-    return {
-        "rules": asdict(table.rules),
-        "line": None if forecast is None else forecast.line,
-        "races": [
+    return LeagueTable(
+        rules=asdict(table.rules),
+        par=forecast.par.time if forecast and forecast.par else None,
+        line=None if forecast is None else forecast.line,
+        races=[
             {"race": race.result.name, "ended_at": race.result.ended_at, "par": race.par and asdict(race.par)}
             for race in table.races
         ],
-        "racers": [
-            {
-                "place": each.place,
-                "id": each.player,
-                "name": each.name,
-                "score": each.total.score,
-                "entered": each.total.entered,
-                "finished": each.total.finished,
-                "outlook": None if forecast is None else asdict(forecast.of(each)),
-                "scores": [
-                    {"race": name, "time": found.time, "score": found.score, "counted": index in each.counted}
-                    for index, (name, found) in enumerate(zip(names, each.scores, strict=True))
-                    if found is not None
+        racers=[
+            LeagueRacer(
+                each.place,
+                each.player,
+                each.name,
+                each.total.score,
+                each.total.entered,
+                each.total.finished,
+                None if forecast is None else forecast.of(each),
+                [
+                    {"race": race, "time": found.time, "score": found.score, "counted": at in each.counted}
+                    if found
+                    else None
+                    for at, (race, found) in enumerate(zip(names, each.scores, strict=True))
                 ],
-            }
+            )
             for each in table.standings
         ],
-    }
+    )

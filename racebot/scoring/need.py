@@ -52,8 +52,11 @@ class Forecast:
         self._coming = rules.first if rules.races is None else max(0, rules.races - run)
         self._length = run + (self._coming or 0)
         self._next_length = max(run + 1, rules.races or 0)
+        self._keys = sorted(each.total.key for each in table.standings)
         self._now = sorted(self._next(each) for each in table.standings)
-        self._best = sorted(self._after(each, rules.highest) for each in table.standings)
+        self._reach = {each.player: self._after(each, rules.highest) for each in table.standings}
+        self._best = sorted(self._reach.values())
+        self._newcomer = add_up([rules.highest] * (self._coming or 0), rules, self._length).key
 
     @property
     def line(self) -> float | None:
@@ -70,7 +73,7 @@ class Forecast:
         rules, total, par = self.table.rules, standing.total, self.par
         if self._is_secured(standing):
             return Outlook(Chance.SECURED)
-        if sum(each.total.key >= total.key for each in self.table.standings) <= self.cut:
+        if _at_least(total.key, self._keys) <= self.cut:
             return Outlook(Chance.INSIDE)
         if self._coming == 0 or total.entered == rules.first:
             return Outlook(Chance.OVER)
@@ -90,10 +93,9 @@ class Forecast:
     def _is_secured(self, standing: Standing) -> bool:
         if self._coming is None:
             return False
-        highest, worst = self.table.rules.highest, self._after(standing, None)
-        newcomer = add_up([highest] * self._coming, self.table.rules, self._length).key
-        better = _at_least(worst, self._best) - (self._after(standing, highest) >= worst)
-        return better < self.cut and (newcomer < worst or not self._coming)
+        worst = self._after(standing, None)
+        better = _at_least(worst, self._best) - (self._reach[standing.player] >= worst)
+        return better < self.cut and (self._newcomer < worst or not self._coming)
 
     def _suffices(self, standing: Standing, coming: float) -> bool:
         then = self._next(standing, coming)

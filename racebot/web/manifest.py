@@ -45,7 +45,9 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         digests = race_digests(view.ledger, board.key, names)
         siblings = [(each.name, each.address) for each in view.siblings(board)]
         category = view.category_face(board.category)
-        own = _token(program, repr((board.stored, board.address, board.listing, siblings, category)))
+        # A race changes the scores of all.
+        scored = sum(each.value for each in digests) if board.listing.scoring else None
+        own = _token(program, repr((board.stored, board.address, board.listing, siblings, category, scored)))
         listed = {each.id: each for each in view.report(board).players}
         raced: dict[str, list[RaceDigest]] = defaultdict(list)
         for digest in digests:
@@ -66,7 +68,9 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         places = [(each.id, each.place, each.points, names.get(each.id)) for each in listed.values()]
         everything = _token(own, repr(places), *(str(digest.value) for digest in digests))
         front.append(everything)
-        tokens |= dict.fromkeys((board.address.of(route) for route in routes["board",]), everything)
+        without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
+        of_board = (board.address.of(route) for route in routes["board",] if route not in without)
+        tokens |= dict.fromkeys(of_board, everything)
         tokens[board.address.races()] = everything
         tokens.update(_board_parts(view, board, own, digests, of_players))
         for player, token in of_players.items():

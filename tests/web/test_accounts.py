@@ -15,7 +15,9 @@ from builders import NOON, entrant, result
 from racebot.bot.links import comparison_page
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.result import HIDDEN_NAME, Profile
+from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.settle import Settler
@@ -40,7 +42,8 @@ def view(ledger: Ledger) -> Iterator[LedgerView]:
     (player,) = ledger.players.called("Zaphira")
     orders.hide(settler, player, "asked", NOON)
     with Ledger.open_to_publish(ledger.path) as shown:
-        yield LedgerView(shown, Publication())
+        scored = Listing(scoring=rules_of("sgl-2025", cut=1))
+        yield LedgerView(shown, Publication(lambda _: scored))
 
 
 def body(view: LedgerView, path: str, *, served: bool = True, **query: str) -> bytes | None:

@@ -17,7 +17,9 @@ from builders import entrant, result
 from PIL import Image
 
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
+from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard
@@ -65,11 +67,13 @@ TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u200b\u200e\u200f")
 def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     """The pages of two races between all names, on a leaderboard whose name is no better, and a live room."""
     monkeypatch.setattr(leaderboard, "RACES_ON_A_PAGE", 1)
-    field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS)]
+    field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS, 1)]
     named = tuple(replace(each, name=name) for each, name in zip(field, NAMES, strict=True))
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
     Settler(ledger, RatingRules(SIMPLE)).add_past_races(races, "import")
-    view = LedgerView(ledger, Publication(url="https://ratings.example.org"), LiveReader(ledger.path))
+    scored = Listing(scoring=rules_of("sgl-2025", cut=1))
+    publication = Publication(lambda _: scored, url="https://ratings.example.org")
+    view = LedgerView(ledger, publication, LiveReader(ledger.path))
     (board,) = view.boards
     rows = tuple(racer(id_.removeprefix("id-"), name=name) for id_, name in zip(PLAYERS, NAMES, strict=True))
     now = datetime.now(UTC)

@@ -13,6 +13,7 @@ from typing import Any
 
 from racebot import __version__
 from racebot.queries.races import changes_version, rating_changes
+from racebot.queries.scores import LeagueTable
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import entity_tag
 
@@ -26,6 +27,18 @@ def leaderboard_csv(view: LedgerView, board: Board) -> Iterator[bytes]:
     columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
     rows = (tuple(getattr(each, name) for name in columns) for each in view.report(board).players)
     return _csv_rows(columns, rows)
+
+
+def scores_csv(table: LeagueTable) -> Iterator[bytes]:
+    """Yield a league's scores as CSV, with one row per racer and race entered."""
+    of_racer = ("place", "id", "name", "score", "entered", "finished")
+    of_race = ("race", "time", "score", "counted")
+    rows = (
+        (*(getattr(racer, name) for name in of_racer), *(each[name] for name in of_race))
+        for racer in table.racers
+        for each in filter(None, racer.scores)
+    )
+    return _csv_rows((*of_racer[:3], "total", *of_racer[4:], *of_race), rows)
 
 
 def changes_csv(view: LedgerView, board: Board) -> Iterator[bytes]:

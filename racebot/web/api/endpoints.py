@@ -248,6 +248,11 @@ def _leaderboard_csv(request: PageRequest, board: Board) -> Content:
     return Document(b"".join(csv_files.leaderboard_csv(request.view, board)), CSV)
 
 
+def _scores_csv(request: PageRequest, board: Board) -> Content:
+    table = request.view.scores(board)
+    return None if table is None else Document(b"".join(csv_files.scores_csv(table)), CSV)
+
+
 def _changes_csv(request: PageRequest, board: Board) -> Content:
     tag = csv_files.changes_tag(request.view, board)
     return Streamed(lambda: csv_files.changes_csv(request.view, board), CSV, tag)
@@ -292,6 +297,8 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.HEAD_TO_HEAD_DATA: _json(head_to_head),
     addresses.LIVE_DATA: _json(live_rooms),
     addresses.CHANGES_CSV: _changes_csv,
+    addresses.SCORES_DATA: _json(lambda request, board: request.view.scores(board)),
+    addresses.SCORES_CSV: _scores_csv,
     addresses.LEADERBOARD_CSV: _leaderboard_csv,
     addresses.DATA: _json(leaderboard),
 }

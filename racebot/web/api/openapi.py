@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from racebot import __version__
+from racebot.queries.scores import LeagueTable
 from racebot.web.api import types
 from racebot.web.api.types import ProblemDetails
 from racebot.web.site import addresses
@@ -54,6 +55,8 @@ _ANSWERS: dict[Route, type | str] = {
     addresses.HEAD_TO_HEAD_DATA: types.HeadToHead,
     addresses.LIVE_DATA: types.LiveAnswer,
     addresses.LEADERBOARD_CSV: "Listed players by place, as CSV",
+    addresses.SCORES_DATA: LeagueTable,
+    addresses.SCORES_CSV: "Scores by par of each racer and race, as CSV",
     addresses.CHANGES_CSV: "All changes in order, as CSV",
 }
 """The type of each address's JSON, or what its CSV file holds."""

@@ -83,6 +83,7 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
             player_link=partial(fragments.player_link, request),
             race_link=partial(fragments.race_link, request),
             who=partial(fragments.who, request),
+            scores=request.view.scores,
             served=request.served,
             share=LinkPreview(
                 publication.url, request.path, request.query, request.served or publication.export_cards

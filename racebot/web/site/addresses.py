@@ -184,6 +184,8 @@ CHANGES_DATA = Route("api/leaderboards/{board}/changes.json", frozenset({"after"
 CHANGES_CSV = Route("api/leaderboards/{board}/changes.csv")
 ODDS_DATA = Route("api/leaderboards/{board}/odds.json", frozenset({"players"}))
 HEAD_TO_HEAD_DATA = Route("api/leaderboards/{board}/head-to-head.json", frozenset({"a", "b"}))
+SCORES_CSV = Route("api/leaderboards/{board}/scores.csv")
+SCORES_DATA = Route("api/leaderboards/{board}/scores.json")
 LEADERBOARD_CSV = Route("api/leaderboards/{board}.csv")
 DATA = Route("api/leaderboards/{board}.json", _PARTS)
 

@@ -28,6 +28,7 @@ from racebot.queries.player import (
     rated_players,
 )
 from racebot.queries.race import RaceReport, race_report
+from racebot.queries.scores import LeagueTable, document, league
 from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
@@ -264,6 +265,12 @@ class LedgerView:
         return open_leaderboard(
             self.ledger, board.stored, board.listing, provisional_races=provisional, at=at
         )
+
+    @_remembered
+    def scores(self, board: Board) -> LeagueTable | None:
+        """Return a leaderboard's scores by par, None if it has none."""
+        rules = board.listing.scoring
+        return None if rules is None else document(league(self.ledger, board.stored, rules))
 
     @_remembered
     def totals(self, board: Board) -> BoardTotals:

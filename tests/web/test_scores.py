@@ -1,0 +1,58 @@
+"""Scores by par on pages and as data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from racebot.queries.listing import Listing
+from racebot.scoring.rules import rules_of
+from racebot.web.routes import Pages
+from racebot.web.site.ledger_view import LedgerView, Publication
+
+from .conftest import Merge, document_at, page_at
+
+BOARD = "leaderboards/orb/any-orb.html"
+SCORED = Listing(scoring=rules_of("sgl-2025", cut=2, races=4))
+
+
+@pytest.fixture
+def view(merge: Merge) -> LedgerView:
+    """Race a: Ann 60 minutes, Bo 61; b: Cy, Di, and Ed not; c: Ann, Bo. Each par is the mean of two times."""
+    return merge(listing=SCORED)
+
+
+def test_the_table_of_scores_has_races_cut_and_chances(view: LedgerView) -> None:
+    data = json.loads(document_at(view, "api/leaderboards/orb/any-orb/scores").body)
+    assert [race["par"]["time"] for race in data["races"]] == [3630.0] * 3  # 60:30
+    ann, bo, *_ = data["racers"]
+    assert (ann["place"], ann["outlook"]["chance"]) == (1, "inside")
+    assert ann["score"] == pytest.approx(2 * 100 * (2 - 60 / 60.5) / 3)
+    assert [each and each["race"] for each in bo["scores"]] == ["orb/a", None, "orb/c"]
+    page = page_at(view, BOARD)
+    assert page.index('class="league"') < page.index('class="board two"')
+    assert page.count('class="cut"') == 1
+
+
+def test_a_leaderboard_ordered_by_rating_shows_scores_below(view: LedgerView) -> None:
+    by_rating = LedgerView(view.ledger, Publication(lambda _: replace(SCORED, by_rating=True)))
+    page = page_at(by_rating, BOARD)
+    assert page.index('class="league"') > page.index('class="board two"')
+
+
+def test_a_race_and_a_player_show_par_and_scores(view: LedgerView) -> None:
+    assert "par 1:00:30" in page_at(view, "races/orb/a.html")
+    assert "100.8" in page_at(view, "players/id-ann/orb/any-orb.html")  # 100 · (2 − 60/60.5)
+
+
+def test_a_row_of_the_csv_file_is_one_score(view: LedgerView) -> None:
+    lines = document_at(view, "api/leaderboards/orb/any-orb/scores.csv").body.decode().splitlines()
+    assert len(lines) == 1 + 7
+    assert lines[1].startswith("1,id-ann,Ann,")
+
+
+def test_a_leaderboard_without_scoring_has_no_scores(view: LedgerView) -> None:
+    pages = Pages(LedgerView(view.ledger, Publication()), served=True)
+    assert pages.document("api/leaderboards/orb/any-orb/scores.csv", {}) is None
