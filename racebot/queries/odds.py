@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.races.change import State
+from racebot.races.change import Change, State
 from racebot.ratings import registry
-from racebot.ratings.forecast import expected_places, finish_chances, win_chances
+from racebot.ratings.forecast import ahead_chances, expected_places, finish_chances, win_chances
 from racebot.ratings.model import PredictsFinish
 from racebot.standings.rater import current_states
 from racebot.text.format import with_fields
@@ -60,3 +60,32 @@ def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[Pla
         with_fields(PlayerOdds, forecast, id=player, name=each and each.shown, new=not raced)
         for player, each, forecast, (_, raced) in zip(players, known, found, states, strict=True)
     ]
+
+
+def expected_course(
+    board: Leaderboard, changes: Sequence[Change], times: Mapping[str, float]
+) -> list[tuple[float, dict[str, float]]]:
+    """Return the expected places of a rated race at its start and after each finish, by player.
+
+    Racers still under way are expected behind the finishers, in the order that their ratings predict. That is
+    exact for Plackett-Luce models, and close for others, which learn a little from how late it is.
+
+    Args:
+        changes: the rated entrants of an individual race.
+        times: the finish times, in seconds, of all who finished.
+
+    Returns:
+        Pairs of a moment, in seconds after the start, and the places at it.
+    """
+    players = [change.player for change in changes]
+    model = registry.create(board.model, board.parameters)
+    ahead = ahead_chances(model, np.array([change.before for change in changes]))
+    np.fill_diagonal(ahead, 0.0)
+    taken = {player: 1.0 + sum(each < time for each in times.values()) for player, time in times.items()}
+    course = []
+    for moment in [0.0, *sorted(set(times.values()))]:
+        racing = np.array([times.get(player, np.inf) > moment for player in players])
+        expected = 1.0 + np.sum(~racing) + ahead[racing].sum(0)
+        places = {p: float(expected[row]) if racing[row] else taken[p] for row, p in enumerate(players)}
+        course.append((moment, places))
+    return course

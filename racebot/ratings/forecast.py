@@ -51,9 +51,14 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
 
     Entrants who do not finish share the mean of the remaining places.
     """
+    return _places(ahead_chances(model, states))
+
+
+def ahead_chances(model: RatingModel, states: FloatArray) -> FloatArray:
+    """Return the probability that entrant i (row) is placed before entrant j (column): shape [..., n, n]."""
     if not isinstance(model, PredictsPerformance):
-        return _places(_before(model, states))
-    return _places(_before_finishing(_faster(*model.performance(states)), finish_chances(model, states)))
+        return _before(model, states)
+    return _before_finishing(_faster(*model.performance(states)), finish_chances(model, states))
 
 
 def team_forecasts(

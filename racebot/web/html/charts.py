@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 
 from racebot.queries.player import PlayedRace
-from racebot.text.format import integer
+from racebot.queries.race import RatedEntrant
+from racebot.text.format import integer, signed, timer
 from racebot.web.site.addresses import RACE, link
-from racebot.web.site.formats import day, shown_name
+from racebot.web.site.formats import day, shown_name, sign
 
 MOST_POINTS = 200
 """Histories with more races are thinned before drawing."""
@@ -112,6 +113,82 @@ def distribution(counts: Sequence[tuple[str, int]], label: str) -> Graph:
         if number % every == 0:
             graph.ticks.append((middle, name))
     return graph
+
+
+class Story:
+    """A race as lines from each racer's expected place, on the left, to the place taken, on the right.
+
+    `lines` have a kind (`gain`, `loss` or `same`), a path and a title, `names` what stands at their ends, and
+    `ticks` the moments of the start, the first finish and the last.
+    """
+
+    WIDTH, LEFT, RIGHT, TOP, ROW = 500, 30, 196, 26, 24
+    LEAD = 0.3
+    """Share of the width before the first finish."""
+    MOMENTS = 16
+    """Most finishes at which lines may bend."""
+
+    def __init__(
+        self,
+        label: str,
+        entrants: Sequence[RatedEntrant],
+        course: Sequence[tuple[float, Mapping[str, float]]],
+        upset: str | None,
+    ) -> None:
+        self.label, self.end = label, self.WIDTH - self.RIGHT
+        self.height = self.TOP + self.ROW * len(entrants) + 6
+        self.rows = [(self.y(row), str(row)) for row in range(1, len(entrants) + 1)]
+        self.ticks = [(float(self.LEFT), "start")]
+        if len(course) > 1:
+            moments = [moment for moment, _ in course]
+            self._first, self._span = moments[1], max(moments[-1] - moments[1], 1e-9)
+            ends = [(moments[1], "first finish"), (moments[-1], "last finish")][: len(set(moments[1:]))]
+            self.ticks += [(self.x(at), timer(at) if len(ends) > 1 else words) for at, words in ends]
+        else:
+            self.ticks.append((float(self.end), "result"))
+        step = max(1, -(-len(course) // self.MOMENTS))
+        self.lines, self.names = [], []
+        for row, entrant in enumerate(entrants, start=1):
+            start = course[0][1][entrant.id] if course else entrant.expected
+            corners = [(float(self.LEFT), self.y(start))]
+            for number, (moment, places) in enumerate(course[1:], start=1):
+                done = entrant.finish_time is not None and moment >= entrant.finish_time
+                if done or (number % step == 0 and number < len(course) - 1):
+                    corners.append((self.x(moment), self.y(row if done else places[entrant.id])))
+                if done:
+                    break
+            corners.append((float(self.end), self.y(row)))
+            name, kind = shown_name(entrant.name, 15), sign(entrant.change)
+            path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(corners))
+            title = f"{name}: expected {start:.1f}, {entrant.standing}, {signed(entrant.change)}"
+            surprise = entrant.id == upset
+            self.lines.append((f"{kind} upset" if surprise else kind, f"M{path}", title))
+            remark = "upset" if surprise else signed(entrant.change)
+            timed = bool(course) and entrant.finish_time is not None
+            self.names.append((kind, self.y(row), name, remark, corners[-2] if timed else None))
+
+    def x(self, moment: float) -> float:
+        """Return the position of a moment from the first finish on."""
+        lead = self.LEFT + self.LEAD * (self.end - self.LEFT)
+        share = (moment - self._first) / self._span if self._span > 1e-6 else 1.0
+        return round(lead + (self.end - lead) * share, 1)
+
+    def y(self, place: float) -> float:
+        return round(self.TOP + self.ROW * (place - 0.5), 1)
+
+
+def waterfall(before: int, parts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float, str]]:
+    """Return the bars of a change's parts, each from where the last one ended.
+
+    Each has its name and points, the left end and width from 0 to 100, and its kind.
+    """
+    levels = list(accumulate((points for _, points in parts), initial=before))
+    low, high = min(levels), max(levels)
+    scale = 100 / max(high - low, 1)
+    return [
+        (name, points, round((min(a, b) - low) * scale, 1), round(abs(points) * scale, 1), sign(points))
+        for (name, points), (a, b) in zip(parts, pairwise(levels), strict=True)
+    ]
 
 
 def graph_data(path: str, series: Sequence[tuple[str, Sequence[PlayedRace]]]) -> Markup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import replace
 from functools import partial
 from math import isclose
@@ -11,10 +12,12 @@ from typing import Any
 from markupsafe import Markup
 
 from racebot.queries.leaderboard import new_places
+from racebot.queries.odds import expected_course
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant
 from racebot.queries.reasons import RULES, ReasonKind
 from racebot.queries.records import UPSET
-from racebot.web.html import fragments, templating
+from racebot.races.outcome import TeamPolicy
+from racebot.web.html import charts, fragments, templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
 from racebot.web.site.ledger_view import Board, LedgerView
@@ -24,6 +27,8 @@ PARTS = {"finish", "place"}
 """The parts of a change that are shown with their points; a limit is shown with its rule."""
 _SLUG = re.compile("[a-z0-9]+(-[a-z0-9]+)+")
 """The form of the names that the site gives to races."""
+MOST_LINES = 60
+"""Races with more entrants are not drawn."""
 
 
 def race_page(request: PageRequest, race: str) -> Content:
@@ -137,6 +142,53 @@ def story(part: RaceOnBoard) -> str:
     return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."
 
 
+def drawn_story(view: LedgerView, board: Board, part: RaceOnBoard, report: RaceReport) -> charts.Story | None:
+    """Draw a recorded race from expected to actual places; None for a single entrant and a race of teams."""
+    row = view.ledger.ratings.get(board.stored, report.race)
+    by_team = board.stored.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in report.result)
+    if row is None or by_team or not 2 <= len(part.entrants) <= MOST_LINES:
+        return None
+    times = {each.id: each.finish_time for each in part.entrants if each.finish_time is not None}
+    untimed = any(each.place is not None and each.id not in times for each in part.entrants)
+    course = [] if untimed else expected_course(board.stored, row.changes, times)
+    winner = part.entrants[0]
+    upset = winner.id if winner.place == 1 and winner.win_chance < UPSET else None
+    label = "Lines from each racer's expected place to the place taken. The table above has all numbers."
+    return charts.Story(label, part.entrants, course, upset)
+
+
+def sum_of(entrant: RatedEntrant) -> list[tuple[str, int, float, float, str]]:
+    """Return the bars of what a change adds up from, in order; none if the model does not tell."""
+    rules = [RULES[str(each.rule)] for each in entrant.why if each.kind is ReasonKind.LIMIT]
+    words = {
+        "finish": "Finishing" if entrant.place else entrant.standing,
+        "place": "Place",
+        "limit": f"Limit: {rules[0]}" if rules else "Limit",
+    }
+    parts = [(words[name], points) for name, points in entrant.parts.items() if points and name in words]
+    return charts.waterfall(entrant.before, parts)
+
+
+def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, tuple[int, int]]:
+    """Return how many points each listed racer is behind the next place above, with that place, by player.
+
+    Empty if a later race was recorded on the leaderboard.
+    """
+    board = None if stem is None else view.board(stem)
+    if board is None or part.sequence not in {0, view.totals(board).races}:
+        return {}
+    points = {row.player: row.points for row in view.report(board).players.rows}
+    points |= {each.id: each.after for each in part.entrants if each.id in points}
+    levels = sorted(points.values())
+    found = {}
+    for each in part.entrants:
+        above = bisect_right(levels, each.after)
+        if each.id in points and above < len(levels):
+            place = 1 + len(levels) - bisect_right(levels, levels[above])
+            found[each.id] = levels[above] - each.after, place
+    return found
+
+
 def places(view: LedgerView, board: Board, report: RaceReport) -> dict[str, tuple[int | None, int]]:
     """Return the places before and after a recorded race of its players whom the leaderboard then listed."""
     row = view.ledger.ratings.get(board.stored, report.race)
@@ -148,4 +200,13 @@ def places(view: LedgerView, board: Board, report: RaceReport) -> dict[str, tupl
 
 def table(request: PageRequest) -> dict[str, Any]:
     """Return the functions that the table of a race's changes needs."""
-    return {"fastest": fastest, "story": story, "why": why, "places": partial(places, request.view)}
+    view = request.view
+    return {
+        "fastest": fastest,
+        "story": story,
+        "why": why,
+        "sum_of": sum_of,
+        "places": partial(places, view),
+        "targets": partial(targets, view),
+        "drawn_story": partial(drawn_story, view),
+    }
