@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from builders import Clock
 from hypothesis import HealthCheck, settings
-from worker_support import Bench, bench, reserved_port
+from worker_support import Sandbox, open_sandbox, reserved_port
 
 from racebot.ledger.store import Ledger
 from racebot.ratings import fast
@@ -72,6 +72,6 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path) as made:
+async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
+    async with open_sandbox(tmp_path) as made:
         yield made

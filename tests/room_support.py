@@ -64,7 +64,7 @@ class Follower:
         """Show a race to a poll, and return whether its room must be joined."""
         return self.on(race.name, cases.Read(race, self.now), watched=False)
 
-    def stands(self, result: RaceResult) -> None:
+    def show_final(self, result: RaceResult) -> None:
         """Show a result in its room until it stands."""
         self.frame(seen(result))
         self.now += QUIET
@@ -95,7 +95,7 @@ class Follower:
             self.ledger.messages.mark(row, state, NOON)
         return waiting
 
-    def told(self, result: RaceResult) -> list[str]:
+    def announce(self, result: RaceResult) -> list[str]:
         """Show a result until it stands, and deliver what that brings."""
-        self.stands(result)
+        self.show_final(result)
         return self.deliver()

@@ -13,10 +13,10 @@ def every_kind(kind: type[RacebotError] = RacebotError) -> list[type[RacebotErro
 @pytest.mark.parametrize("text", ["\x1b]0;title\x07", "a\nb", "\u202egnp.exe", "half \ud800", "\u2028"])
 def test_nothing_in_an_error_moves_a_terminal(kind: type[RacebotError], text: str) -> None:
     message = f"race {text}: unreadable"
-    told = str(MissingExtraError("web", message) if kind is MissingExtraError else kind(message))
-    assert told.isprintable()
-    assert told.startswith("race ")
-    assert ": unreadable" in told
+    text = str(MissingExtraError("web", message) if kind is MissingExtraError else kind(message))
+    assert text.isprintable()
+    assert text.startswith("race ")
+    assert ": unreadable" in text
 
 
 def test_other_texts_stay_as_they_are() -> None:
@@ -24,10 +24,10 @@ def test_other_texts_stay_as_they_are() -> None:
 
 
 def test_a_long_text_keeps_its_place_and_its_mend() -> None:
-    told = str(PayloadError(f"orb/r: {'x' * 10**6}: correct it"))
-    assert told.startswith("orb/r: xxx")
-    assert told.endswith("xxx: correct it")
-    assert len(told) <= LONGEST_LINE
+    text = str(PayloadError(f"orb/r: {'x' * 10**6}: correct it"))
+    assert text.startswith("orb/r: xxx")
+    assert text.endswith("xxx: correct it")
+    assert len(text) <= LONGEST_LINE
 
 
 def test_problems_of_settings_are_a_line_each() -> None:

@@ -36,7 +36,7 @@ PATIENCE = 300.0
 
 
 @dataclass
-class Bench:
+class Sandbox:
     """One sandbox, its address, and the database of the workers that are started on it."""
 
     site: FakeSite
@@ -102,8 +102,8 @@ class Bench:
             output, errors = Path(folder, "output"), Path(folder, "errors")
             process = fork(arguments, self.environment(), self.database.parent, output, errors)
             await until(lambda: process.exitcode is not None)
-            shown, told = output.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
-        return subprocess.CompletedProcess(arguments, process.exitcode or 0, shown, told)
+            stdout, stderr = output.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
+        return subprocess.CompletedProcess(arguments, process.exitcode or 0, stdout, stderr)
 
     def open_race(self, count: int = 3, **options: Any) -> FakeRoom:
         """Open and start a race with `count` entrants."""
@@ -178,12 +178,12 @@ def start(
 
 
 @contextlib.asynccontextmanager
-async def bench(folder: Path, *, seed: int = 7) -> AsyncIterator[Bench]:
+async def open_sandbox(folder: Path, *, seed: int = 7) -> AsyncIterator[Sandbox]:
     """Serve a sandbox, with an empty database beside it."""
     site = FakeSite(rng=random.Random(seed))
     misbehaviour = Misbehaviour()
     async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
-        yield Bench(site, address, folder / "racebot.db", misbehaviour)
+        yield Sandbox(site, address, folder / "racebot.db", misbehaviour)
 
 
 def finish(room: FakeRoom, *minutes: int) -> None:
@@ -204,7 +204,7 @@ def spaced(text: str) -> str:
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def settled(sandbox: Bench, room: FakeRoom) -> bool:
+def settled(sandbox: Sandbox, room: FakeRoom) -> bool:
     """Return whether a room's race is in the ledger and all its messages are sent."""
     if not sandbox.database.exists():
         return False

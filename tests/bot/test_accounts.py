@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from builders import Clock, chat_body, info_blocks, result, seen
 from room_support import Follower
-from worker_support import Bench, finish, said, until
+from worker_support import Sandbox, finish, said, until
 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
@@ -17,13 +17,13 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 
-def standings(sandbox: Bench) -> dict[str, Standing]:
+def standings(sandbox: Sandbox) -> dict[str, Standing]:
     with sandbox.ledger() as ledger:
         (board,) = ledger.leaderboards.all()
         return {standing.player: standing for standing in ledger.standings.all(board)}
 
 
-async def recorded(sandbox: Bench) -> FakeRoom:
+async def recorded(sandbox: Sandbox) -> FakeRoom:
     """A race of three, stored in the ledger."""
     room = sandbox.open_race(3)
     finish(room, 60, 61, 62)
@@ -33,7 +33,7 @@ async def recorded(sandbox: Bench) -> FakeRoom:
     return room
 
 
-async def test_deleted_account_loses_its_name_and_no_rating_changes(sandbox: Bench) -> None:
+async def test_deleted_account_loses_its_name_and_no_rating_changes(sandbox: Sandbox) -> None:
     async with sandbox.worker() as worker:
         room = await recorded(sandbox)
         before = standings(sandbox)
@@ -51,7 +51,7 @@ async def test_deleted_account_loses_its_name_and_no_rating_changes(sandbox: Ben
     assert (await sandbox.racebot("verify")).returncode == 0
 
 
-async def test_a_running_worker_obeys_orders_at_once(sandbox: Bench) -> None:
+async def test_a_running_worker_obeys_orders_at_once(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_MINIMUM_FINISHES"] = "0"
     async with sandbox.worker():
         room = await recorded(sandbox)
@@ -82,7 +82,7 @@ def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> 
     orders.merge_accounts(settler, old, kept, "", clock())
     follower = Follower(settler, clock)
     race = result("c", "old bo")
-    follower.stands(replace(race, recorded=False))
+    follower.show_final(replace(race, recorded=False))
     follower.frame(seen(race))
     rows = ledger.messages.of(race.name)
     assert [row.message.kind for row in rows] == ["chat", "meta", "info"]

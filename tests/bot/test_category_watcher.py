@@ -163,7 +163,7 @@ async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scen
     assert announced is not None
     shown = parse_race(listed_document("r", ANN_BO)).result
     assert shown is not None
-    scene.follower.stands(shown)
+    scene.follower.show_final(shown)
     for row in scene.ledger.messages.open_for(name):
         scene.ledger.messages.mark(row, Delivery.DELIVERED, NOON)
     scene.clock.advance(hours=30)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from builders import NOON, result
-from worker_support import PATIENCE, Bench, finish, settled, until
+from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
 from racebot.bot.child_processes import JobStarter, SiteExporter
@@ -103,7 +103,7 @@ async def test_a_cancelled_command_is_killed(jobs: Jobs) -> None:
     assert jobs.left == "endless job"
 
 
-def fill(sandbox: Bench) -> None:
+def fill(sandbox: Sandbox) -> None:
     """Store more races than are rated at once."""
     with Ledger.open(sandbox.database) as ledger:
         settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
@@ -115,7 +115,7 @@ def fill(sandbox: Bench) -> None:
         carry_out_jobs(ledger, lambda: NOON)
 
 
-def model_of(sandbox: Bench) -> str:
+def model_of(sandbox: Sandbox) -> str:
     with sandbox.ledger() as ledger:
         (board,) = ledger.leaderboards.all()
         return board.model
@@ -126,7 +126,7 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-async def test_worker_rates_again_beside_open_rooms_although_the_process_is_killed(sandbox: Bench) -> None:
+async def test_worker_rates_again_beside_open_rooms_although_the_process_is_killed(sandbox: Sandbox) -> None:
     fill(sandbox)
     sandbox.extra["RACEBOT_MODEL"] = "thurstone-hurdle"
     async with sandbox.worker() as worker:
@@ -145,7 +145,7 @@ async def test_worker_rates_again_beside_open_rooms_although_the_process_is_kill
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-async def test_the_process_ends_with_its_worker(sandbox: Bench) -> None:
+async def test_the_process_ends_with_its_worker(sandbox: Sandbox) -> None:
     fill(sandbox)
     sandbox.extra["RACEBOT_MODEL"] = "thurstone-hurdle"
     async with sandbox.worker() as worker:

@@ -13,7 +13,7 @@ import pytest
 from builders import Clock, at_once, entrant, result, seen
 from pydantic import SecretStr, ValidationError
 from room_support import NAME, Follower
-from worker_support import Bench, spaced
+from worker_support import Sandbox, spaced
 
 from racebot.bot.discord import DiscordSender
 from racebot.bot.room.announcements import Style
@@ -34,10 +34,10 @@ LIMITED = json.dumps({"message": "You are being rate limited.", "retry_after": 0
 class Channel:
     """A channel of the sandbox, and the bot whose races are shown there."""
 
-    def __init__(self, bench: Bench, ledger: Ledger, clock: Clock, **given: Any) -> None:
-        self.site, self.faults, self.ledger, self.clock = bench.site, bench.misbehaviour, ledger, clock
-        webhook = SecretStr(f"{bench.address}/api/webhooks/1/hush-hush")
-        given = {"discord_webhook": webhook, "site": bench.address, **given}
+    def __init__(self, sandbox: Sandbox, ledger: Ledger, clock: Clock, **given: Any) -> None:
+        self.site, self.faults, self.ledger, self.clock = sandbox.site, sandbox.misbehaviour, ledger, clock
+        webhook = SecretStr(f"{sandbox.address}/api/webhooks/1/hush-hush")
+        given = {"discord_webhook": webhook, "site": sandbox.address, **given}
         self.settings = Settings(database=ledger.path, **given)
         style = Style(webhook=self.settings.webhook_of, listing=self.settings.listing)
         self.settler = Settler(ledger, self.settings.rules())
@@ -65,7 +65,7 @@ class Channel:
 
 
 @pytest.fixture
-def channel(sandbox: Bench, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Channel:
+def channel(sandbox: Sandbox, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Channel:
     monkeypatch.setattr("racebot.bot.retry.FIRST_PAUSE", 0.01)
     return Channel(sandbox, ledger, clock)
 
@@ -76,7 +76,7 @@ async def test_one_message_follows_a_race_to_its_record(channel: Channel) -> Non
         (SWAPPED, "Ratings if recorded (Any Orb)", "**1** Bo · 1:00:00"),
         (replace(SWAPPED, recorded=True), "Ratings by racebot (Any Orb)", "**1** Bo · 1:00:00"),
     ):
-        channel.follower.stands(result_shown)
+        channel.follower.show_final(result_shown)
         channel.follower.deliver()
         (text,) = await channel.shown()
         lines = text.replace("\\", "").splitlines()
@@ -88,7 +88,7 @@ async def test_one_message_follows_a_race_to_its_record(channel: Channel) -> Non
 
 
 async def test_withdrawn_race_says_so_and_may_come_back(channel: Channel) -> None:
-    channel.follower.told(FINISHED)
+    channel.follower.announce(FINISHED)
     await channel.shown()
     channel.follower.frame(seen(replace(FINISHED, recordable=False)))
     assert await channel.shown() == [channel.settings.texts.not_counted]
@@ -98,7 +98,7 @@ async def test_withdrawn_race_says_so_and_may_come_back(channel: Channel) -> Non
 
 
 async def test_race_that_was_never_posted_is_not_withdrawn(channel: Channel) -> None:
-    channel.follower.told(FINISHED)
+    channel.follower.announce(FINISHED)
     channel.follower.frame(seen(replace(FINISHED, recordable=False)))
     assert await channel.shown() == []
     assert channel.requests() == 0
@@ -120,7 +120,7 @@ async def test_refused_requests_are_repeated_after_a_pause(channel: Channel, fau
 
 
 async def test_deleted_message_is_posted_anew(channel: Channel) -> None:
-    channel.follower.told(FINISHED)
+    channel.follower.announce(FINISHED)
     await channel.shown()
     channel.site.discord.clear()
     channel.record()
@@ -194,14 +194,14 @@ async def test_new_places_stay_after_the_record(channel: Channel) -> None:
         channel.record(result(f"r{number}", order, after=number))
     last = [result("last", "ann bo", after=20, recorded=recorded) for recorded in (False, True)]
     for race in last:
-        channel.follower.stands(race)
+        channel.follower.show_final(race)
     assert "▲ 1st" in (await channel.shown())[-1]
 
 
 async def test_day_of_races_takes_two_requests_each(channel: Channel) -> None:
     for number in range(200):
         race = result(f"r{number}", "ann bo cy", after=number / 10, recorded=False)
-        channel.follower.stands(race)
+        channel.follower.show_final(race)
         await channel.sender.send()
         channel.record(replace(race, recorded=True))
         await channel.sender.send()
@@ -232,7 +232,7 @@ def test_token_of_a_webhook_is_removed_from_reports() -> None:
     assert "abc-DEF_3" not in shown
 
 
-async def test_commands_try_the_webhook_and_name_what_is_wrong(sandbox: Bench) -> None:
+async def test_commands_try_the_webhook_and_name_what_is_wrong(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_DISCORD_WEBHOOK"] = f"{sandbox.address}/api/webhooks/1/hush-hush"
     assert (await sandbox.racebot("discord", "test")).returncode == 0
     assert (sandbox.site.posts, sandbox.site.discord) == (1, {})

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 from builders import entrant, seen
-from worker_support import Bench, finish, said, settled, until
+from worker_support import Sandbox, finish, said, settled, until
 
 from racebot.bot.room.case import is_time_to_greet
 from racebot.sandbox.room import FakeRoom
 
 
 @pytest.fixture
-def sandbox(sandbox: Bench) -> Bench:
+def sandbox(sandbox: Sandbox) -> Sandbox:
     sandbox.extra["RACEBOT_GREET"] = "true"
     return sandbox
 
@@ -39,7 +39,7 @@ def test_entrants_are_greeted_when_the_start_is_near(
     assert is_time_to_greet(race) is greets
 
 
-def gather(sandbox: Bench, count: int = 2) -> FakeRoom:
+def gather(sandbox: Sandbox, count: int = 2) -> FakeRoom:
     """Open a room with entrants who are not ready."""
     room = sandbox.site.open_race()
     for user in [user for user in sandbox.site.users.values() if user is not sandbox.site.moderator][:count]:
@@ -47,7 +47,7 @@ def gather(sandbox: Bench, count: int = 2) -> FakeRoom:
     return room
 
 
-async def test_a_room_is_greeted_once_with_odds_and_a_link(sandbox: Bench) -> None:
+async def test_a_room_is_greeted_once_with_odds_and_a_link(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_PAGES_URL"] = "https://example.org"
     async with sandbox.worker():
         first = sandbox.open_race(3)  # all of them new

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from builders import NOON
 from filelock import FileLock
-from worker_support import PATIENCE, Bench, finish, settled, until
+from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import health
 from racebot.bot.health import Health
@@ -65,7 +65,7 @@ def test_refusals_of_all_categories_for_long_are_fatal(made: Health, monkeypatch
 
 
 async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(
-    sandbox: Bench, tmp_path: Path
+    sandbox: Sandbox, tmp_path: Path
 ) -> None:
     bot = sandbox.site.bot
     (tmp_path / "racebot.toml").write_text(
@@ -98,7 +98,7 @@ async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(
         assert await worker.terminate() == 0
 
 
-async def test_a_busy_monitor_port_does_not_stop_the_bot(sandbox: Bench) -> None:
+async def test_a_busy_monitor_port_does_not_stop_the_bot(sandbox: Sandbox) -> None:
     port = sandbox.address.rpartition(":")[2]
     sandbox.extra["RACEBOT_MONITOR_PORT"] = port
     async with sandbox.worker() as worker:

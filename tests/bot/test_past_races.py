@@ -9,7 +9,7 @@ from subprocess import CompletedProcess
 import pytest
 from archives import archive
 from builders import entrant_document, listed_document
-from worker_support import Bench, finish, said, settled, until
+from worker_support import Sandbox, finish, said, settled, until
 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
@@ -32,7 +32,7 @@ def standings(database: Path) -> list[Standing]:
         )
 
 
-def list_requests(sandbox: Bench) -> list[str]:
+def list_requests(sandbox: Sandbox) -> list[str]:
     return [r.query for r in sandbox.site.requests if r.path == "/sandbox/races/data"]
 
 
@@ -44,7 +44,7 @@ def season(tmp_path: Path) -> Path:
 
 
 async def test_a_file_and_the_site_give_bit_identical_standings(
-    sandbox: Bench, tmp_path: Path, season: Path
+    sandbox: Sandbox, tmp_path: Path, season: Path
 ) -> None:
     recorded = sum(race["recorded"] for race in json.loads(season.read_text()))
     history.load(sandbox.site, season)
@@ -64,7 +64,7 @@ async def test_a_file_and_the_site_give_bit_identical_standings(
     assert f"0 new races, {recorded} unchanged" in again.stdout
 
 
-async def test_reading_and_importing_need_no_credentials(sandbox: Bench, tmp_path: Path) -> None:
+async def test_reading_and_importing_need_no_credentials(sandbox: Sandbox, tmp_path: Path) -> None:
     few = tmp_path / "few.json"
     few.write_text(json.dumps(archive(20)))
     for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
@@ -79,7 +79,7 @@ async def test_reading_and_importing_need_no_credentials(sandbox: Bench, tmp_pat
 NEW_NAME = "Orbs, season 2"
 
 
-async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sandbox: Bench) -> None:
+async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sandbox: Sandbox) -> None:
     (goal,) = sandbox.site.category.goals
     sandbox.extra["RACEBOT_GOALS"] = goal
     async with sandbox.worker() as worker:
@@ -109,7 +109,7 @@ async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sand
 
 @pytest.mark.parametrize("goals_are_set", [True, False])
 async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_leaderboard(
-    sandbox: Bench, *, goals_are_set: bool
+    sandbox: Sandbox, *, goals_are_set: bool
 ) -> None:
     """The bot learns of the new name from the room, long before it next reads the list of past races."""
     (goal,) = sandbox.site.category.goals
@@ -148,7 +148,7 @@ ANN_BO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "do
 
 
 @pytest.fixture
-def seasons(sandbox: Bench, tmp_path: Path) -> Bench:
+def seasons(sandbox: Sandbox, tmp_path: Path) -> Sandbox:
     sandbox.extra["RACEBOT_MODEL"] = "trueskill"
     for goal, hour in ((FIRST, 10), (SECOND, 12)):
         race = listed_document(
@@ -162,7 +162,7 @@ def seasons(sandbox: Bench, tmp_path: Path) -> Bench:
     return sandbox
 
 
-def carry_from(seasons: Bench, source: str) -> None:
+def carry_from(seasons: Sandbox, source: str) -> None:
     (seasons.database.parent / "racebot.toml").write_text(
         f'[[leaderboards]]\nname = "S5"\ngoals = ["{SECOND}"]\ncarry_over = {{ from = "{source}" }}\n'
     )
@@ -176,7 +176,7 @@ def refusal(done: CompletedProcess[str]) -> str:
     return line
 
 
-async def test_import_and_rebuild_refuse_an_unknown_source_and_change_nothing(seasons: Bench) -> None:
+async def test_import_and_rebuild_refuse_an_unknown_source_and_change_nothing(seasons: Sandbox) -> None:
     assert (await seasons.racebot("import", f"{FIRST}.json")).returncode == 0
     carry_from(seasons, MISSPELT)
     before = seasons.rated()
@@ -191,7 +191,7 @@ async def test_import_and_rebuild_refuse_an_unknown_source_and_change_nothing(se
     assert f"'{MISSPELT}'" in doctor.stdout
 
 
-async def test_one_import_may_bring_a_season_and_its_source(seasons: Bench) -> None:
+async def test_one_import_may_bring_a_season_and_its_source(seasons: Sandbox) -> None:
     carry_from(seasons, FIRST)
     folder = seasons.database.parent
     both = [race for goal in (SECOND, FIRST) for race in json.loads((folder / f"{goal}.json").read_text())]
@@ -206,7 +206,7 @@ async def test_one_import_may_bring_a_season_and_its_source(seasons: Bench) -> N
     assert (await seasons.racebot("rebuild")).returncode == 0
 
 
-async def test_run_refuses_an_unknown_source_and_accepts_a_goal_of_the_category(seasons: Bench) -> None:
+async def test_run_refuses_an_unknown_source_and_accepts_a_goal_of_the_category(seasons: Sandbox) -> None:
     goal = seasons.site.category.goals[0]
     carry_from(seasons, goal + "s")
     async with seasons.worker() as worker:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from worker_support import Bench, finish, said, until
+from worker_support import Sandbox, finish, said, until
 
 from racebot.sandbox.race_state import ChatLine, RacerStatus
 from racebot.sandbox.room import FakeRoom
 
 
 @pytest.fixture
-def sandbox(sandbox: Bench) -> Bench:
+def sandbox(sandbox: Sandbox) -> Sandbox:
     sandbox.extra["RACEBOT_PIN"] = "true"
     return sandbox
 
@@ -26,17 +26,17 @@ def pinned(room: FakeRoom) -> list[int]:
     return [number for number, line in enumerate(spoken(room)) if line.pinned]
 
 
-def idle(sandbox: Bench, room: FakeRoom) -> bool:
+def idle(sandbox: Sandbox, room: FakeRoom) -> bool:
     """Return whether all work in a room is done."""
     with sandbox.ledger() as ledger:
         return not ledger.messages.open_for(room.name)
 
 
-async def announced(sandbox: Bench, room: FakeRoom, count: int) -> None:
+async def announced(sandbox: Sandbox, room: FakeRoom, count: int) -> None:
     await until(lambda: len(said(room)) == count and idle(sandbox, room))
 
 
-async def test_the_rating_message_that_stands_is_pinned(sandbox: Bench) -> None:
+async def test_the_rating_message_that_stands_is_pinned(sandbox: Sandbox) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         finish(room, 80, 85, 90)
@@ -52,7 +52,7 @@ async def test_the_rating_message_that_stands_is_pinned(sandbox: Bench) -> None:
         await until(lambda: pinned(room) == [2])
 
 
-async def test_a_moderators_unpinning_is_respected(sandbox: Bench) -> None:
+async def test_a_moderators_unpinning_is_respected(sandbox: Sandbox) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         finish(room, 80, 85, 90)
@@ -64,7 +64,7 @@ async def test_a_moderators_unpinning_is_respected(sandbox: Bench) -> None:
             assert pinned(room) == []
 
 
-async def test_a_message_that_a_moderator_pins_stays(sandbox: Bench) -> None:
+async def test_a_message_that_a_moderator_pins_stays(sandbox: Sandbox) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         rules = room.say(sandbox.site.moderator, "the rules")
@@ -77,7 +77,7 @@ async def test_a_message_that_a_moderator_pins_stays(sandbox: Bench) -> None:
         assert rules.pinned
 
 
-async def test_a_withdrawn_rating_message_is_unpinned(sandbox: Bench) -> None:
+async def test_a_withdrawn_rating_message_is_unpinned(sandbox: Sandbox) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(2)
         finish(room, 80, 85)
@@ -90,7 +90,7 @@ async def test_a_withdrawn_rating_message_is_unpinned(sandbox: Bench) -> None:
         await until(lambda: pinned(room) == [2])
 
 
-async def test_only_the_last_message_of_a_large_race_is_pinned(sandbox: Bench) -> None:
+async def test_only_the_last_message_of_a_large_race_is_pinned(sandbox: Sandbox) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(60)
         finish(room, *range(80, 140))

@@ -38,7 +38,7 @@ def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
 def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock) -> None:
     settler = Settler(ledger, RatingRules(LeaderboardConfig("trueskill")))
     settler.add_past_races([result("a", "ann bo", dnf="cy")], "import")
-    Follower(settler, clock).stands(result("b", "bo ann", recorded=False, after=1))
+    Follower(settler, clock).show_final(result("b", "bo ann", recorded=False, after=1))
     with ledger.transaction():
         ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
         ledger.backfills.save_page(CATEGORY, 1, [], clock())

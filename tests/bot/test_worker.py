@@ -13,7 +13,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
-from worker_support import PATIENCE, Bench, finish, said, settled, spaced, until
+from worker_support import PATIENCE, Sandbox, finish, said, settled, spaced, until
 
 from racebot.bot.worker import Worker
 from racebot.cli import MAY_PASS
@@ -24,7 +24,7 @@ from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
 
 
-async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None:
+async def test_a_race_is_announced_corrected_and_settled(sandbox: Sandbox) -> None:
     async with sandbox.worker() as worker:
         room = sandbox.open_race(4)
         finish(room, 60, 61, 62)
@@ -56,7 +56,7 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Bench) -> None
 
 
 @pytest.mark.parametrize("fault", list(FrameFault))
-async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Bench, fault: FrameFault) -> None:
+async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Sandbox, fault: FrameFault) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
@@ -82,7 +82,7 @@ async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Bench, fa
     ],
 )
 async def test_a_bad_setting_stops_the_worker_with_one_line(
-    sandbox: Bench, tmp_path: Path, variable: str, value: str, word: str
+    sandbox: Sandbox, tmp_path: Path, variable: str, value: str, word: str
 ) -> None:
     (tmp_path / "broken.db").write_bytes(b"this is no database" * 100)
     sandbox.extra[variable] = value
@@ -94,24 +94,24 @@ async def test_a_bad_setting_stops_the_worker_with_one_line(
     assert "wrong" not in worker.output
 
 
-async def test_a_second_worker_on_the_same_database_refuses(sandbox: Bench) -> None:
+async def test_a_second_worker_on_the_same_database_refuses(sandbox: Sandbox) -> None:
     async with sandbox.worker():
         await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 1)
         async with sandbox.worker() as second:
             assert await second.ended() == MAY_PASS
         # The first worker keeps logging.
-        told = [line for line in second.output.splitlines() if not line[0].isdecimal()]
-    assert told == [f"racebot: another racebot worker uses {sandbox.database}: stop it first"]
+        output = [line for line in second.output.splitlines() if not line[0].isdecimal()]
+    assert output == [f"racebot: another racebot worker uses {sandbox.database}: stop it first"]
 
 
-async def test_the_worker_stops_while_the_site_is_unavailable(sandbox: Bench) -> None:
+async def test_the_worker_stops_while_the_site_is_unavailable(sandbox: Sandbox) -> None:
     sandbox.misbehaviour.fail_http(100, 503, retry_after="300")
     async with sandbox.worker() as worker:
         await until(lambda: sandbox.site.requests)
         assert await worker.terminate() == 0
 
 
-async def test_a_temporary_403_does_not_stop_the_worker(sandbox: Bench) -> None:
+async def test_a_temporary_403_does_not_stop_the_worker(sandbox: Sandbox) -> None:
     async with sandbox.worker() as worker:
         await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 2)
         sandbox.misbehaviour.fail_http(4, 403, path=f"/o/{CATEGORY}/data")
@@ -143,7 +143,7 @@ async def test_unexpected_error_while_applying_the_settings_stops_the_worker(
                 await Worker(settings).run()
 
 
-async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: Bench) -> None:
+async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: Sandbox) -> None:
     async with sandbox.worker() as worker:
         room = sandbox.open_race(3, unlisted=True)
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
@@ -155,7 +155,7 @@ async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: B
         await until(lambda: len(said(room)) == 1)
 
 
-async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Bench) -> None:
+async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Sandbox) -> None:
     rooms = [sandbox.open_race(3) for _ in range(2)]
     async with sandbox.worker():
         for room in rooms:
@@ -177,7 +177,7 @@ async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Bench) -> Non
         await until(lambda: settled(sandbox, rooms[1]))
 
 
-async def test_pages_are_exported_after_a_race_is_settled(sandbox: Bench) -> None:
+async def test_pages_are_exported_after_a_race_is_settled(sandbox: Sandbox) -> None:
     folder = sandbox.database.parent / "public"
     sandbox.extra["RACEBOT_PAGES_DIR"] = str(folder)
     async with sandbox.worker() as worker:
@@ -195,7 +195,7 @@ async def test_pages_are_exported_after_a_race_is_settled(sandbox: Bench) -> Non
 # Watching it
 
 
-async def test_health_metrics_and_json_logs_describe_the_worker(sandbox: Bench, port: int) -> None:
+async def test_health_metrics_and_json_logs_describe_the_worker(sandbox: Sandbox, port: int) -> None:
     sandbox.extra.update(RACEBOT_MONITOR_PORT=str(port), RACEBOT_LOG_FORMAT="json")
     address = f"http://127.0.0.1:{port}"
     async with sandbox.worker() as worker, httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
@@ -229,7 +229,7 @@ async def test_health_metrics_and_json_logs_describe_the_worker(sandbox: Bench, 
     assert all("racebot" in line["logger"] for line in lines)
 
 
-async def test_the_log_says_why_the_worker_stopped(sandbox: Bench) -> None:
+async def test_the_log_says_why_the_worker_stopped(sandbox: Sandbox) -> None:
     sandbox.extra.update(RACEBOT_CLIENT_SECRET="wrong", RACEBOT_LOG_FORMAT="json")
     async with sandbox.worker() as worker:
         assert await worker.ended() == 2
@@ -241,18 +241,18 @@ async def test_the_log_says_why_the_worker_stopped(sandbox: Bench) -> None:
 # The live file
 
 
-def rooms(sandbox: Bench) -> list[LiveRoom] | None:
+def rooms(sandbox: Sandbox) -> list[LiveRoom] | None:
     """Return the live rooms, or None while the worker writes them."""
     report = read_live(live_path(sandbox.database))
     return list(report.rooms) if report else None
 
 
-def live(sandbox: Bench, race: str, status: str) -> LiveRoom | None:
+def live(sandbox: Sandbox, race: str, status: str) -> LiveRoom | None:
     """Return a race's room if it has this status."""
     return next((room for room in rooms(sandbox) or () if (room.race, room.status) == (race, status)), None)
 
 
-async def test_room_is_live_from_its_opening_until_its_record(sandbox: Bench) -> None:
+async def test_room_is_live_from_its_opening_until_its_record(sandbox: Sandbox) -> None:
     async with sandbox.worker() as worker:
         room = sandbox.site.open_race()
         for user in [sandbox.site.add_user(f"Racer {number}") for number in range(3)]:
@@ -272,7 +272,7 @@ async def test_room_is_live_from_its_opening_until_its_record(sandbox: Bench) ->
         assert await worker.terminate() == 0
 
 
-async def test_deleted_live_file_comes_back_and_a_killed_worker_leaves_it(sandbox: Bench) -> None:
+async def test_deleted_live_file_comes_back_and_a_killed_worker_leaves_it(sandbox: Sandbox) -> None:
     room = sandbox.open_race(3)
     async with sandbox.worker() as worker:
         await until(lambda: live(sandbox, room.name, "in_progress"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from worker_support import PATIENCE, Bench, finish, said, until
+from worker_support import PATIENCE, Sandbox, finish, said, until
 
 from racebot.chat.wording import Texts
 from racebot.sandbox.race_state import User
@@ -19,7 +19,7 @@ async def answered(room: FakeRoom, user: User, line: str) -> str:
     return said(room)[-1]
 
 
-async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
+async def test_commands_are_answered_in_the_room(sandbox: Sandbox) -> None:
     room = sandbox.open_race(3)
     ann, bo = room.entrants[0].user, room.entrants[1].user
     async with sandbox.worker():
@@ -41,7 +41,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Bench) -> None:
         assert sum(text.startswith(opening) for text in said(room)) == 1
 
 
-async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
+async def test_silenced_room_stays_silent_after_a_kill(sandbox: Sandbox) -> None:
     room = sandbox.open_race(2)
     async with sandbox.worker() as worker:
         await until(lambda: room.listeners)
@@ -61,7 +61,7 @@ async def test_silenced_room_stays_silent_after_a_kill(sandbox: Bench) -> None:
         await until(lambda: room.bot_meta)
 
 
-async def test_commands_of_a_restart_are_answered_once(sandbox: Bench) -> None:
+async def test_commands_of_a_restart_are_answered_once(sandbox: Sandbox) -> None:
     """Even if another bot has written since. Orders are left out, since a later one may have undone them."""
     room = sandbox.open_race(2)
     ann, bo = (entrant.user for entrant in room.entrants)
@@ -79,7 +79,7 @@ async def test_commands_of_a_restart_are_answered_once(sandbox: Bench) -> None:
     assert said(room).count(rating) == 1
 
 
-async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Bench) -> None:
+async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_LIST_EVERY"] = "3600"  # the list of past races would repair the ledger
     async with sandbox.worker() as worker:
         first = sandbox.open_race(2)
@@ -100,7 +100,7 @@ def has_rating_message(room: FakeRoom) -> bool:
     return any(text.startswith("Ratings if") for text in said(room))
 
 
-async def test_quiet_ordered_before_the_bot_joined_is_kept(sandbox: Bench) -> None:
+async def test_quiet_ordered_before_the_bot_joined_is_kept(sandbox: Sandbox) -> None:
     room = sandbox.open_race(2)
     room.say(sandbox.site.moderator, "!ratings off")
     async with sandbox.worker():

@@ -6,7 +6,7 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from worker_support import Bench, finish, said, settled, spaced, until
+from worker_support import Sandbox, finish, said, settled, spaced, until
 
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.endpoints import RACE_CACHE_SECONDS
@@ -16,7 +16,7 @@ from racebot.sandbox.room import FakeRoom
 
 
 @pytest.fixture
-def sandbox(sandbox: Bench) -> Bench:
+def sandbox(sandbox: Sandbox) -> Sandbox:
     """A sandbox whose worker has the default settings except for the quiet time."""
     defaults = {"ROOMS_EVERY": "30", "LIST_EVERY": "300", "REQUEST_INTERVAL": "1"}
     sandbox.extra |= {f"RACEBOT_{name}": value for name, value in defaults.items()}
@@ -30,7 +30,7 @@ async def announced(room: FakeRoom, count: int) -> str:
     return said(room)[-1]
 
 
-async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
+async def test_every_silent_edit_is_corrected_in_chat(sandbox: Sandbox) -> None:
     room = sandbox.open_race(4)
     async with sandbox.worker():
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
@@ -55,7 +55,7 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Bench) -> None:
         assert ": 1 Racer 2 " in spaced(room.info_bot or "")
 
 
-async def test_why_is_answered_from_the_edited_result(sandbox: Bench) -> None:
+async def test_why_is_answered_from_the_edited_result(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_QUIET_SECONDS"] = "600"
     room = sandbox.open_race(3)
     async with sandbox.worker():
@@ -73,7 +73,7 @@ async def test_why_is_answered_from_the_edited_result(sandbox: Bench) -> None:
 
 
 @pytest.mark.long  # the bot looks at a finished race once a minute
-async def test_an_account_deleted_before_the_record_is_corrected_once(sandbox: Bench) -> None:
+async def test_an_account_deleted_before_the_record_is_corrected_once(sandbox: Sandbox) -> None:
     """No version rises, and the connection repeats its own copy of the race."""
     sandbox.extra |= {"RACEBOT_ROOMS_EVERY": "0.5", "RACEBOT_REQUEST_INTERVAL": "0"}
     room = sandbox.open_race(4)

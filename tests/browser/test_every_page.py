@@ -169,10 +169,10 @@ def findings(page: Page, rules: Mapping[str, object], only: Sequence[str] = ()) 
 
 def check(page: Page, root: str, path: str) -> None:
     """Check a page for errors, axe's findings, other hosts, layout shift, the keyboard and misplaced text."""
-    told: list[str] = []
+    console: list[str] = []
     asked: list[str] = []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("console", lambda message: console.append(message.text))
+    page.on("pageerror", lambda error: console.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     rules = NOT_ON_STREAMS if path.startswith("overlay") else {}
     for width, first, second in VIEWS:
@@ -181,7 +181,7 @@ def check(page: Page, root: str, path: str) -> None:
         answer = page.goto(f"{root}{path}")
         assert answer is not None
         if answer.status == 404:
-            assert "404 (Not Found)" in told.pop(0)
+            assert "404 (Not Found)" in console.pop(0)
         if "?vs=" in path:  # a script fetches the comparison
             expect(page.get_by_role("slider", name="Ratings of")).to_be_visible()
         assert page.evaluate(STEADY) < MOST_SHIFT, width
@@ -200,7 +200,7 @@ def check(page: Page, root: str, path: str) -> None:
         assert findings(page, rules) == [], (width, first)
         page.emulate_media(color_scheme=second)
         assert findings(page, rules, OF_COLORS) == [], (width, second)
-    assert told == []
+    assert console == []
     assert all(url.startswith((root, "data:")) for url in asked)
 
 

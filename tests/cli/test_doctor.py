@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from worker_support import Bench, finish, said, until
+from worker_support import Sandbox, finish, said, until
 
 from racebot import __version__
 from racebot.sandbox.site import CLIENT_SECRET
@@ -16,7 +16,7 @@ from racebot.sandbox.site import CLIENT_SECRET
 from .conftest import Racebot
 
 
-async def test_report_of_a_running_bot_has_no_secret(sandbox: Bench) -> None:
+async def test_report_of_a_running_bot_has_no_secret(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_LOG_LEVEL"] = "debug"
     async with sandbox.worker() as worker:
         room = sandbox.open_race(2)

@@ -54,7 +54,7 @@ QUESTIONS = (
 
 
 @dataclass
-class Bench:
+class SetupRun:
     """A sandbox with past races, and an empty folder for the bot."""
 
     site: FakeSite
@@ -128,7 +128,7 @@ class Terminal(fdspawn):  # type: ignore[misc]
 
 
 @asynccontextmanager
-async def bench(folder: Path, races: int) -> AsyncIterator[Bench]:
+async def setup_sandbox(folder: Path, races: int) -> AsyncIterator[SetupRun]:
     site, misbehaviour = FakeSite(category="smr", goals=GOALS), Misbehaviour()
     if races:
         saved = folder / "season.json"
@@ -136,7 +136,7 @@ async def bench(folder: Path, races: int) -> AsyncIterator[Bench]:
         history.load(site, saved)
     (folder / "bot").mkdir()
     async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
-        made = Bench(site, address, misbehaviour, folder / "bot")
+        made = SetupRun(site, address, misbehaviour, folder / "bot")
         try:
             yield made
         finally:
@@ -145,8 +145,8 @@ async def bench(folder: Path, races: int) -> AsyncIterator[Bench]:
 
 
 @pytest.fixture
-async def sandbox(tmp_path: Path) -> AsyncIterator[Bench]:
-    async with bench(tmp_path, 5) as made:
+async def sandbox(tmp_path: Path) -> AsyncIterator[SetupRun]:
+    async with setup_sandbox(tmp_path, 5) as made:
         yield made
 
 
@@ -154,7 +154,7 @@ Script = Callable[..., Awaitable[Done]]
 
 
 @pytest.fixture
-def script(sandbox: Bench, racebot: Racebot, monkeypatch: pytest.MonkeyPatch) -> Script:
+def script(sandbox: SetupRun, racebot: Racebot, monkeypatch: pytest.MonkeyPatch) -> Script:
     """Run setup without a terminal."""
 
     async def run(*options: str, given: str = "", **variables: str) -> Done:
@@ -188,7 +188,7 @@ def written(folder: Path) -> Mapping[str, str]:
 
 
 async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Path) -> None:
-    async with bench(tmp_path, 120) as sandbox:
+    async with setup_sandbox(tmp_path, 120) as sandbox:
 
         def set_up() -> str:
             terminal = sandbox.start()
@@ -225,7 +225,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
 
 
 @pytest.mark.parametrize("question", range(len(QUESTIONS)))
-async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: Bench, question: int) -> None:
+async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: SetupRun, question: int) -> None:
     def end() -> str:
         terminal = sandbox.start()
         answer(terminal, *QUESTIONS[:question])
@@ -243,7 +243,7 @@ async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: Bench, que
 
 @pytest.mark.parametrize("question", [r"Model[^\r\n]*:\s$", r"\[y/N\]:\s$"])
 async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: Path, question: str) -> None:
-    async with bench(tmp_path, 110) as sandbox:
+    async with setup_sandbox(tmp_path, 110) as sandbox:
 
         def interrupt() -> str:
             terminal = sandbox.start()
@@ -264,7 +264,7 @@ async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: P
             assert ledger.check() == []
 
 
-async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
+async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: SetupRun) -> None:
     sandbox.misbehaviour.fail_http(50, 503, retry_after="3600", path="/races/data")
 
     def interrupt() -> str:
@@ -279,7 +279,7 @@ async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: Bench) -> None:
     assert load(sandbox.folder).category == "smr"
 
 
-async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> None:
+async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> None:
     def set_up() -> str:
         terminal = sandbox.start()
         shown = answer(
@@ -307,7 +307,7 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: Bench) -> Non
     assert (settings.team_races, settings.info_block) == (TeamPolicy.IGNORE, InfoPolicy.WHEN_EMPTY)
 
 
-async def test_question_is_repeated_while_the_site_is_unavailable_or_refuses(sandbox: Bench) -> None:
+async def test_question_is_repeated_while_the_site_is_unavailable_or_refuses(sandbox: SetupRun) -> None:
     sandbox.misbehaviour.fail_http(2, 503, path="/smr/data")
 
     def set_up() -> str:
@@ -326,7 +326,7 @@ async def test_question_is_repeated_while_the_site_is_unavailable_or_refuses(san
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
+async def test_setup_offers_the_saved_answers(sandbox: SetupRun) -> None:
     (sandbox.folder / ".env").write_text(
         f"# ours\nRACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\n"
         f"RACEBOT_CLIENT_SECRET={CLIENT_SECRET}\n"
@@ -347,7 +347,7 @@ async def test_setup_offers_the_saved_answers(sandbox: Bench) -> None:
     assert load(sandbox.folder).team_races is None
 
 
-async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: Bench) -> None:
+async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: SetupRun) -> None:
     (sandbox.folder / ".env").write_text("RACEBOT_CLIENT_ID=old\nRACEBOT_CLIENT_SECRET=stale\n")
 
     def set_up() -> str:
@@ -361,7 +361,7 @@ async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: Bench) 
     assert "[old]" not in await asyncio.to_thread(set_up)
 
 
-async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: Bench, script: Script) -> None:
+async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: SetupRun, script: Script) -> None:
     (sandbox.folder / "secret").write_text("an old one\n")
     (sandbox.folder / ".env").write_text(
         f"RACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\nRACEBOT_CLIENT_SECRET_FILE=secret\n"
@@ -378,7 +378,7 @@ async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: Bench, scrip
 SMR = ("--category", "smr", "--client-id", CLIENT_ID)
 
 
-async def test_script_sets_up_without_questions(sandbox: Bench, script: Script) -> None:
+async def test_script_sets_up_without_questions(sandbox: SetupRun, script: Script) -> None:
     options = (*SMR, "--secret-file", "-", "--goal", GOALS[0])
     done = await script(*options, "--team-races", "individual", "--info-block", "never", given=CLIENT_SECRET)
     assert done.code == 0, done.err
@@ -390,14 +390,14 @@ async def test_script_sets_up_without_questions(sandbox: Bench, script: Script) 
     assert (sandbox.folder / "state" / "racebot.db").exists()
 
 
-async def test_setup_asks_to_restart_a_running_bot(sandbox: Bench, script: Script) -> None:
+async def test_setup_asks_to_restart_a_running_bot(sandbox: SetupRun, script: Script) -> None:
     with locked(sandbox.folder / "state" / "racebot.db"):
         done = await script(*SMR, "--secret-file", "-", "--no-backfill", given=CLIENT_SECRET)
     assert done.code == 0, done.err
     assert "Restart it" in done.out
 
 
-async def test_secret_from_the_environment_is_saved(sandbox: Bench, script: Script) -> None:
+async def test_secret_from_the_environment_is_saved(sandbox: SetupRun, script: Script) -> None:
     done = await script(
         "--category", "smr", "--no-backfill", RACEBOT_CLIENT_ID=CLIENT_ID, RACEBOT_CLIENT_SECRET=CLIENT_SECRET
     )
@@ -417,7 +417,7 @@ async def test_secret_from_the_environment_is_saved(sandbox: Bench, script: Scri
     ],
 )
 async def test_refused_answer_ends_a_script_and_saves_nothing(
-    sandbox: Bench, script: Script, options: tuple[str, ...], secret: str, complaint: str
+    sandbox: SetupRun, script: Script, options: tuple[str, ...], secret: str, complaint: str
 ) -> None:
     done = await script(*options, "--secret-file", "-", given=secret)
     assert done.code == 2
@@ -427,7 +427,7 @@ async def test_refused_answer_ends_a_script_and_saves_nothing(
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_variable_that_overrides_an_answer_is_named(sandbox: Bench, script: Script) -> None:
+async def test_variable_that_overrides_an_answer_is_named(sandbox: SetupRun, script: Script) -> None:
     options = (*SMR, "--secret-file", "-", "--team-races", "individual")
     done = await script(*options, given=CLIENT_SECRET, RACEBOT_TEAM_RACES="ignore")
     assert done.code == 2
@@ -435,7 +435,7 @@ async def test_variable_that_overrides_an_answer_is_named(sandbox: Bench, script
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_setup_refuses_a_file_with_several_categories(sandbox: Bench, script: Script) -> None:
+async def test_setup_refuses_a_file_with_several_categories(sandbox: SetupRun, script: Script) -> None:
     (sandbox.folder / "racebot.toml").write_text(
         '[[categories]]\nslug = "smr"\nclient_id = "a"\nclient_secret = "b"\n'
     )

@@ -13,7 +13,7 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import CHAT_CLOSED
 from racebot.sandbox.site import BOT_NAME
 
-from .truth import Board, Places, Rated, rateable, stands
+from .truth import Board, Places, Rated, final_places, rateable
 
 _ANNOUNCEMENT = re.compile(
     r"(?P<correction>Correction[^:]*: (?:the result changed\. )?)?"
@@ -77,7 +77,7 @@ class Chronicle:
 
     def look(self) -> None:
         """Note the result; an edited one is saved without a frame."""
-        if (now := stands(self.room)) != self.results[-1]:
+        if (now := final_places(self.room)) != self.results[-1]:
             self.results.append(now)
             self.settled_at_result.append(self.lengths())
             self.result_since = self.clock()
@@ -98,7 +98,7 @@ class Chronicle:
         texts = [message.text for message in self.said]
         if self.room.refused.count(CHAT_CLOSED) > 1:
             yield f"{name}: spoke {self.room.refused.count(CHAT_CLOSED)} times in the closed chat"
-        told: dict[str, int] = {}
+        announced_at: dict[str, int] = {}
         withdrawn: set[int] = set()
         for index, message in enumerate(self.said):
             text = message.text
@@ -106,7 +106,7 @@ class Chronicle:
                 if message.shown in withdrawn:
                     yield f"{name}: withdrew the same result twice"
                 withdrawn.add(message.shown)
-                told.clear()
+                announced_at.clear()
                 continue
             if texts.count(text) > 1 and _TEAM_RACE.fullmatch(text):
                 yield f"{name}: said {texts.count(text)} times: {text}"
@@ -121,18 +121,18 @@ class Chronicle:
             matching = [
                 index
                 for index in range(message.shown)
-                if (result := self.results[index]) is not None and _told(result) == announcement.places
+                if (result := self.results[index]) is not None and _named(result) == announcement.places
             ]
             if not matching:
                 yield f"{name}: never had the result that was said: {text}"
                 continue
-            since = told.get(announcement.board, 0)
+            since = announced_at.get(announcement.board, 0)
             if since and all(
-                result is None or _told(result) == announcement.places
+                result is None or _named(result) == announcement.places
                 for result in self.results[since - 1 : message.shown]
             ):
                 yield f"{name}: repeated or corrected though nothing had changed: {text}"
-            told[announcement.board] = matching[-1] + 1
+            announced_at[announcement.board] = matching[-1] + 1
 
     def _read(self, index: int) -> Announcement | None:
         """Read one of the bot's messages as an announcement."""
@@ -167,7 +167,11 @@ class Chronicle:
             if announcement is None or announcement.board not in boards or not announcement.points:
                 continue
             result = next(
-                (r for r in reversed(self.results[: message.shown]) if r and _told(r) == announcement.places),
+                (
+                    r
+                    for r in reversed(self.results[: message.shown])
+                    if r and _named(r) == announcement.places
+                ),
                 None,
             )
             if result is None:
@@ -194,7 +198,7 @@ class Chronicle:
         over = room.status is RaceStatus.CANCELLED or not room.recordable
         if over != self._withdrawn() and any(a.places for a in announced):
             yield f"{room.name}: {'not ' if over else ''}said that it will not be recorded"
-        if over or (result := stands(room)) is None:
+        if over or (result := final_places(room)) is None:
             return
         yield from self._unannounced(result)
 
@@ -202,7 +206,7 @@ class Chronicle:
         """Return whether the last announcement of changes was withdrawn."""
         for index in reversed(range(len(self.said))):
             is_withdrawal = self.said[index].text == DEFAULT_TEXTS.withdrawn
-            if is_withdrawal or ((told := self._read(index)) is not None and told.places):
+            if is_withdrawal or ((announcement := self._read(index)) is not None and announcement.places):
                 return is_withdrawal
         return False
 
@@ -210,15 +214,15 @@ class Chronicle:
         room = self.room
         announced = [a for i in range(len(self.said)) if (a := self._read(i)) is not None]
         if room.team_race:
-            told = {m["board"] for message in self.said if (m := _TEAM_RACE.fullmatch(message.text))}
-            if told != set(self.boards):
-                yield f"{room.name}: is a team race, told for {sorted(told)}"
+            boards = {m["board"] for message in self.said if (m := _TEAM_RACE.fullmatch(message.text))}
+            if boards != set(self.boards):
+                yield f"{room.name}: is a team race, told for {sorted(boards)}"
             return
         for board in self.boards:
             last = next((a for a in reversed(announced) if a.board == board), None)
             if last is None and rateable(result):
                 yield f"{room.name}: nothing was said for {board}"
-            elif last is not None and last.places != _told(result):
+            elif last is not None and last.places != _named(result):
                 yield f"{room.name}: the last message for {board} does not show the result"
 
     def silence(self, calm: float, enough: float) -> Iterator[str]:
@@ -249,7 +253,7 @@ class Chronicle:
                     yield f"{self.room.name}: the info box has {player[0]!r}"
 
 
-def _told(result: Places) -> Places:
+def _named(result: Places) -> Places:
     """Return the players that an announcement of this result names: none if nothing changes."""
     return result if rateable(result) else {}
 

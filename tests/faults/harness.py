@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from worker_support import PATIENCE, Bench, WorkerProcess, reserved_port, until
+from worker_support import PATIENCE, Sandbox, WorkerProcess, reserved_port, until
 
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.misbehaviour import Misbehaviour
@@ -31,7 +31,7 @@ from .chronicle import Chronicle
 from .kills import Killer
 from .rating_again import RatingAgain
 from .stories import GOALS, Story
-from .truth import Board, Carry, Database, Rated, counts, misplaced, replay, stands
+from .truth import Board, Carry, Database, Rated, counts, final_places, misplaced, replay
 from .weather import Weather
 
 MODELS = {
@@ -103,14 +103,14 @@ class Run:
         self.site.bot = self.site.bots[self.site.bot.client_id] = Bot("Racebot", "racebot", secret)
         self.site.bots["racebot"] = self.site.bot
         self.misbehaviour = Misbehaviour()
-        self.bench = Bench(self.site, "", folder / "racebot.db", self.misbehaviour)
+        self.sandbox = Sandbox(self.site, "", folder / "racebot.db", self.misbehaviour)
         boards: list[dict[str, Any]] = []
         for board, model in MODELS.items():
             goals = [goal for goal, counted_on in GOALS.items() if board in counted_on]
             boards.append({"name": board, "goals": goals, "model": model})
             if carry := CARRIES.get(board):
                 boards[-1]["carry_over"] = {"from": carry.source, "factor": carry.factor}
-        self.bench.extra = {
+        self.sandbox.extra = {
             "RACEBOT_QUIET_SECONDS": "0.3",
             "RACEBOT_ROOMS_EVERY": str(ROOMS_EVERY),
             "RACEBOT_LIST_EVERY": "2",
@@ -120,11 +120,11 @@ class Run:
         }
         self._clock = folder / "clock"
         self.set_clock(0)
-        self.bench.script = Path(__file__).with_name("wrong_clock.py")
-        self.bench.extra["FAULTS_CLOCK"] = str(self._clock)
+        self.sandbox.script = Path(__file__).with_name("wrong_clock.py")
+        self.sandbox.extra["FAULTS_CLOCK"] = str(self._clock)
         self._slow = folder / "slow"
-        self.bench.extra["FAULTS_SLOW"] = str(self._slow)
-        self.database = Database(self.bench.database)
+        self.sandbox.extra["FAULTS_SLOW"] = str(self._slow)
+        self.database = Database(self.sandbox.database)
         self.report = Report()
         self.worker: WorkerProcess
         self.chronicles: dict[str, Chronicle] = {}
@@ -165,7 +165,7 @@ class Run:
                 await self.worker.kill()
                 await self._serving.aclose()
                 self._count()
-            verified = await self.bench.racebot("verify")
+            verified = await self.sandbox.racebot("verify")
         if verified.returncode != 0:
             raise WrongError(f"racebot verify: {verified.stdout}{verified.stderr}")
         self._check_output()
@@ -175,7 +175,7 @@ class Run:
 
     async def _serve(self) -> None:
         serving = serve(self.site, misbehaviour=self.misbehaviour, list_cache=0.0, port=self._port)
-        self.bench.address = await self._serving.enter_async_context(serving)
+        self.sandbox.address = await self._serving.enter_async_context(serving)
 
     async def restart(self, lose_rooms: bool) -> None:
         self.misbehaviour.stall(0)
@@ -190,7 +190,7 @@ class Run:
     async def start_worker(self) -> None:
         """Start the worker, which must not be running."""
         self.disturbed()
-        self.worker = await self.bench.start()
+        self.worker = await self.sandbox.start()
 
     def set_clock(self, seconds: float) -> None:
         """Set the error of the worker's clock, in seconds."""
@@ -263,7 +263,7 @@ class Run:
         self.weather.clear_up()
         await self._until_all_is_right()
         rooms = [chronicle.room for chronicle in self._rooms().values()]
-        self.watched |= {room.name for room in rooms if stands(room) is not None and not room.recorded}
+        self.watched |= {room.name for room in rooms if final_places(room) is not None and not room.recorded}
 
     async def _until_all_is_right(self) -> None:
         began = right_since = time.monotonic()
@@ -301,11 +301,11 @@ class Run:
                     changes.setdefault(race, {})[name] = again.add(rooms[race])
         for race, chronicle in self._rooms().items():
             yield from chronicle.wrong_points(fixed)
-            told = changes.get(race, {})
-            if told and not set(GOALS[chronicle.room.goal]) & set(CARRIES):
-                yield from chronicle.info_box(told)
+            stored = changes.get(race, {})
+            if stored and not set(GOALS[chronicle.room.goal]) & set(CARRIES):
+                yield from chronicle.info_box(stored)
             for entry in chronicle.room.bot_meta.get("racebot", []):
-                rated = told.get(entry["leaderboard"], {})
+                rated = stored.get(entry["leaderboard"], {})
                 for user, found in entry["changes"].items() if rated else ():
                     if user not in rated or found != [rated[user].points_before, rated[user].points_after]:
                         yield f"{race}: bot_meta has {found} for {user}"
@@ -341,11 +341,11 @@ class Run:
                 yield f"{name}: a {kind} message is not delivered"
         jobs = self.database.rows("SELECT leaderboard FROM jobs")
         yield from (f"{job['leaderboard']} is to be rated again" for job in jobs)
-        told = {board: self.database.changes(board) for board in MODELS}
+        stored = {board: self.database.changes(board) for board in MODELS}
         for name in self.watched & ledger & set(rooms):
             room = rooms[name].room
-            changed = [b for b in GOALS[room.goal] if name in told[b]]
-            expected = {board: set(told[board][name]) for board in changed}
+            changed = [b for b in GOALS[room.goal] if name in stored[b]]
+            expected = {board: set(stored[board][name]) for board in changed}
             entries = room.bot_meta.get("racebot", [])
             found = {each["leaderboard"]: set(each["changes"]) for each in entries}
             if found != expected and not any("omitted" in each for each in entries):
@@ -362,7 +362,7 @@ class Run:
 
     def _check_output(self) -> None:
         """Check that nothing secret and no traceback was printed."""
-        printed = self.bench.log.read_text(encoding="utf-8", errors="replace")
+        printed = self.sandbox.log.read_text(encoding="utf-8", errors="replace")
         if not printed:
             raise WrongError("the worker has printed nothing")
         for secret in {self.site.bot.client_secret, *self.site.issued_tokens}:

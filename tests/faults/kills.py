@@ -69,7 +69,7 @@ class Killer:
     async def _writing(self) -> None:
         """Let the worker start, then wait for the next write, or a little longer."""
         await asyncio.sleep(self._rng.uniform(0.5, 1.5))
-        await next_write(self._run.bench.database)
+        await next_write(self._run.sandbox.database)
         await asyncio.sleep(self._rng.choice((0.0, 0.0, 0.001, 0.005, 0.02)))
 
     async def _speaking(self) -> None:
@@ -91,6 +91,6 @@ class Killer:
 
     async def _backing_up(self) -> None:
         """Kill a running backup, and the worker with it."""
-        backup = await self._run.bench.start("backup")
+        backup = await self._run.sandbox.start("backup")
         await asyncio.sleep(self._rng.uniform(0.3, 1.2))
         await backup.kill()

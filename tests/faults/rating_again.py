@@ -51,9 +51,9 @@ class RatingAgain:
 
     def _request(self) -> None:
         """Let the worker rate every leaderboard again."""
-        if not self._run.bench.database.exists():
+        if not self._run.sandbox.database.exists():
             return
-        with self._run.bench.ledger() as ledger, ledger.transaction():
+        with self._run.sandbox.ledger() as ledger, ledger.transaction():
             for board in ledger.leaderboards.all():
                 ledger.jobs.request(board, START, "a test")
 

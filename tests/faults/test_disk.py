@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
-from worker_support import Bench, WorkerProcess, finish, said, until
+from worker_support import Sandbox, WorkerProcess, finish, said, until
 
 from racebot.bot.worker import Worker
 from racebot.ledger.store import Ledger
@@ -24,16 +24,16 @@ DISK_FULL = "free space on the disk"
 """Part of the error that names the remedy."""
 
 
-def in_ledger(sandbox: Bench, room: FakeRoom) -> bool:
+def in_ledger(sandbox: Sandbox, room: FakeRoom) -> bool:
     with sandbox.ledger() as ledger:
         return ledger.races.get(room.name) is not None
 
 
-def told_of_the_record(room: FakeRoom) -> bool:
+def announced_record(room: FakeRoom) -> bool:
     return "racebot" in room.bot_meta and (room.info_bot or "").startswith("Ratings by racebot")
 
 
-async def announced(sandbox: Bench) -> FakeRoom:
+async def announced(sandbox: Sandbox) -> FakeRoom:
     """Return a room whose race is finished and announced, but not recorded yet."""
     room = sandbox.open_race(3)
     finish(room, 60, 61)
@@ -41,10 +41,10 @@ async def announced(sandbox: Bench) -> FakeRoom:
     return room
 
 
-async def recovers(sandbox: Bench, room: FakeRoom, worker: WorkerProcess) -> None:
+async def recovers(sandbox: Sandbox, room: FakeRoom, worker: WorkerProcess) -> None:
     """Check that the same process settles and announces the race once."""
     await until(lambda: in_ledger(sandbox, room))
-    await until(lambda: told_of_the_record(room))
+    await until(lambda: announced_record(room))
     assert worker.running
     assert await worker.terminate() == 0
     assert len(said(room)) == 1
@@ -53,7 +53,7 @@ async def recovers(sandbox: Bench, room: FakeRoom, worker: WorkerProcess) -> Non
 
 
 async def test_settle_survives_a_database_that_turns_read_only(
-    sandbox: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Runs in this process: only the open connection itself can be made read-only."""
     for name, value in sandbox.environment().items():
@@ -75,7 +75,7 @@ async def test_settle_survives_a_database_that_turns_read_only(
         room.record()
         await until(lambda: "attempt to write a readonly database: check the permissions" in caplog.text)
         await worker._call(opened[0].connection.db.execute, "PRAGMA query_only = 0")
-        await until(lambda: told_of_the_record(room))
+        await until(lambda: announced_record(room))
     finally:
         worker.stop()
         await running
@@ -111,7 +111,7 @@ def fill(folder: Path) -> Path:
 
 
 @contextmanager
-def short_file(sandbox: Bench, worker: WorkerProcess) -> Iterator[None]:
+def short_file(sandbox: Sandbox, worker: WorkerProcess) -> Iterator[None]:
     """Let the worker's files grow no further."""
     size = sandbox.database.with_name(sandbox.database.name + "-wal").stat().st_size
     resource.prlimit(worker.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -121,7 +121,7 @@ def short_file(sandbox: Bench, worker: WorkerProcess) -> Iterator[None]:
 
 
 @contextmanager
-def full_disk(sandbox: Bench, _: WorkerProcess) -> Iterator[None]:
+def full_disk(sandbox: Sandbox, _: WorkerProcess) -> Iterator[None]:
     filler = fill(sandbox.database.parent)
     yield
     filler.unlink()
@@ -129,7 +129,7 @@ def full_disk(sandbox: Bench, _: WorkerProcess) -> Iterator[None]:
 
 @pytest.mark.parametrize("fault", [short_file, pytest.param(full_disk, marks=[pytest.mark.long, needs_root])])
 async def test_settle_survives_a_disk_without_space(
-    sandbox: Bench, request: pytest.FixtureRequest, fault: Callable[..., AbstractContextManager[None]]
+    sandbox: Sandbox, request: pytest.FixtureRequest, fault: Callable[..., AbstractContextManager[None]]
 ) -> None:
     if fault is full_disk:
         sandbox.database = request.getfixturevalue("small_disk") / "racebot.db"
@@ -146,7 +146,7 @@ async def test_settle_survives_a_disk_without_space(
 
 @pytest.mark.long
 @needs_root
-async def test_read_only_disk_is_refused_in_one_line(sandbox: Bench, small_disk: Path) -> None:
+async def test_read_only_disk_is_refused_in_one_line(sandbox: Sandbox, small_disk: Path) -> None:
     sandbox.database = small_disk / "racebot.db"
     sandbox.log_folder = small_disk.parent
     async with sandbox.worker() as worker:

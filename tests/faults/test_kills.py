@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from sqlite_utils.db import Database as Migrated
-from worker_support import PATIENCE, Bench, finish
+from worker_support import PATIENCE, Sandbox, finish
 
 from racebot.bot.heartbeat import utc_now
 from racebot.ledger.backup import backups, folder_of
@@ -48,13 +48,13 @@ async def test_hundreds_of_kills_lose_nothing(tmp_path: Path) -> None:
     assert report.races["recorded"] >= 75
 
 
-async def kill_at_random(bench: Bench, command: str, rng: random.Random, longest: float) -> bool:
+async def kill_at_random(sandbox: Sandbox, command: str, rng: random.Random, longest: float) -> bool:
     """Kill a command at a random moment, half of the time while it writes. Return whether it was running."""
-    process = await bench.start(command)
+    process = await sandbox.start(command)
     with suppress(TimeoutError):
         async with asyncio.timeout(rng.uniform(0.1, longest)):
             if rng.random() < 0.5:
-                await next_write(bench.database)
+                await next_write(sandbox.database)
             else:
                 await asyncio.sleep(longest)
     killed = process.running
@@ -62,21 +62,21 @@ async def kill_at_random(bench: Bench, command: str, rng: random.Random, longest
     return killed
 
 
-def past_races(bench: Bench, count: int) -> None:
+def past_races(sandbox: Sandbox, count: int) -> None:
     """Create recorded races that ended a minute apart."""
     for number in range(count):
-        bench.site.skew = timedelta(minutes=number - count)
-        room = bench.open_race(2 + number % 5)
+        sandbox.site.skew = timedelta(minutes=number - count)
+        room = sandbox.open_race(2 + number % 5)
         finish(room, *range(60, 61 + number % 4))
         room.record()
-    bench.site.skew = timedelta(0)
+    sandbox.site.skew = timedelta(0)
 
 
 @pytest.mark.parametrize(
     ("races", "kills"),
     [pytest.param(120, 3, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
 )
-async def test_killed_backfill_resumes_to_the_same_ledger(sandbox: Bench, races: int, kills: int) -> None:
+async def test_killed_backfill_resumes_to_the_same_ledger(sandbox: Sandbox, races: int, kills: int) -> None:
     rng = random.Random(3)
     past_races(sandbox, races)
     done = 0
@@ -96,7 +96,7 @@ async def test_killed_backfill_resumes_to_the_same_ledger(sandbox: Bench, races:
 @pytest.mark.parametrize(
     "kills", [pytest.param(2, id="few"), pytest.param(30, marks=pytest.mark.long, id="many")]
 )
-async def test_next_start_completes_a_killed_migration(sandbox: Bench, tmp_path: Path, kills: int) -> None:
+async def test_next_start_completes_a_killed_migration(sandbox: Sandbox, tmp_path: Path, kills: int) -> None:
     rng = random.Random(4)
     past_races(sandbox, 20)
     assert await (await sandbox.start("backfill")).ended() == 0
@@ -120,7 +120,7 @@ async def test_next_start_completes_a_killed_migration(sandbox: Bench, tmp_path:
     "kills", [pytest.param(3, id="few"), pytest.param(40, marks=pytest.mark.long, id="many")]
 )
 async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
-    sandbox: Bench, tmp_path: Path, kills: int
+    sandbox: Sandbox, tmp_path: Path, kills: int
 ) -> None:
     rng = random.Random(6)
     past_races(sandbox, 300)
@@ -153,7 +153,7 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     assert ratings(sandbox.database) == new
 
 
-async def test_a_damaged_result_is_noticed_and_a_backfill_repairs_it(sandbox: Bench) -> None:
+async def test_a_damaged_result_is_noticed_and_a_backfill_repairs_it(sandbox: Sandbox) -> None:
     past_races(sandbox, 20)
     assert (await sandbox.racebot("backfill")).returncode == 0
     before = ratings(sandbox.database)
@@ -203,7 +203,7 @@ def in_first_schema(newest: Path, old: Path) -> None:
 @pytest.mark.parametrize(
     "kills", [pytest.param(2, id="few"), pytest.param(30, marks=pytest.mark.long, id="many")]
 )
-async def test_killed_backup_leaves_only_whole_copies(sandbox: Bench, kills: int) -> None:
+async def test_killed_backup_leaves_only_whole_copies(sandbox: Sandbox, kills: int) -> None:
     rng = random.Random(5)
     past_races(sandbox, 60)
     assert await (await sandbox.start("backfill")).ended() == 0

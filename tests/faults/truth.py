@@ -49,7 +49,7 @@ def places(room: FakeRoom) -> Places:
     }
 
 
-def stands(room: FakeRoom) -> Places | None:
+def final_places(room: FakeRoom) -> Places | None:
     """Return the result of a finished room, or None if it is not final."""
     final = room.status is RaceStatus.FINISHED and all(e.status.final for e in room.entrants)
     return places(room) if final else None

@@ -78,12 +78,12 @@ def test_an_undone_finish_passes_through_ready(finished: Make, clock: Clock) -> 
     frames = heard(room)
     room.undone("Cy")
     # Frames that were sent do not change with the race.
-    told = [frame["race"] for frame in frames if frame["type"] == "race.data"]
-    assert [race["status"]["value"] for race in told] == ["finished", "in_progress"]
-    assert [race["entrants"][2]["status"]["value"] for race in told] == ["ready", "in_progress"]
-    assert told[0]["entrants"][2]["actions"] == ["add_comment", "done", "forfeit"]
-    assert told[0]["ended_at"] is not None
-    assert told[1]["ended_at"] is None
+    shown = [frame["race"] for frame in frames if frame["type"] == "race.data"]
+    assert [race["status"]["value"] for race in shown] == ["finished", "in_progress"]
+    assert [race["entrants"][2]["status"]["value"] for race in shown] == ["ready", "in_progress"]
+    assert shown[0]["entrants"][2]["actions"] == ["add_comment", "done", "forfeit"]
+    assert shown[0]["ended_at"] is not None
+    assert shown[1]["ended_at"] is None
     room.finish("Cy")
     assert room.status == "finished"
     assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
@@ -105,16 +105,16 @@ def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_silently(f
     room = finished()
     frames = heard(room)
     room.disqualify("Ann")
-    (told,) = [frame["race"] for frame in frames if frame["type"] == "race.data"]
-    assert [(e["status"]["value"], e["place"]) for e in told["entrants"]] == [
+    (shown,) = [frame["race"] for frame in frames if frame["type"] == "race.data"]
+    assert [(e["status"]["value"], e["place"]) for e in shown["entrants"]] == [
         ("done", 2),
         ("done", 3),
         ("dq", None),
     ]
-    assert told["entrants"][2]["finish_time"] == "P0DT01H00M00S"
-    assert told["entrants_count_inactive"] == 1
+    assert shown["entrants"][2]["finish_time"] == "P0DT01H00M00S"
+    assert shown["entrants_count_inactive"] == 1
     assert places(room) == {"Ann": None, "Bo": 1, "Cy": 2}
-    assert room.version == told["version"] + 1
+    assert room.version == shown["version"] + 1
     room.edit_result("Ann", RacerStatus.DONE)
     assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
 

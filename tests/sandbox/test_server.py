@@ -205,8 +205,10 @@ async def test_planned_refusals_of_handshakes_happen_once(served: Served) -> Non
         await receive(ws, 2)
 
 
-@pytest.mark.parametrize(("code", "told"), [(None, 1006), (1012, 1012)])
-async def test_only_the_sockets_of_one_race_are_dropped(served: Served, code: int | None, told: int) -> None:
+@pytest.mark.parametrize(("code", "close_code"), [(None, 1006), (1012, 1012)])
+async def test_only_the_sockets_of_one_race_are_dropped(
+    served: Served, code: int | None, close_code: int
+) -> None:
     rooms = [served.site.open_race() for _ in range(2)]
     async with served.join(rooms[0].slug) as one, served.join(rooms[1].slug) as two:
         for ws in (one, two):
@@ -215,7 +217,7 @@ async def test_only_the_sockets_of_one_race_are_dropped(served: Served, code: in
         assert served.misbehaviour.drop_sockets(rooms[0].slug, code=code) == 1
         with pytest.raises(websockets.ConnectionClosed):
             await receive(one)
-        assert one.close_code == told
+        assert one.close_code == close_code
         rooms[1].say("Ann", "still here")
         await receive(two)
     await until(lambda: not served.misbehaviour.open_sockets)

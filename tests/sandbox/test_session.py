@@ -148,10 +148,10 @@ def test_a_message_has_at_most_four_buttons(bot: Bot) -> None:
 
 
 def test_setinfo_is_announced_and_shown_in_the_race(bot: Bot, site: FakeSite) -> None:
-    told, data, _ = bot.send("setinfo", {"info_bot": "Seed\nhttps://example.org/1"})
-    assert told["message"]["message"] == f"##bot##{site.bot.name}## updated the race information."
-    assert told["message"]["message_plain"] == f"{site.bot.name} updated the race information."
-    assert told["message"]["is_system"]
+    announcement, data, _ = bot.send("setinfo", {"info_bot": "Seed\nhttps://example.org/1"})
+    assert announcement["message"]["message"] == f"##bot##{site.bot.name}## updated the race information."
+    assert announcement["message"]["message_plain"] == f"{site.bot.name} updated the race information."
+    assert announcement["message"]["is_system"]
     assert data["race"]["info_bot"] == "Seed\nhttps://example.org/1"
     assert data["race"]["info"] == data["race"]["info_bot"]
     assert data["version"] == 2

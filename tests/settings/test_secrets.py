@@ -7,7 +7,7 @@ import json
 import pytest
 from fuzz.mutation import Bytes, bent, written
 from fuzz.targets import FRAMES
-from worker_support import Bench, finish, said, until
+from worker_support import Sandbox, finish, said, until
 
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.room import FakeRoom
@@ -15,12 +15,12 @@ from racebot.sandbox.site import CLIENT_SECRET
 
 
 @pytest.fixture
-def sandbox(sandbox: Bench) -> Bench:
+def sandbox(sandbox: Sandbox) -> Sandbox:
     sandbox.extra["RACEBOT_LOG_LEVEL"] = "debug"
     return sandbox
 
 
-def check(sandbox: Bench, output: str) -> None:
+def check(sandbox: Sandbox, output: str) -> None:
     """Check that an output has neither the client secret nor any token that the site has issued."""
     assert output
     assert [secret for secret in (CLIENT_SECRET, *sandbox.site.issued_tokens) if secret in output] == []
@@ -42,7 +42,7 @@ def announced(room: FakeRoom) -> list[str]:
     return [text for text in said(room) if text.startswith(("Ratings if recorded", "Correction"))]
 
 
-async def test_worker_survives_anything_a_room_sends(sandbox: Bench) -> None:
+async def test_worker_survives_anything_a_room_sends(sandbox: Sandbox) -> None:
     """Between malformed frames, a race is announced and settled as usual, without unexpected errors."""
     async with sandbox.worker() as worker:
         sandbox.misbehaviour.interject(*strange_frames(300))
@@ -65,7 +65,7 @@ async def test_worker_survives_anything_a_room_sends(sandbox: Bench) -> None:
         assert ledger.races.get("orb/r") is None
 
 
-async def test_output_of_a_failing_run_contains_no_secret(sandbox: Bench) -> None:
+async def test_output_of_a_failing_run_contains_no_secret(sandbox: Sandbox) -> None:
     site, faults = sandbox.site, sandbox.misbehaviour
     async with sandbox.worker() as worker:
         room = sandbox.open_race(3)
@@ -105,7 +105,7 @@ main()
         ("doctor", "import racebot.racetime.client as api; api.read_json"),
     ],
 )
-async def test_crash_reveals_no_secret(sandbox: Bench, command: str, where: str) -> None:
+async def test_crash_reveals_no_secret(sandbox: Sandbox, command: str, where: str) -> None:
     script = sandbox.database.parent / "crash.py"
     module, _, name = where.partition("; ")
     script.write_text(f"{module}\n{CRASH.format(where=name)}", encoding="utf-8")
@@ -125,7 +125,7 @@ async def test_crash_reveals_no_secret(sandbox: Bench, command: str, where: str)
         {"RACEBOT_CATEGORIES": json.dumps([{"slug": "x", "client_secret": CLIENT_SECRET}])},
     ],
 )
-async def test_doctor_reveals_no_secret(sandbox: Bench, extra: dict[str, str]) -> None:
+async def test_doctor_reveals_no_secret(sandbox: Sandbox, extra: dict[str, str]) -> None:
     sandbox.extra |= extra
     done = await sandbox.racebot("doctor")
     check(sandbox, done.stdout + done.stderr)

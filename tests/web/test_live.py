@@ -225,7 +225,7 @@ def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) 
     board = replace(FINISHED.leaderboards[0], outcome=outcome)
     live.write(replace(FINISHED, race="orb/soon-1", leaderboards=(board,)))
     before = [words(live.get(path)) for path in ("/live", "/races/orb/soon-1")]
-    (told,) = live.get("/api/live").json()["rooms"][0]["leaderboards"]
+    (board,) = live.get("/api/live").json()["rooms"][0]["leaderboards"]
     live.rate(race)
     reasons = re.findall(r'class="why">(.*?)</td>', live.get("/races/orb/soon-1").text)
     assert len(reasons) == 3
@@ -233,7 +233,7 @@ def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) 
         assert "if recorded" in shown
         assert all(" ".join(re.sub("<[^>]+>", " ", each).split()) in shown for each in reasons)
     final = live.get("/api/races/orb/soon-1").json()["leaderboards"][0]
-    assert [each["reasons"] for each in told["outcome"]["entrants"]] == [
+    assert [each["reasons"] for each in board["outcome"]["entrants"]] == [
         each["reasons"] for each in final["entrants"]
     ]
     live.hide("id-ann")

@@ -185,7 +185,7 @@ def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None
     assert talk.say("!ratings off", moderator=True) == Said(Texts().off.format(command="!ratings"), None)
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "unauthorised users get no answer"
-    talk.follower.stands(RESULT)
+    talk.follower.show_final(RESULT)
     assert talk.follower.waiting() == []
     assert talk.say("!ratings ON", moderator=True) == Said(Texts().on, None)
     (said,) = talk.follower.waiting()
@@ -194,7 +194,7 @@ def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None
 
 
 def test_off_drops_unsent_messages_and_survives_a_restart(talk: Talk, ledger: Ledger, clock: Clock) -> None:
-    talk.follower.stands(RESULT)
+    talk.follower.show_final(RESULT)
     assert len(talk.follower.waiting()) == 1
     talk.say("!ratings off", moderator=True)
     assert talk.follower.waiting() == []
@@ -214,7 +214,7 @@ def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> No
 
 
 def test_nothing_is_withdrawn_in_a_quiet_room(talk: Talk) -> None:
-    talk.follower.told(RESULT)
+    talk.follower.announce(RESULT)
     talk.say("!ratings off", moderator=True)
     talk.follower.frame(replace(FINISHED, recordable=False))
     assert talk.follower.waiting() == []
@@ -298,7 +298,7 @@ def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk, *, has_raced: bool) -> None:
     talk.follower.read(seen(result("earlier", "bo ann" if has_raced else "bo cy")))
     assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
-    talk.follower.stands(RESULT)
+    talk.follower.show_final(RESULT)
     (text,) = talk.follower.waiting()
     assert "Bo" in text
     assert "Ann" not in text
@@ -312,8 +312,10 @@ def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
     talk.say("!ratings hide me")
     ann, bo = RESULT.entrants
-    told = talk.follower.told(RESULT)
-    texts = told + talk.follower.told(replace(RESULT, entrants=(replace(ann, status=EntrantStatus.DQ), bo)))
+    announced = talk.follower.announce(RESULT)
+    texts = announced + talk.follower.announce(
+        replace(RESULT, entrants=(replace(ann, status=EntrantStatus.DQ), bo))
+    )
     assert len(texts) == 2
     assert not any("Ann" in text for text in texts)
 

@@ -214,7 +214,7 @@ frames = st.one_of(
 def test_no_sequence_of_frames_settles_a_race_twice(sequence: list[tuple[Race, float]]) -> None:
     """Nothing follows the record, only final results settle, and no result settles twice in a row."""
     room = Room()
-    told: list[Effect] = []
+    effects: list[Effect] = []
     now = 0.0
     for race, pause in sequence:
         closed = room.case.is_recorded
@@ -223,12 +223,12 @@ def test_no_sequence_of_frames_settles_a_race_twice(sequence: list[tuple[Race, f
         notices += room.tick(now)
         assert not (closed and notices)
         assert (room.deadline is None) or not room.case.is_recorded
-        told += notices
-    ends = [n for n in told if isinstance(n, Settle)]
+        effects += notices
+    ends = [n for n in effects if isinstance(n, Settle)]
     assert len(ends) <= 1
-    assert not ends or ends[0] is told[-1]
+    assert not ends or ends[0] is effects[-1]
     stood: RaceResult | None = None
-    for notice in told:
+    for notice in effects:
         if isinstance(notice, Announce):
             assert notice.result.final
             assert stood is None or notice.result.fingerprint() != stood.fingerprint()

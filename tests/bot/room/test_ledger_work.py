@@ -126,9 +126,9 @@ def test_chat_is_told_each_change_once(
     for event in events.split():
         match event:
             case "ann" | "bo":
-                follower.stands(FINISHED if event == "ann" else SWAPPED)
+                follower.show_final(FINISHED if event == "ann" else SWAPPED)
             case "ann-dq":
-                follower.stands(result("r", "bo", dnf="cy", dq="ann", recorded=False))
+                follower.show_final(result("r", "bo", dnf="cy", dq="ann", recorded=False))
             case "sent":
                 follower.deliver()
             case "day-later":
@@ -151,21 +151,21 @@ def test_chat_is_told_each_change_once(
 
 
 def test_an_announcement_names_all_changes_and_settles_nothing(follower: Follower) -> None:
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     assert waiting(follower) == [OPENING + CHANGES]
     assert follower.is_followed()
     assert not is_settled(follower)
     follower.deliver()
     before = dump(follower)
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     assert dump(follower) == before
 
 
 def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(following: Following) -> None:
     follower = following(style=Style(listing=lambda _: Listing(minimum_finishes=1)))
-    assert follower.told(FINISHED) == [f"{OPENING}{ANN}, new) · {BO}, new) · DNF Cy 800? (−200, new)"]
+    assert follower.announce(FINISHED) == [f"{OPENING}{ANN}, new) · {BO}, new) · DNF Cy 800? (−200, new)"]
     edited = result("r", "ann cy", dnf="bo", recorded=False)
-    follower.stands(edited)
+    follower.show_final(edited)
     assert waiting(follower) == ["Correction: 2 Cy 1000 (±0, new) · DNF Bo 800? (−200, new)"]
     follower.frame(seen(replace(edited, recorded=True)))
     (block,) = [info_blocks(row) for row in follower.ledger.messages.of(NAME) if row.message.kind == "info"]
@@ -185,11 +185,11 @@ def test_a_finished_race_is_pending_before_it_is_announced(follower: Follower) -
 def test_an_old_result_is_not_announced(follower: Follower, clock: Clock) -> None:
     """Its racers have left the room."""
     clock.now = NOON + timedelta(hours=1, seconds=1)
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     assert follower.ledger.messages.of(NAME) == []
     assert follower.is_followed()
     clock.now = NOON + timedelta(hours=1)
-    follower.stands(replace(FINISHED, name="orb/s"))
+    follower.show_final(replace(FINISHED, name="orb/s"))
     assert len(waiting(follower, "orb/s")) == 1
 
 
@@ -203,14 +203,14 @@ def test_a_race_that_never_counts_is_not_announced(following: Following, facts: 
     before = dump(follower)
     follower.read(seen(replace(FINISHED, **facts)))
     assert dump(follower) == before
-    follower.stands(replace(FINISHED, **facts))
+    follower.show_final(replace(FINISHED, **facts))
     assert follower.ledger.messages.of(NAME) == []
 
 
 def test_a_bot_without_announcements_still_settles_races(following: Following) -> None:
     follower = following(announce=False)
     follower.read(seen(FINISHED))
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     assert follower.ledger.messages.of(NAME) == []
     assert follower.is_followed()
     follower.frame(seen(RECORDED))
@@ -219,7 +219,7 @@ def test_a_bot_without_announcements_still_settles_races(following: Following) -
 
 
 def test_a_race_that_changes_nothing_gets_no_messages(follower: Follower) -> None:
-    follower.stands(result("r", "ann", recorded=False))
+    follower.show_final(result("r", "ann", recorded=False))
     follower.frame(seen(result("r", "ann")))
     assert is_settled(follower)
     assert follower.ledger.messages.of(NAME) == []
@@ -227,9 +227,9 @@ def test_a_race_that_changes_nothing_gets_no_messages(follower: Follower) -> Non
 
 def test_message_of_a_team_race_is_sent_once(follower: Follower) -> None:
     teams = replace(FINISHED, entrants=tuple(replace(e, team="red") for e in FINISHED.entrants))
-    assert follower.told(teams) == ["Team races are not rated (Any Orb)."]
-    follower.stands(replace(teams, entrants=teams.entrants[::-1]))
-    follower.stands(replace(teams, entrants=teams.entrants[:2]))
+    assert follower.announce(teams) == ["Team races are not rated (Any Orb)."]
+    follower.show_final(replace(teams, entrants=teams.entrants[::-1]))
+    follower.show_final(replace(teams, entrants=teams.entrants[:2]))
     follower.frame(seen(replace(teams, recordable=False)))
     assert waiting(follower) == [], "nothing is withdrawn"
 
@@ -242,7 +242,7 @@ def test_a_greeting_is_sent_once_before_the_announcement(following: Following) -
     for _ in range(2):
         follower.frame(seen(status="pending", entrants=field, ready=2))
     assert follower.deliver() == ["hello"]
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     assert [opening(text) for text in follower.waiting()] == ["announced: Ann"]
     quiet = following()
     quiet.frame(replace(seen(status="pending", entrants=field, ready=2), name="orb/s"))
@@ -250,7 +250,7 @@ def test_a_greeting_is_sent_once_before_the_announcement(following: Following) -
 
 
 def test_an_edit_that_changes_no_rating_is_not_corrected(follower: Follower) -> None:
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     ann, bo, cy = FINISHED.entrants
     for entrants in (
         (ann, bo, entrant("cy", "dq", HOUR)),
@@ -258,17 +258,17 @@ def test_an_edit_that_changes_no_rating_is_not_corrected(follower: Follower) -> 
         (replace(ann, name="Anna"), bo, cy),
         (cy, bo, ann),
     ):
-        follower.stands(replace(FINISHED, entrants=entrants))
-    follower.stands(replace(FINISHED, goal="Any Orb, season 2"))
+        follower.show_final(replace(FINISHED, entrants=entrants))
+    follower.show_final(replace(FINISHED, goal="Any Orb, season 2"))
     assert waiting(follower) == []
 
 
 def test_another_races_changes_need_no_correction_and_a_correction_uses_them(follower: Follower) -> None:
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     follower.read(seen(result("other", "cy bo ann")))
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     assert waiting(follower) == []
-    follower.stands(SWAPPED)
+    follower.show_final(SWAPPED)
     (text,) = waiting(follower)
     assert "Bo 1200" in text
     assert "Ann 830" in text
@@ -277,65 +277,48 @@ def test_another_races_changes_need_no_correction_and_a_correction_uses_them(fol
 
 def test_a_correction_lists_all_edits_since_what_chat_was_told(follower: Follower) -> None:
     """The result changed again before its first edit was announced."""
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     ann, bo, cy = FINISHED.entrants
     once = replace(FINISHED, entrants=(replace(ann, finish_time=2 * HOUR), bo, cy))
     twice = replace(once, entrants=(once.entrants[0], replace(bo, status=EntrantStatus.DNF), cy))
-    follower.stands(once)
-    follower.stands(twice)
+    follower.show_final(once)
+    follower.show_final(twice)
     (row,) = follower.ledger.messages.open_for(NAME)
     assert chat_body(row).edits == (Edit("id-ann", "time"), Edit("id-bo", "dnf"))
 
 
 def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower) -> None:
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     ann, bo, cy = FINISHED.entrants
-    follower.stands(replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy)))
+    follower.show_final(replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy)))
     (text,) = follower.deliver()
     assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
     assert "Ann" not in text
 
 
-def test_a_deletion_is_corrected_once_though_the_connection_repeats_its_own_copy(follower: Follower) -> None:
-    """No version rises, and frames alternate with what the site shows over HTTP."""
-    follower.told(FINISHED)
-    ann, bo, cy = FINISHED.entrants
-    deleted = replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy))
-    said = []
-    for _ in range(8):
-        follower.on(NAME, cases.Frame(seen(FINISHED, 1)))
-        follower.now += 15
-        follower.on(NAME, Signal.TICK, cases.Read(seen(deleted, 1), follower.now))
-        follower.now += 15
-        follower.on(NAME, Signal.TICK)
-        said += follower.deliver()
-    assert len(said) == 1
-    assert said[0].startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
-
-
 def test_a_sent_message_counts_as_delivered(follower: Follower) -> None:
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     follower.deliver(state=Delivery.SENT)
-    follower.stands(SWAPPED)
+    follower.show_final(SWAPPED)
     assert [opening(text) for text in follower.waiting()] == ["announced: Ann", "corrected: Bo"]
 
 
 def test_nothing_is_left_to_change_after_a_correction(follower: Follower) -> None:
-    follower.told(FINISHED)
-    follower.stands(result("r", dnf="ann cy", dq="bo", recorded=False))
+    follower.announce(FINISHED)
+    follower.show_final(result("r", dnf="ann cy", dq="bo", recorded=False))
     assert waiting(follower) == ["Correction: no rating changes"]
 
 
 def test_a_half_sent_announcement_is_completed(follower: Follower) -> None:
     many = " ".join(f"player-{n:02}-{'x' * 15}" for n in range(40))
     finished = result("r", many, recorded=False)
-    follower.stands(finished)
+    follower.show_final(finished)
     first, _ = follower.ledger.messages.open_for(NAME)
     follower.ledger.messages.mark(first, Delivery.DELIVERED, NOON)
     follower.frame(seen())
     (text,) = follower.deliver()
     assert text.startswith(DEFAULT_TEXTS.continued)
-    follower.stands(finished)
+    follower.show_final(finished)
     assert waiting(follower) == []
 
 
@@ -343,7 +326,7 @@ def test_a_half_sent_announcement_is_completed(follower: Follower) -> None:
 
 
 def test_final_changes_go_to_meta_and_info(follower: Follower) -> None:
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     follower.frame(seen(RECORDED))
     assert kinds(follower) == ["meta", "info"]
     meta, info = follower.ledger.messages.open_for(NAME)
@@ -357,7 +340,7 @@ def test_final_changes_go_to_meta_and_info(follower: Follower) -> None:
 
 
 def test_final_changes_leave_hidden_players_out(follower: Follower, ledger: Ledger) -> None:
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     ledger.orders.add(Order(NOON, OrderKind.HIDE, "id-bo", None, ""))
     follower.frame(seen(RECORDED))
     meta, info = follower.ledger.messages.open_for(NAME)
@@ -426,7 +409,7 @@ def test_an_unknown_race_that_is_over_changes_nothing(follower: Follower) -> Non
 
 def test_a_stale_answer_does_not_withdraw_twice(follower: Follower) -> None:
     over = replace(seen(FINISHED), recordable=False)
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     follower.read(over)
     assert follower.deliver() == [DEFAULT_TEXTS.withdrawn]
     follower.read(seen(FINISHED))
@@ -495,13 +478,13 @@ def test_a_recorded_race_stays_rated_when_its_goal_no_longer_counts(
 
 
 def test_a_withdrawn_race_that_comes_back_is_announced_however_late(follower: Follower, clock: Clock) -> None:
-    follower.told(FINISHED)
+    follower.announce(FINISHED)
     follower.frame(seen(NEVER))
     follower.deliver()
     clock.advance(hours=30)
     follower.read(seen(FINISHED))
     assert follower.read(seen(FINISHED))
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     assert len(waiting(follower)) == 1
 
 
@@ -543,7 +526,7 @@ def test_room_is_needed_only_if_the_result_differs_from_the_announcement(
     follower: Follower, *, seen_first: bool
 ) -> None:
     if seen_first:
-        follower.told(FINISHED)
+        follower.announce(FINISHED)
     else:
         follower.read(seen(FINISHED))
     assert not follower.read(seen(FINISHED))
@@ -578,7 +561,7 @@ def test_older_races_are_polled_less_often_and_not_for_ever(
 
 
 def test_a_room_that_is_gone_is_given_up_after_a_day(follower: Follower, clock: Clock) -> None:
-    follower.stands(FINISHED)
+    follower.show_final(FINISHED)
     clock.now = NOON + timedelta(hours=23, minutes=59)
     follower.polled(Signal.MISSING)
     assert len(waiting(follower)) == 1, "a 404 may be temporary"
@@ -614,7 +597,7 @@ def test_polling_an_unknown_race_changes_nothing(follower: Follower) -> None:
 
 def test_every_message_has_a_guid_that_the_site_accepts(follower: Follower) -> None:
     for shown in (FINISHED, SWAPPED, FINISHED):
-        follower.told(shown)
+        follower.announce(shown)
     follower.frame(seen(RECORDED))
     guids = [row.message.guid for row in follower.ledger.messages.of(NAME)]
     assert len(set(guids)) == len(guids) == 5
@@ -623,8 +606,8 @@ def test_every_message_has_a_guid_that_the_site_accepts(follower: Follower) -> N
 
 def test_two_races_do_not_mix(follower: Follower) -> None:
     other = result("s", "bo ann", recorded=False)
-    follower.stands(FINISHED)
-    follower.stands(other)
+    follower.show_final(FINISHED)
+    follower.show_final(other)
     follower.frame(seen())
     assert waiting(follower) == []
     assert len(waiting(follower, "orb/s")) == 1
@@ -664,7 +647,7 @@ def test_a_finish_message_marks_new_places_on_the_leaderboard(
     follower = following(style=Style(listing=lambda _: Listing(2)))
     past = [result("a", "ann bo", after=-9), result("b", "bo ann", after=-8), result("c", "cy di", after=-7)]
     follower.settler.add_past_races(past, "import")
-    follower.stands(result("r", race, recorded=False))
+    follower.show_final(result("r", race, recorded=False))
     (text,) = waiting(follower)
     assert re.findall("[▲▼] [0-9]", text) == marks
 
@@ -675,7 +658,7 @@ def test_buttons_of_a_message_are_those_of_a_leaderboard_with_changes(following:
     rules = RatingRules(SIMPLE, named=(plain, replace(teams, teams=TeamPolicy.TEAM)))
     follower = following(rules, style=Style(buttons=lambda board, race: {board.name: {"url": race}}))
     red, blue = (replace(each, team=each.name) for each in result("r", "ann bo").entrants)
-    follower.stands(replace(FINISHED, entrants=(red, blue)))
+    follower.show_final(replace(FINISHED, entrants=(red, blue)))
     (row,) = follower.ledger.messages.open_for(NAME)
     assert chat_body(row).buttons == {"Teams": {"url": NAME}}
 
@@ -684,7 +667,7 @@ def test_two_bots_in_one_room_send_no_equal_guids(tmp_path: Path, clock: Clock) 
     guids = []
     for bot in ("one", "two"):
         with Ledger.open(tmp_path / f"{bot}.db") as ledger:
-            Follower(Settler(ledger, RatingRules(SIMPLE)), clock, style=Style(bot=bot)).stands(FINISHED)
+            Follower(Settler(ledger, RatingRules(SIMPLE)), clock, style=Style(bot=bot)).show_final(FINISHED)
             guids += [row.message.guid for row in ledger.messages.of(NAME)]
     assert len(set(guids)) == 2
 
