@@ -328,6 +328,8 @@ def _room_context(
     commands = None
     if settings.announce and settings.commands:
         limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
-        commands = CommandHandler(work, answers, texts, names, limiter, settings.private_answers)
+        commands = CommandHandler(
+            work, answers, texts, names, limiter, settings.private_answers, settings.monitors_decide
+        )
     site, call, failures = worker.site, worker.call, worker.failures
     return RoomContext(site, tokens, work, call, settings, failures, follow_goal, commands, worker.on_race)

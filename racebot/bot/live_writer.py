@@ -79,7 +79,9 @@ class LiveWriter:
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
         known = self._open.get(race.name)
-        if race.recorded or race.over or race.custom_goal or not race.recordable:
+        needs_record = race.status == "cancelled" or not self._settler.rules.needs_no_record(race)
+        cannot = race.over or race.custom_goal or not race.recordable
+        if race.recorded or (needs_record and cannot):
             if self._open.pop(race.name, None) is None:
                 return
         else:

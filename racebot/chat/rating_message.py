@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from racebot.chat.format import chat_names, ordinal, shown_points, unbroken
@@ -16,7 +17,7 @@ from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.text.format import signed, timer
+from racebot.text.format import counted, signed, timer
 from racebot.text.safe import plain
 
 if TYPE_CHECKING:
@@ -55,9 +56,15 @@ def announcement(
     if not changed:
         teams = [each for each in rated if each.note == TEAM_RACE]
         return [texts.team_race.format(goal=_goal(teams))] if teams and texts.team_race else []
-    if not texts.provisional:
+    waits = [each.grace for each in changed]
+    template = texts.provisional if None in waits else texts.standing
+    if not template:
         return []
-    opening = texts.provisional.format(goal=_goal(changed))
+    opening = template.format(
+        goal=_goal(changed),
+        leaderboard=plain(changed[0].leaderboard.name),
+        time=_in_words(max(filter(None, waits), default=timedelta())),
+    )
     return split(opening, _joined(entries(changed, texts, ranks), texts), texts)
 
 
@@ -175,6 +182,13 @@ def standing_word(
 def by_place(changes: Sequence[Change]) -> list[Change]:
     """Sort changes by place, then by points, players who did not finish last. Equal ones keep their order."""
     return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after))
+
+
+def _in_words(span: timedelta) -> str:
+    minutes = round(span.total_seconds() / 60)
+    if minutes % 60:
+        return counted(minutes, "minute")
+    return "an hour" if minutes == 60 else counted(minutes // 60, "hour")
 
 
 def _goal(rated: Sequence[RatedRace]) -> str:

@@ -35,6 +35,11 @@ class Texts(BaseModel):
 
     # The rating message
     provisional: str = _text("Ratings if recorded ({goal}): ", "opens the rating message after a finish")
+    standing: str = _text(
+        "Ratings ({leaderboard}), final in {time}: ",
+        "opens it where a result counts once it has stood for a time",
+        "goal",
+    )
     correction: str = _text("Correction ({edits}): ", "opens a correction; changed entries follow", "goal")
     edit_time: str = _text("{name}'s time edited", "one edit in `correction`")
     edit_dq: str = _text("{name} disqualified", "one edit in `correction`")
@@ -98,6 +103,7 @@ class Texts(BaseModel):
     rating_inactive: str = _text("not listed after {days} days without a race", "the standing if inactive")
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
     rating_pending: str = _text("{points} ({change}) if recorded", "the rating after this room's race")
+    rating_standing: str = _text("{points} ({change}) if it stands", "the same where no record is needed")
     rating_record: str = _text("{races} races, {wins} wins, {finishes} finished", "a player's record")
     rating_one_win: str = _text("{races} races, 1 win, {finishes} finished", "the same for one win")
     rating_one_race: str = _text("1 race", "the same for a player with one race", "finishes wins")
@@ -129,6 +135,11 @@ class Texts(BaseModel):
     why_pending: str = _text(
         "{name} {after} ({change}) if recorded: ",
         "opens the answer to !why about this room's race",
+        "before leaderboard race",
+    )
+    why_standing: str = _text(
+        "{name} {after} ({change}) if it stands: ",
+        "the same where no record is needed",
         "before leaderboard race",
     )
     why_place: str = _text(
@@ -187,6 +198,13 @@ class Texts(BaseModel):
         "answers a moderator's !ratings off",
     )
     on: str = _text("I'm back in this room.", "answers a moderator's !ratings on")
+    counted: str = _text("This race counts now.", "answers a moderator's !ratings count")
+    skipped: str = _text(
+        "This race does not count. {command} count undoes this.", "answers a moderator's !ratings skip"
+    )
+    needs_record: str = _text(
+        "This race counts if it is recorded.", "answers !ratings count and skip where a record decides"
+    )
     nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
     hidden: str = _text(
         "Your name is hidden. Your races still count. Write {command} show me to undo.",

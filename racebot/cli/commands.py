@@ -31,6 +31,7 @@ SECTIONS = {
     "Races": {
         "backfill": "Fetch the category's past races and rate them",
         "import": "Rate the races of a file",
+        "rooms": "Show which rooms count on a leaderboard, and why",
         "leaderboard": "Show the leaderboards",
         "player": "Show a player's standing and last races",
         "race": "Show how a race changed each rating, and why",
@@ -52,6 +53,8 @@ SECTIONS = {
         "merge": "Merge two accounts of the same person",
         "exclude": "Exclude a race from the ratings",
         "include": "Include an excluded race again",
+        "skip": "Keep a race off leaderboards that need no record",
+        "count": "Let a race count now where no record is needed",
         "audit": "List all orders with date and reason",
     },
     "Studies": {
@@ -70,7 +73,7 @@ SECTIONS = {
 """The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
-_MODULES |= {"doctor": "doctor", "service": "service", "scores": "scores"}
+_MODULES |= {"doctor": "doctor", "service": "service", "rooms": "rooms", "scores": "scores"}
 """The module of each command: that of its section, or its own."""
 FORMER = {"fit": "improve", "refit": "improve --no-fit"}
 """Former names of commands, and what replaces them."""

@@ -15,8 +15,10 @@ from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import safe, table
+from racebot.errors import NoSuchEntryError
 from racebot.ledger.rows import Leaderboard, Player, StoredRace
 from racebot.ledger.store import Ledger
+from racebot.races.rooms import room_named
 from racebot.standings import orders
 from racebot.standings.settle import Settler
 from racebot.text.format import counted
@@ -88,6 +90,37 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 
 
 @app.command()
+def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
+    """Keep a race from counting on leaderboards that need no record, before or after it counted.
+
+    Example: racebot skip ootr/brisk-dune-0534 --reason "wrong seed"
+    """
+    with _settler(database) as settler:
+        name = _room(race)
+        rated = orders.skip(settler, name, reason, utc_now())
+        _carry_out(settler.ledger, rated, f"{name} is skipped")
+
+
+@app.command()
+def count(race: Race, reason: Reason = "", database: Database = None) -> None:
+    """Let a race count now on leaderboards that need no record. This undoes `skip`.
+
+    Example: racebot count ootr/brisk-dune-0534
+    """
+    from racebot.cli.rooms import unrecorded_result
+
+    with open_ledger(database) as (settings, ledger):
+        settler, name = Settler(ledger, settings.rules()), _room(race)
+        unseen = not ledger.races.has(name)
+        result = unrecorded_result(settings, settler.rules, name) if unseen else None
+        with ledger.transaction():
+            rated = orders.count(settler, name, reason, utc_now())
+            if result is not None:
+                settler.settle(result, lambda _: (), utc_now())
+        _carry_out(ledger, rated, f"{name} counts")
+
+
+@app.command()
 def merge(
     old: Annotated[str, typer.Argument(help="The account to merge: its id, or name#1234.")],
     new: Annotated[
@@ -133,6 +166,13 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         target = "" if each.target is None else f" → {_described(each.target, each.target_name)}"
         made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", each.order, safe(subject + target), safe(each.reason))
     console.print(made)
+
+
+def _room(text: str) -> str:
+    try:
+        return room_named(text)
+    except ValueError as error:
+        raise NoSuchEntryError(str(error)) from None
 
 
 def _order_race(

@@ -22,6 +22,8 @@ class CaseRow:
         quiet: whether a moderator asked for quiet in its room.
         ordered_at: when a moderator last ordered quiet or its end; None before.
         unrecorded_since: since when the site shows the settled race without its record.
+        standing: the fingerprint of the result that will count without a record, once it stood long enough.
+        stands_since: since when it stands.
     """
 
     race: str
@@ -33,9 +35,11 @@ class CaseRow:
     quiet: bool = False
     ordered_at: datetime | None = None
     unrecorded_since: datetime | None = None
+    standing: str | None = None
+    stands_since: datetime | None = None
 
 
-_TIMES = ("ended_at", "next_look", "ordered_at", "unrecorded_since")
+_TIMES = ("ended_at", "next_look", "ordered_at", "unrecorded_since", "stands_since")
 
 
 class Cases(Table):
@@ -76,6 +80,7 @@ class Cases(Table):
                 misses=row["misses"],
                 over=bool(row["over"]),
                 quiet=bool(row["quiet"]),
+                standing=row["standing"],
                 **{name: row[name] and moment_of(row[name]) for name in _TIMES},
             )
             for row in rows

@@ -285,6 +285,7 @@ class Settings(BaseSettings):
         description=f"your own names for any of {', '.join(Command)}: `name=yours; name=yours`; "
         "an empty name switches a command off",
     )
+    monitors_decide: bool = Field(False, description="true or false")
     private_answers: bool = Field(False, description="true or false")
     answers_per_person: int = Field(4, ge=1, le=100, description="a number of answers a minute, 1 to 100")
     answers_per_room: int = Field(20, ge=1, le=1000, description="a number of answers a minute, 1 to 1000")

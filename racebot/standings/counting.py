@@ -152,6 +152,10 @@ class RatingRules:
         configs = (config for config in self.named_in(room.category) if not config.rule.by_goals_alone)
         return [(config, config.rule.judge(current, config.goals)) for config in configs]
 
+    def needs_no_record(self, room: Room) -> bool:
+        """Return whether a room may count without a record."""
+        return any(config.rule.finished for config in self.configs_for(room))
+
     def lacks_opener(self, room: Room) -> bool:
         """Return whether a leaderboard depends on who opened a room, and the room's data does not say it."""
         return any(verdict.reason is Reason.OPENER_UNKNOWN for _, verdict in self.judged(room))

@@ -34,6 +34,8 @@ class RatedRace:
     result: RaceResult
     changes: tuple[Change, ...]
     note: str | None = None
+    grace: timedelta | None = None
+    """How long the result must stand to count; None if it needs a record."""
 
     @property
     def by_team(self) -> bool:
@@ -53,6 +55,7 @@ class Preview:
     result: RaceResult
     states: tuple[tuple[State, bool], ...]
     rater: Rater = field(compare=False)
+    grace: timedelta | None = None
 
     def __hash__(self) -> int:
         return hash((self.leaderboard.category, self.leaderboard.name, self.result, self.states))
@@ -60,7 +63,7 @@ class Preview:
     def rate(self) -> RatedRace:
         """Rate the result. Call it only once."""
         row = self.rater.rate(self.result)
-        return RatedRace(self.leaderboard, self.result, row.changes, row.note)
+        return RatedRace(self.leaderboard, self.result, row.changes, row.note, self.grace)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,8 @@ class Settler:
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment)
             states = tuple(rater.state(player) for player in players)
-            found.append(Preview(board, result, states, rater))
+            grace = config.grace if config.rule.finished else None
+            found.append(Preview(board, result, states, rater, grace))
         return found
 
     def settle(

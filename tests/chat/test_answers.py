@@ -510,7 +510,7 @@ def test_help_lists_the_commands(ledger: Ledger) -> None:
         " !ratings hide me. Ratings count once a race is recorded."
     )
     assert ask(Command.HELP, moderator=True).endswith(
-        " · Moderators: !ratings off, !ratings on, !ratings redo"
+        " · Moderators: !ratings off, !ratings on, !ratings redo, !ratings count, !ratings skip"
     )
 
 

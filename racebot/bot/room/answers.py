@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from racebot.bot.heartbeat import utc_now
 from racebot.bot.room.ledger_work import LedgerWork
@@ -28,7 +28,9 @@ log = logging.getLogger(__name__)
 
 QUIET_ORDERS = {"off": True, "on": False}
 """Orders for and against quiet. Moderators, the room's opener and its monitors may give them."""
-ORDERS = frozenset({*QUIET_ORDERS, "redo"})
+COUNT_ORDERS = {"count": True, "skip": False}
+"""Orders that a race counts now or does not, if it needs no record."""
+ORDERS = frozenset({*QUIET_ORDERS, *COUNT_ORDERS, "redo"})
 """Orders about a room, given after `!ratings`. Only moderators may order a repetition."""
 ABOUT_SELF = frozenset({"hide me", "show me"})
 """Orders that any player may give about their own name."""
@@ -61,6 +63,11 @@ class Question:
         return QUIET_ORDERS.get(_order(self.command) or "") if self.may_order else None
 
     @property
+    def counts(self) -> bool:
+        """Return whether it orders that the race counts now, and its author may."""
+        return self.may_order and COUNT_ORDERS.get(_order(self.command) or "", False)
+
+    @property
     def is_about_race(self) -> bool:
         """Return whether the answer depends on the result of the room's race."""
         command = self.command.command
@@ -88,6 +95,8 @@ class CommandHandler:
     names: CommandNames
     limiter: Limiter
     private: bool
+    monitors_decide: bool = False
+    """Whether the room's monitors may give `COUNT_ORDERS`, too."""
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = utc_now
 
@@ -107,7 +116,7 @@ class CommandHandler:
         if parsed is None or message.user_id is None or race.recorded:
             return None
         self._seen.append(message.id)
-        may_order, now = _may_order(message, _order(parsed)), self.clock()
+        may_order, now = self._may_order(message, _order(parsed)), self.clock()
         allows = self.limiter.allows_order if may_order else self.limiter.allows
         limited = race.name, message.user_id, now
         if allows(*limited):
@@ -124,18 +133,19 @@ class CommandHandler:
         another room, would undo a later one. The last order for or against quiet counts all the same, if it
         is newer than the one carried out at `ordered_at`: the bot was not in the room yet.
         """
-        orders = [
-            line
+        given = [
+            (line, order)
             for line in history.messages
-            if (parsed := self._parsed(line)) is not None
-            and _order(parsed) in QUIET_ORDERS
-            and _may_order(line, _order(parsed))
-            and (ordered_at is None or line.posted_at > ordered_at.timestamp())
+            if (parsed := self._parsed(line)) is not None and self._may_order(line, order := _order(parsed))
         ]
+        after = 0.0 if ordered_at is None else ordered_at.timestamp()
+        quiet = [line for line, order in given if order in QUIET_ORDERS and line.posted_at > after]
+        # The ledger knows which of these were carried out before.
+        counting = [line for line, order in given if order in COUNT_ORDERS]
         return [
             line
             for line in history.messages
-            if line in orders[-1:]
+            if line in quiet[-1:] + counting[-1:]
             or (
                 line in recent(history)
                 and (parsed := self._parsed(line))
@@ -166,7 +176,7 @@ class CommandHandler:
         if is_quiet:
             return None
         draft = self.answers.draft(command, race, asker, moderator=message.can_moderate)
-        if race.custom_goal or not race.recordable:
+        if (race.custom_goal or not race.recordable) and not self.answers.settler.rules.needs_no_record(race):
             draft = self._with_note(draft, command, race)
         return Reply(draft, asker.id if self.private else None)
 
@@ -194,13 +204,39 @@ class CommandHandler:
         return lambda: f"{note} {draft()}".strip()[:MESSAGE_LIMIT]
 
     def _confirmation(self, order: str, message: ChatMessage, race: Race) -> str:
-        """Confirm a moderator's order, carrying out one to repeat the announcement."""
+        """Confirm a moderator's order, carrying it out unless it is about quiet."""
+        if order in COUNT_ORDERS:
+            return self._decide(message, race, counts=COUNT_ORDERS[order])
         if order == "off":
             return self.texts.off.format(command=self.names.line(Command.HELP))
         if order == "on":
             return self.texts.on
         again = self.work.say_again(race.result, message.id)
         return "" if again else self.texts.nothing_to_repeat
+
+    def _decide(self, message: ChatMessage, race: Race, *, counts: bool) -> str:
+        """Carry out an order that the race counts or not, once, and return the answer."""
+        settler, given_at = self.work.settler, datetime.fromtimestamp(message.posted_at, UTC)
+        if not settler.rules.needs_no_record(race):
+            return self.texts.needs_record
+        earlier = settler.ledger.orders.last_about(race.name)
+        if earlier is not None and given_at <= earlier:
+            return ""
+        decide = orders.count if counts else orders.skip
+        try:
+            decide(settler, race.name, f"{SELF_REASON} by {message.user_id}", given_at)
+        except OrderError as error:
+            log.info("%s", error)
+        if not counts:
+            self.work.silence(race.name)
+        command = self.names.line(Command.HELP)
+        return self.texts.counted if counts else self.texts.skipped.format(command=command)
+
+    def _may_order(self, message: ChatMessage, order: str | None) -> bool:
+        if order is None or message.can_moderate:
+            return order is not None
+        allowed = {**QUIET_ORDERS, **(COUNT_ORDERS if self.monitors_decide else {})}
+        return message.is_monitor and order in allowed
 
     def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
         """Hide or show the asker's name, and return the answer."""
@@ -232,7 +268,3 @@ def _order(command: ParsedCommand) -> str | None:
 
 def _is_about_self(command: ParsedCommand) -> bool:
     return command.command is Command.HELP and command.argument.casefold() in ABOUT_SELF
-
-
-def _may_order(message: ChatMessage, order: str | None) -> bool:
-    return order is not None and (message.can_moderate or (message.is_monitor and order != "redo"))

@@ -47,6 +47,8 @@ This is far longer than the site's caches, and gives administrators time to reco
 """
 GIVE_UP_AFTER = timedelta(days=1)
 """Age at which the bot gives up a race that the site does not find."""
+FOLLOW_AFTER = timedelta(days=7)
+"""Age until which edits of a race that counts without a record are followed."""
 EXPIRE_AFTER = timedelta(days=90)
 """Age at which the bot gives up a race that was never recorded."""
 LONGEST_MISS_PAUSE = timedelta(hours=1)
@@ -103,6 +105,11 @@ class QuietOrder:
     given_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class CountOrder:
+    """A moderator orders that the result counts now, without a record."""
+
+
 class Signal(Enum):
     """An event without content."""
 
@@ -114,7 +121,7 @@ class Signal(Enum):
     MISSING = "the site says that the race does not exist"
 
 
-Event = Frame | Read | Listed | QuietOrder | Signal
+Event = Frame | Read | Listed | QuietOrder | CountOrder | Signal
 
 # Effects
 
@@ -133,7 +140,7 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Rate the recorded result."""
+    """Rate the result, which is recorded or needs no record."""
 
     result: RaceResult
 
@@ -166,7 +173,9 @@ class Rules:
     quiet: float
     """Seconds for which a result must not change before it is announced."""
     counts: Callable[[RaceResult], bool]
-    """Returns whether a result can be rated once it is recorded."""
+    """Returns whether a result can be rated, at once or when it is recorded."""
+    grace: Callable[[RaceResult], timedelta | None] = lambda _: None
+    """Returns how long a result must stand to count without a record; None if it needs one."""
     announce: bool = True
     greet: bool = False
 
@@ -178,6 +187,7 @@ class Case:
     Attributes:
         row: what outlives the process; None for a race that is not followed.
         is_settled: whether the ledger has rated the race.
+        settled_as: the fingerprint of the result that it rated, if that needed no record.
         is_watched: whether the bot is in its room.
         shown: the race as it was shown last.
         is_recorded: whether its record was seen, after which nothing can change in its room.
@@ -187,6 +197,7 @@ class Case:
     rules: Rules
     row: CaseRow | None = None
     is_settled: bool = False
+    settled_as: str | None = None
     is_watched: bool = True
     shown: Race | None = None
     is_recorded: bool = False
@@ -195,6 +206,8 @@ class Case:
     """The result that is shown, once it is final."""
     _stands_at: float | None = None
     """When the candidate stands; None if it does already, or without one."""
+    _due: datetime | None = None
+    """When a result that needs no record has stood for long enough."""
     _version: int = 0
     _version_at: float = float("-inf")
     _read_at: float | None = None
@@ -264,6 +277,8 @@ class _Step:
         self.case = case
         self.now = now
         self.effects: list[Effect] = []
+        self.is_read = False
+        """Whether the event shows the race as the site has it now, and not as a frame repeats it."""
 
     def on(self, event: Event) -> None:
         match event:
@@ -288,6 +303,10 @@ class _Step:
                 self._on_missing()
             case QuietOrder(quiet, given_at):
                 self._on_quiet_order(quiet, given_at)
+            case CountOrder():
+                result = self.case.shown.result if self.case.shown else None
+                if result is not None and result.final and self.case.rules.grace(result) is not None:
+                    self._settle_without_record(result)
         self._on_tick()
 
     # What the site shows
@@ -317,6 +336,7 @@ class _Step:
                 self._read_at(case._version_at + CERTAIN_AFTER)
                 return
             case._version = 0  # no cache explains the difference: the higher version was wrong
+        self.is_read = True
         case._confirmed_at = max(case._confirmed_at, sent_at)
         if case._certain_at is not None and sent_at >= case._certain_at:
             case._certain_at = None
@@ -325,6 +345,7 @@ class _Step:
     def _on_listed(self, race: Race) -> None:
         case = self.case
         if race.recorded or not case.is_watched:
+            self.is_read = True
             self._show(race)
         elif case.shown is not None and _state(race) != _state(case.shown):
             self._read_soon()
@@ -338,14 +359,16 @@ class _Step:
         if case.is_recorded:
             return
         ended = result is not None and not result.hidden
-        if race.recorded and result is not None and case.rules.counts(result):
+        counts = result is not None and case.rules.counts(result)
+        grace = case.rules.grace(result) if result is not None and counts else None
+        if race.recorded and result is not None and counts:
             self._settle(result)
-        elif (race.over and not race.recorded) or (
-            ended and result is not None and not case.rules.counts(result)
-        ):
+        elif (race.over and not race.recorded and grace is None) or (ended and not counts):
             self._over(race)
         elif result is None or not result.final:
             self._going_on(race)
+        elif grace is not None and (case.settled_as or not case.is_settled):
+            self._stands(result, grace)
         elif case.is_settled:
             self._without_record(race)
         else:
@@ -358,6 +381,38 @@ class _Step:
         case._read_at = case._certain_at = None
         case.is_recorded = case.is_settled = True
         case.row = None
+
+    def _stands(self, result: RaceResult, grace: timedelta) -> None:
+        """Settle a result that needs no record once it has stood for long enough, and follow its edits."""
+        case, key, now = self.case, result.fingerprint(), self.now.site
+        row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)
+        if key == case.settled_as:
+            self._forget_candidate()
+            case.row = replace(row, over=False, standing=None, unrecorded_since=None)
+            if now - result.ended_at > FOLLOW_AFTER and not result.countable:
+                case.row = None
+            elif row.next_look is None:
+                self._poll(case.row)
+            return
+        if row.standing != key:
+            is_first = row.standing is None and not case.is_settled
+            row = replace(
+                row, standing=key, stands_since=result.ended_at if is_first else now, next_look=None
+            )
+        case.row = replace(row, unrecorded_since=None)
+        case._due = due = (row.stands_since or now) + grace
+        if self.is_read and now >= due and not case.is_unsure:
+            self._settle_without_record(result)
+            return
+        self._finished(result)
+
+    def _settle_without_record(self, result: RaceResult) -> None:
+        case = self.case
+        self.effects.append(Settle(result))
+        self._forget_candidate()
+        case.is_settled, case.settled_as = True, result.fingerprint()
+        row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)
+        self._poll(replace(row, standing=None, over=False))
 
     def _over(self, race: Race) -> None:
         """Follow a race that does not count. An edit can bring it back, or undo "do not record"."""
@@ -423,7 +478,7 @@ class _Step:
         case.row = replace(row, unrecorded_since=since)
         if now - since > UNDO_AFTER:
             self.effects.append(Act.UNDO_SETTLING)
-            case.row, case.is_settled = None, False
+            case.row, case.is_settled, case.settled_as = None, False, None
 
     # Other events
 
@@ -462,10 +517,11 @@ class _Step:
         if row is None or row.next_look is None or row.ended_at is None:
             return
         age, shown = self.now.site - row.ended_at, self.case.shown
+        is_done = shown is not None and shown.over and not _return_possible_since(shown)
         if age > EXPIRE_AFTER:
             self.effects.append(GiveUp(f"not recorded within {EXPIRE_AFTER.days} days"))
             self.case.row = None
-        elif age > STAY_AFTER_OVER and shown is not None and shown.over and not _return_possible_since(shown):
+        elif row.over and age > STAY_AFTER_OVER and is_done:
             self.case.row = None  # it was kept for the order to be quiet
         else:
             self._poll(replace(row, misses=0))
@@ -486,7 +542,9 @@ class _Step:
         pause = next((pause for below, pause in POLL_PAUSES if age < below), LONGEST_POLL_PAUSE)
         # Cancelled races rarely come back.
         pause = min(5 * pause, LONGEST_POLL_PAUSE) if row.over else pause
-        self.case.row = replace(row, next_look=now + pause)
+        due = self.case._due
+        is_due = row.standing is not None and due is not None and now < due < now + pause
+        self.case.row = replace(row, next_look=due if is_due else now + pause)
 
     def _is_outdated(self, race: Race) -> bool:
         return race.version is not None and race.version < self.case._version and not race.recorded

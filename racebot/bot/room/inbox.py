@@ -297,8 +297,11 @@ class Inbox:
                 given_at = datetime.fromtimestamp(ready.message.posted_at, UTC)
                 self._step(cases.QuietOrder(ready.quiet, given_at))
                 await self._carry_out()
-                if self._is_unstored():
-                    return  # until the ledger can store the order
+            if ready.counts:
+                self._step(cases.CountOrder())
+                await self._carry_out()
+            if self._is_unstored():
+                return  # until the ledger can store the order
             self._questions.remove(ready)
             self._answering = asyncio.create_task(self._answer(ready), name=f"answer {self._name}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from racebot.bot.room.announcements import Announcements, Style, announcement_key
 from racebot.bot.room.case import Act, Announce, Case, Effect, GiveUp, Rules, Settle
@@ -39,17 +39,23 @@ class LedgerWork:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
-        self._rules = Rules(quiet, self._counts, announce, greeting is not None)
+        self._rules = Rules(quiet, self._counts, self._grace, announce, greeting is not None)
         self._greeting = greeting or (lambda _: "")
         self._announcements = Announcements(self.ledger, clock, style or Style())
 
     def _counts(self, result: RaceResult) -> bool:
         return self.settler.rules.counts(result)  # the rules change when a goal is renamed
 
+    def _grace(self, result: RaceResult) -> timedelta | None:
+        return self.settler.rules.grace(result)
+
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""
-        row, is_settled = self.ledger.cases.get(name), self.ledger.races.has(name)
-        return Case(name, self._rules, row, is_settled=is_settled, is_watched=watched)
+        row, stored = self.ledger.cases.get(name), self.ledger.races.state(name)
+        settled_as = None if stored is None or stored[1] else stored[0]
+        return Case(
+            name, self._rules, row, is_settled=stored is not None, settled_as=settled_as, is_watched=watched
+        )
 
     def carry_out(self, case: Case, stored: CaseRow | None, effects: Sequence[Effect]) -> bool:
         """Store the case's row and carry out the effects of a step, in one transaction.
@@ -89,6 +95,12 @@ class LedgerWork:
                 return False
             return self._announcements.repeat(self.settler.preview(result), ordered_in)
 
+    def silence(self, race: str) -> None:
+        """Drop what was not said yet about the rating changes of a race, and withdraw the rest."""
+        with self.ledger.transaction():
+            self._announcements.drop_waiting(race, "a moderator skipped the race")
+            self._announcements.withdraw(race, race.partition("/")[0])
+
     def _store(self, case: Case, stored: CaseRow | None) -> None:
         row, name = case.row, case.name
         if row is None:
@@ -96,7 +108,8 @@ class LedgerWork:
             return
         self.ledger.cases.save(row)
         if row.next_look is not None and not row.over and (stored is None or stored.next_look is None):
-            log.info("%s: finished; waiting for a moderator to record it", name)
+            waits_for = "a moderator to record it" if row.standing is None else "the result to stand"
+            log.info("%s: finished; waiting for %s", name, waits_for)
         elif stored is not None and stored.over and not row.over:
             log.info("%s: an edit brought the race back", name)
         if row.quiet != (stored is not None and stored.quiet):
@@ -140,11 +153,11 @@ class LedgerWork:
         return self._announcements.queued_key(result.name) != announcement_key(self.settler.preview(result))
 
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
-        """Settle a recorded race, and queue its final changes if we know the room."""
+        """Settle a race, and queue its final changes if we know the room."""
         is_known = is_known or bool(self.ledger.messages.of(result.name))
 
         def final_messages(rated: list[RatedRace]) -> Iterable[Message]:
-            self._announcements.drop_waiting(result.name, "the race is recorded")
+            self._announcements.drop_waiting(result.name, "the result is final")
             return self._announcements.final(rated) if is_known else ()
 
         began = time.perf_counter()

@@ -84,7 +84,8 @@ class Answers:
         Ledger work. Returns an empty string if there are no odds, or if the race does not count.
         """
         texts = self.texts
-        if race.custom_goal or not race.recordable or not texts.greeting:
+        counts = self.settler.rules.needs_no_record(race) or (race.recordable and not race.custom_goal)
+        if not counts or not texts.greeting:
             return ""
         race = replace(race, entrants=self.settler.ledger.orders.amended_entrants(race.entrants))
         for context in map(self._context, self._boards(race, race.goal)):
@@ -182,6 +183,6 @@ def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool) -> list[
     commands = ", ".join([*listed, f"{line} hide me"])
     phrases = [texts.help.format(version=__version__, commands=commands)]
     if moderator:
-        own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo"))
+        own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo", "count", "skip"))
         phrases.append(texts.help_moderators.format(commands=own))
     return phrases

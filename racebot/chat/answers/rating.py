@@ -37,7 +37,9 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         coming = []
         if change is not None:
             points = shown_points(change.points_after, texts, ranked=context.is_ranked(standing, change))
-            coming = [texts.rating_pending.format(points=points, change=signed(change.points_change))]
+            finished = context.board.rule.finished
+            template = texts.rating_standing if finished else texts.rating_pending
+            coming = [template.format(points=points, change=signed(change.points_change))]
         return one_message([opening, *coming, *phrases], texts)
 
     return compose

@@ -40,7 +40,8 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
         names = chat_names(rated.result.entrants, texts, hidden)
         finishes, finished = standing.finishes if standing else 0, change.place is not None
         after = finishes + (is_coming and finished)
-        opening = (texts.why_pending if is_coming else texts.why).format(
+        template = texts.why_standing if context.board.rule.finished else texts.why_pending
+        opening = (template if is_coming else texts.why).format(
             name=plain(person.name),
             before=shown_points(change.points_before, texts, ranked=after - finished >= needed),
             after=shown_points(change.points_after, texts, ranked=after >= needed),

@@ -1,0 +1,232 @@
+"""Races that count once their result has stood for a time, and need no record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import CATEGORY, NOON, result, room, seen
+from room_support import Follower
+
+from racebot.bot.room import case as cases
+from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Rules, Settle, Signal, step
+from racebot.errors import OrderError
+from racebot.ledger.orders import SKIPPED
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.races.rooms import RoomRule
+from racebot.racetime.payload import Race
+from racebot.standings import orders
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.follow_settings import apply_settings
+from racebot.standings.settle import Settler
+from racebot.standings.verify import verify
+
+GRACE = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+GOAL = "SGL 2026 round 1"
+FACTS: dict[str, Any] = {"goal": GOAL, "custom_goal": True, "recordable": False, "recorded": False}
+FIRST = result("r", "ann bo", dnf="cy", **FACTS)
+EDITED = result("r", "bo ann", dnf="cy", **FACTS)
+CANCELLED = replace(seen(FIRST), status="cancelled", result=None)
+
+
+@dataclass
+class Polled:
+    """A race that is polled, with minutes since its end."""
+
+    case: Case = field(
+        default_factory=lambda: Case(FIRST.name, Rules(0, lambda _: True, lambda _: GRACE), is_watched=False)
+    )
+
+    def on(self, minutes: float, *events: cases.Event) -> list[Effect]:
+        effects: list[Effect] = []
+        for event in events:
+            self.case, found = step(self.case, event, Moment(60 * minutes, NOON + minutes * MINUTE))
+            effects += found
+        return effects
+
+    def read(self, minutes: float, result: RaceResult | Race) -> list[Effect]:
+        race = result if isinstance(result, Race) else seen(result)
+        return self.on(minutes, cases.Read(race, 60 * minutes), Signal.LOOKED)
+
+    @property
+    def next_look(self) -> float | None:
+        row = self.case.row
+        return None if row is None or row.next_look is None else (row.next_look - NOON) / MINUTE
+
+
+def settled(effects: list[Effect]) -> list[RaceResult]:
+    return [effect.result for effect in effects if isinstance(effect, Settle)]
+
+
+def test_a_result_counts_when_it_has_stood_since_the_end() -> None:
+    polled = Polled()
+    assert settled(polled.read(59.5, FIRST)) == []
+    assert polled.next_look == 60
+    assert settled(polled.read(60, FIRST)) == [FIRST]
+    assert settled(polled.read(61, FIRST)) == []
+
+
+def test_a_change_restarts_the_wait() -> None:
+    polled = Polled()
+    polled.read(10, FIRST)
+    assert settled(polled.read(50, EDITED)) == []
+    assert settled(polled.read(109, EDITED)) == []
+    assert settled(polled.read(110, EDITED)) == [EDITED]
+
+
+def test_the_wait_outlives_the_process() -> None:
+    polled = Polled()
+    polled.read(10, FIRST)
+    polled.read(50, EDITED)
+    again = Polled(replace(Polled().case, row=polled.case.row))
+    assert settled(again.read(109, EDITED)) == []
+    assert settled(again.read(110, EDITED)) == [EDITED]
+
+
+def test_an_edit_after_it_counted_counts_once_it_has_stood() -> None:
+    polled = Polled()
+    polled.read(60, FIRST)
+    assert settled(polled.read(1000, EDITED)) == []
+    assert settled(polled.read(1061, EDITED)) == [EDITED]
+
+
+def test_edits_are_followed_for_a_week() -> None:
+    polled = Polled()
+    polled.read(60, FIRST)
+    day = 24 * 60
+    polled.read(6.9 * day, FIRST)
+    assert polled.case.row is not None
+    polled.read(7.1 * day, FIRST)
+    assert polled.case.row is None
+
+
+def test_a_frame_alone_does_not_make_a_result_count() -> None:
+    polled = Polled(replace(Polled().case, is_watched=True))
+    assert any(isinstance(effect, Announce) for effect in polled.on(1, cases.Frame(seen(FIRST))))
+    assert settled(polled.on(70, cases.Frame(seen(FIRST)), Signal.TICK)) == []
+    polled.on(70.5, Signal.SYSTEM_LINE)
+    assert settled(polled.on(70.5, cases.Read(seen(FIRST), 60 * 70.5))) == [], "an edit was announced"
+    assert settled(polled.on(71, cases.Read(seen(FIRST), 60 * 71))) == [FIRST]
+
+
+def test_an_order_makes_it_count_at_once_and_nothing_before_its_end_does() -> None:
+    polled = Polled()
+    polled.on(0, cases.Frame(replace(CANCELLED, status="in_progress")))
+    assert settled(polled.on(0, cases.CountOrder())) == []
+    polled.read(1, FIRST)
+    assert settled(polled.on(2, cases.CountOrder())) == [FIRST]
+
+
+def test_a_race_that_is_cancelled_after_it_counted_is_undone() -> None:
+    polled = Polled()
+    polled.read(60, FIRST)
+    assert Act.UNDO_SETTLING not in polled.read(100, CANCELLED)
+    assert Act.UNDO_SETTLING in polled.read(161, CANCELLED)
+
+
+# In the ledger
+
+LEAGUE = LeaderboardConfig("elo-ffa", name="League", rule=RoomRule(custom_goals=("SGL*",), finished=True))
+MIXED = LeaderboardConfig("elo-ffa", name="Mixed", rule=RoomRule(info=("*league*",), finished=True))
+OWN = LeaderboardConfig("elo-ffa")
+RULES = RatingRules(OWN, (LEAGUE, MIXED))
+
+
+@pytest.fixture
+def settler(tmp_path: Path) -> Settler:
+    return Settler(Ledger.open(tmp_path / "ledger.db"), RULES)
+
+
+def settle(settler: Settler, *results: RaceResult) -> None:
+    for each in results:
+        settler.settle(each, lambda _: (), NOON + 2 * GRACE)
+
+
+def races_by_board(settler: Settler) -> dict[str, list[str]]:
+    boards = settler.ledger.leaderboards.all()
+    assert [problem for board in boards for problem in verify(settler.ledger, board)] == []
+    return {b.name: [r.partition("/")[2] for r in settler.ledger.ratings.races(b)] for b in boards}
+
+
+def board(settler: Settler, name: str) -> Leaderboard:
+    found = settler.ledger.leaderboards.get(CATEGORY, name)
+    assert found is not None
+    return found
+
+
+def test_each_leaderboard_holds_the_races_that_it_chooses(settler: Settler) -> None:
+    plain = result("plain", "ann bo")
+    league = result("league", "bo ann", after=1, info="a league race", recorded=False)
+    settle(settler, FIRST, plain, league)
+    assert races_by_board(settler) == {"League": ["r"], "Any Orb": ["plain"], "Mixed": ["league"]}
+    settle(settler, replace(league, recorded=True))
+    assert races_by_board(settler)["Any Orb"] == ["plain", "league"]
+    assert races_by_board(settler)["Mixed"] == ["league"]
+    for each in settler.ledger.leaderboards.all():
+        settler.rebuild(each)
+    assert len(races_by_board(settler)["Any Orb"]) == 2
+
+
+def test_another_rule_is_applied_to_stored_races(settler: Settler) -> None:
+    settle(settler, FIRST, result("other", "ann cy", after=1, **{**FACTS, "goal": "SGL 2025"}))
+    narrow = replace(LEAGUE, rule=RoomRule(custom_goals=("SGL 2025*",), finished=True))
+    twin = replace(LEAGUE, name="Twin")
+    changed = Settler(settler.ledger, RatingRules(OWN, (narrow, twin)))
+    apply_settings(changed)
+    assert races_by_board(changed) == {"League": ["other"], "Twin": ["r", "other"]}
+
+
+def test_a_skipped_race_changes_no_rating_until_it_is_counted_again(settler: Settler) -> None:
+    settle(settler, result("plain", "ann bo", info="league"))
+    before = settler.ledger.standings.all(board(settler, "Mixed"))
+    orders.skip(settler, "orb/second", "asked", NOON)
+    settle(settler, result("second", "bo ann", after=1, info="league", recorded=False))
+    mixed = board(settler, "Mixed")
+    row = settler.ledger.ratings.get(mixed, "orb/second")
+    assert row is not None
+    assert (row.changes, row.note) == ((), SKIPPED)
+    assert settler.ledger.standings.all(mixed) == before
+    orders.count(settler, "orb/second", "asked", NOON)
+    assert settler.ledger.standings.all(mixed) != before
+    races_by_board(settler)
+    with pytest.raises(OrderError, match="counts already"):
+        orders.count(settler, "orb/second", "", NOON)
+    orders.skip(settler, "orb/second", "", NOON)
+    with pytest.raises(OrderError, match="already skipped"):
+        orders.skip(settler, "orb/second", "", NOON)
+    assert settler.ledger.standings.all(mixed) == before
+
+
+def test_a_skipped_race_counts_where_a_record_decides(settler: Settler) -> None:
+    orders.skip(settler, "orb/r", "asked", NOON)
+    settle(settler, result("r", "ann bo", info="league"))
+    own, mixed = (settler.ledger.ratings.get(board(settler, n), "orb/r") for n in ("Any Orb", "Mixed"))
+    assert own and own.changes
+    assert mixed and not mixed.changes
+    races_by_board(settler)
+
+
+def test_chat_is_told_when_the_result_is_final(settler: Settler, clock: Callable[[], datetime]) -> None:
+    follower = Follower(settler, clock)
+    (text,) = follower.announce(FIRST)
+    assert text.startswith("Ratings (League), final in an hour: ")
+    (text,) = follower.announce(EDITED)
+    assert text.startswith("Correction")
+    follower.on(FIRST.name, cases.CountOrder())
+    assert races_by_board(settler) == {"League": ["r"]}
+    kinds = [row.message.kind for row in settler.ledger.messages.open_for(FIRST.name)]
+    assert kinds == ["meta", "info"]
+
+
+def test_rooms_of_custom_goals_make_no_leaderboard_of_their_own(settler: Settler) -> None:
+    assert RULES.configs_for(room("Unknown", custom_goal=True)) == []
+    assert [c.name for c in RULES.configs_for(room(GOAL, custom_goal=True))] == ["League"]
+    none = RatingRules(OWN, (LEAGUE,), {CATEGORY: frozenset()})
+    assert none.configs_for(room("Any Orb")) == []
