@@ -225,6 +225,11 @@ def _live_board(
     by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
     found = forecasts(board, [state for state, _ in states])
     has_odds = not by_team and len(found) > 1
+    racing = [row for row, entrant in enumerate(entrants) if entrant.status is EntrantStatus.RACING]
+    chance_now = {}
+    if has_odds and len(racing) > 1 and any(entrant.finished for entrant in entrants):
+        left = forecasts(board, [states[row][0] for row in racing])
+        chance_now = {row: each.win_chance for row, each in zip(racing, left, strict=True)}
     changes: dict[str, Change] = {}
     rated, outcome = None, None
     if preview is not None and masked is not None:
@@ -233,7 +238,7 @@ def _live_board(
         outcome = race_on_board(board, masked, rated.changes, rated.note)
     names = shown_names(entrants)
     shown = []
-    for entrant, (_, known), forecast in zip(entrants, states, found, strict=True):
+    for row, (entrant, (_, known), forecast) in enumerate(zip(entrants, states, found, strict=True)):
         player = str(entrant.user_id)
         change = changes.get(player)
         live = LiveEntrant(
@@ -248,6 +253,7 @@ def _live_board(
             finish_chance=forecast.finish_chance,
             after=change.points_after if change else None,
             change=change.points_change if change else None,
+            chance_now=chance_now.get(row),
         )
         if player not in hidden:
             shown.append(live)

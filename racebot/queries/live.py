@@ -25,7 +25,8 @@ class LiveEntrant:
     `new` is True before the player's first race there. Chances are those before the race: `win_chance` is
     None in team races, `finish_chance` if the model has none. `after` and `change` are the points and their
     change once the race is recorded, None before its end. `rank_after` is the place on the leaderboard then,
-    and `rank_before` the place now, both None for a player who is not listed.
+    and `rank_before` the place now, both None for a player who is not listed. `chance_now` is the
+    chance to finish next, for those still racing after somebody has finished.
     """
 
     id: str
@@ -41,6 +42,7 @@ class LiveEntrant:
     change: int | None
     rank_before: int | None = None
     rank_after: int | None = None
+    chance_now: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON
+from builders import NOON, SECOND, entrant, result
 from playwright.sync_api import Page, Response, Route, expect
 from worker_support import PATIENCE
 
 from racebot.web.http import events
 
-from .conftest import NAMES, Open, Visit, write_rooms
+from .conftest import NAMES, Open, Visit, rated, write_rooms
 
 ROOM = "overlay/room/orb/live-1"
 SEEN = """seen => {
@@ -53,6 +53,30 @@ def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: st
     write_rooms(database, "finished", backwards=True)
     expect(page.locator("tbody tr").last).to_contain_text("Ann Orbit")
     expect(player).to_be_focused()
+
+
+def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
+    opened: Open, served: str, database: Path
+) -> None:
+    write_rooms(database)
+    page = opened().new_page()
+    page.goto(f"{served}races/orb/live-2")
+    page.evaluate("window.stays = true")
+    status = page.locator(".hero .under")
+    write_rooms(database, "open", "open")
+    expect(status).to_contain_text("open")
+    write_rooms(database, "open", "in_progress")
+    expect(status).to_contain_text("in progress")
+    write_rooms(database, "open", "finished")
+    expect(status).to_contain_text("changes if recorded")
+    rated(
+        database,
+        [result("live-2", entrants=(entrant("r00", time=8 * SECOND), entrant("r01", time=9 * SECOND)))],
+    )
+    write_rooms(database)
+    expect(page.get_by_role("status").get_by_text("recorded", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="From expected to actual places")).to_be_visible()
+    assert page.evaluate("window.stays")
 
 
 def test_live_page_says_when_it_no_longer_updates(

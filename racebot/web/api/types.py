@@ -275,6 +275,7 @@ FIELDS: Mapping[str, str] = {
     "LiveBoard.outcome": "What the record of the race changes, with the reasons; null before its end",
     "LiveEntrant.after": "Points once the race is recorded; null before its end",
     "LiveEntrant.change": "Change once the race is recorded; null before its end",
+    "LiveEntrant.chance_now": "Chance to finish next while racing; null before the first finish",
     "LiveEntrant.rank_after": "Place on the leaderboard once the race is recorded; null if not listed",
     "LiveEntrant.rank_before": "Place on the leaderboard before; null if not listed",
     "OpenRoom.page": "Address of the page that the race has once it is recorded",

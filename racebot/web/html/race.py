@@ -33,12 +33,16 @@ MOST_LINES = 60
 
 def race_page(request: PageRequest, race: str) -> Content:
     """Render the page of a race. Before its record, that is its room; None if no room could have its name."""
+    return _open_race(request, race, "open_race.html") or _recorded_race(request, race, "race.html")
+
+
+def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
     report = request.view.race(race)
     if report is None:
-        return _open_race(request, race, "open_race.html")
+        return None
     return templating.page(
         request,
-        "race.html",
+        template,
         report=report,
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
@@ -47,14 +51,15 @@ def race_page(request: PageRequest, race: str) -> Content:
 
 
 def followed_race(request: PageRequest, race: str) -> Content:
-    """Render the part of a race's page that changes until the race is recorded."""
+    """Render the part of a race's page that changes until the race is recorded, and its last state."""
     request = replace(request, path=addresses.RACE.path(race=race))  # links are followed from that page
-    if request.view.race(race) is None:
-        return _open_race(request, race, "race_room.html")
-    return templating.page(request, "race_recorded.html")
+    return _open_race(request, race, "race_room.html") or _recorded_race(request, race, "race_report.html")
 
 
 def _open_race(request: PageRequest, race: str, template: str) -> Content:
+    """Render the room of a race; None if it is recorded, or if no room could have its name."""
+    if request.view.race(race) is not None:
+        return None
     category, _, slug = race.partition("/")
     rooms = request.view.live_rooms().rooms  # without those that the site does not list
     room = next((each for each in rooms if each.race == race), None)

@@ -12,6 +12,7 @@
   let retry = 0;
   let lost = 0;
   let heard = 0;
+  let final = false; // once the race of the page is recorded
 
   // Change only what differs, so that the reader's focus and selection stay, and pictures do not flicker.
   const keyOf = node => node.id || (node.dataset && node.dataset.key) || "";
@@ -102,18 +103,18 @@
     if (text === last) return;
     last = text;
     const fresh = new DOMParser().parseFromString(last, "text/html").body;
-    if (fresh.querySelector("[data-recorded]")) location.reload();
-    else {
-      const page = anchor && document.getElementById(anchor)?.dataset.page;
-      show(fresh);
-      if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
-    }
+    const page = anchor && document.getElementById(anchor)?.dataset.page;
+    show(fresh);
+    if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
+    final = shown.querySelector("[data-recorded]") !== null;
+    if (final) stop();
     tick();
     if (notice) window.racebot.refresh();
     else fit();
   };
   const follow = () => {
     stop();
+    if (final) return;
     heard = Date.now();
     source = new EventSource(shown.dataset.events);
     source.onmessage = message => receive(message.data);
@@ -137,7 +138,7 @@
   setInterval(() => {
     tick();
     // A connection can end without a word, for instance while the computer sleeps.
-    if (source?.readyState !== EventSource.OPEN || Date.now() - heard < silence) return;
+    if (final || source?.readyState !== EventSource.OPEN || Date.now() - heard < silence) return;
     miss();
     follow();
   }, 1000);
