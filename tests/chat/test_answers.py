@@ -102,13 +102,6 @@ def test_rating_shows_the_askers_points_place_and_record(ledger: Ledger) -> None
     )
 
 
-def test_rating_of_another_player_ignores_case_and_accents(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    for name in ("cy", "Cy", "CY", "çý"):
-        assert ask(Command.RATING, name).startswith(f"Cy: {points(ledger, CY)}, 3rd of 3")
-        assert "3 races, 0 wins, 0 finished" in ask(Command.RATING, name)
-
-
 def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     asking(ledger)
     carry = Carry(GOAL, 1.0)

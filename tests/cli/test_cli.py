@@ -208,12 +208,6 @@ def test_race_command_finds_a_race_by_its_short_or_full_name(filled: Racebot) ->
     assert "gained: Bo (50% to beat)" in filled("race", "orb/first").out
 
 
-def test_database_option_overrides_the_setting(filled: Racebot, folder: Path) -> None:
-    assert filled("import", "races.json", "--database", "two.db").out.startswith("3 new races")
-    assert (folder / "two.db").exists()
-    assert len(json.loads(filled("leaderboard", "--json", "--database", "two.db").out)) == 2
-
-
 def test_verify_finds_a_changed_standing_and_rebuild_mends_it(filled: Racebot, folder: Path) -> None:
     done = filled("verify")
     assert done.code == 0
@@ -330,29 +324,6 @@ def test_near_name_of_a_missing_database_is_named(filled: Racebot, folder: Path)
     assert done.err == "New database legder.db (did you mean 'ledger.db'?)\n"
 
 
-def test_file_that_is_not_a_database_is_reported(racebot: Racebot, folder: Path) -> None:
-    (folder / "ledger.db").write_text("Dear diary, " * 99)
-    for words in (("leaderboard",), ("import", "races.json"), ("verify",)):
-        done = racebot(*words)
-        (complaint,) = done.complaints
-        assert "is not a database" in complaint
-        assert done.code == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "told"), [("{", "not JSON"), ("5", "neither an archive"), ('[{"name": "orb/x"}]', "orb/x")]
-)
-def test_invalid_import_file_is_reported_by_name(
-    racebot: Racebot, folder: Path, text: str, told: str
-) -> None:
-    (folder / "bad.json").write_text(text)
-    done = racebot("import", "bad.json")
-    (complaint,) = done.complaints
-    assert complaint.startswith("bad.json: ")
-    assert told in complaint
-    assert done.code == 2
-
-
 def test_a_backfill_needs_a_category_and_each_bad_setting_has_its_own_line(
     racebot: Racebot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,24 +351,6 @@ def test_a_missing_argument_has_the_name_that_help_gives_it(
 ) -> None:
     assert f" {{{missing}}}" in racebot(command, "-h").out.splitlines()[0]
     assert f"'{missing}'" in racebot(command).err
-
-
-def test_names_of_players_cannot_control_the_terminal(racebot: Racebot, folder: Path) -> None:
-    odd = json.loads(json.dumps(RACES[0]).replace('"Ann"', '"\\u001b[31m[bold]:warning:\\nAnn"'))
-    (folder / "odd.json").write_text(json.dumps([odd]))
-    shown = racebot("import", "odd.json").out + racebot("player", "id-ann").out + racebot("race", "first").out
-    assert "\x1b" not in shown
-    assert "[31m[bold]" in shown
-
-
-def test_json_keeps_names_as_they_are(racebot: Racebot, folder: Path) -> None:
-    odd = json.loads(json.dumps(RACES[0]).replace('"Ann"', '"漢字 [bold]"'))
-    odd["goal"]["name"] = "[red]Orb[/red]"
-    (folder / "odd.json").write_text(json.dumps([odd]))
-    assert "[red]Orb[/red]" in racebot("import", "odd.json").out
-    done = racebot("player", "id-ann", "--json")
-    assert json.loads(done.out)["name"] == "漢字 [bold]"
-    assert "漢字" in done.out
 
 
 # What names from elsewhere may do to a terminal

@@ -106,14 +106,6 @@ def test_published_presets_run_on_any_file(season: Path) -> None:
     assert "Here − rerun" in run("evaluate", season, "--preset", "thurstone-full")
 
 
-def test_parameter_can_be_set_for_one_model_only(season: Path) -> None:
-    models = ("--model=plackett-luce", "--model=thurstone")
-    entries = evaluate_json(season, *models, "--param=thurstone:rates=0.5")
-    rates = {entry["model"]: entry["parameters"]["rates"] for entry in entries}
-    assert rates["thurstone"] == [0.5]
-    assert rates["plackett-luce"] != [0.5]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -155,17 +147,6 @@ def test_tune_prints_settings_to_paste(season: Path) -> None:
     assert "RACEBOT_MODEL=plackett-luce" in text
     assert "RACEBOT_PARAMETERS=rates=" in text
     assert "parameters = { rates = [" in text
-
-
-def test_tuned_parameters_can_be_given_to_evaluate(season: Path) -> None:
-    tuned = json.loads(run("tune", "plackett-luce", season, "--generations", 2, "--candidates", 16, "--json"))
-    assert tuned["later"]["difference"] == pytest.approx(tuned["later"]["tuned"] - tuned["later"]["start"])
-    given = [
-        f"--param={name}={' '.join(map(str, value)) if isinstance(value, list) else value}"
-        for name, value in tuned["parameters"].items()
-    ]
-    (entry,) = evaluate_json(season, "--model", "plackett-luce", *given)
-    assert entry["parameters"] == tuned["parameters"]
 
 
 def test_search_that_finds_nothing_better_prints_no_settings(season: Path) -> None:

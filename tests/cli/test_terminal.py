@@ -94,17 +94,6 @@ def test_gains_are_green_losses_red_and_other_figures_plain(reports: tuple[Playe
     assert all(text[0] in "+−" for _, text in colored)
 
 
-def test_no_color_prints_no_color(
-    monkeypatch: pytest.MonkeyPatch, reports: tuple[PlayerReport, RaceReport]
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    console = Console(file=io.StringIO(), highlight=False)
-    tables.print_player(console, reports[0])
-    assert not re.search(r"\x1b\[3\d", shown(console))
-    assert "→" in shown(console)
-
-
 def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     races = [result("first", "ann bo", after=0)]
     Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(races, "import")

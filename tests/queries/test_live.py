@@ -52,26 +52,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "live.json"
 
 
-def test_written_rooms_are_read_back(path: Path) -> None:
-    for report in (LiveReport(NOON, (ROOM,), frozenset({ROOM.race})), LiveReport(LATER, ())):
-        write_live(path, report)
-        assert read_live(path) == report
-
-
 def test_rooms_of_a_worker_killed_while_it_wrote_are_read(path: Path) -> None:
     write_live(path, LiveReport(NOON, (ROOM,)))
     path.with_suffix(".part").write_text('{"seen_at": "20')
     assert read_live(path) == LiveReport(NOON, (ROOM,))
     write_live(path, LiveReport(LATER, ()))
     assert read_live(path) == LiveReport(LATER, ())
-
-
-def test_deleted_file_is_no_report_and_is_written_again(path: Path) -> None:
-    assert read_live(path) is None
-    write_live(path, LiveReport(NOON, (ROOM,)))
-    path.unlink()
-    write_live(path, LiveReport(LATER, (ROOM,)))
-    assert read_live(path) == LiveReport(LATER, (ROOM,))
 
 
 def test_only_the_owner_can_read_the_file(path: Path) -> None:

@@ -346,17 +346,6 @@ def test_teams_are_named_and_a_finisher_of_an_unfinished_team_is_no_dnf(ledger: 
     assert {e.name: e.team for e in report.result} == {"Ann": "Reds", "Bo": "Reds", "Cy": "Blues"}
 
 
-def test_an_opposing_team_is_named_in_reasons(ledger: Ledger) -> None:
-    """Newcomers are expected in the middle: each team is told of the only other one."""
-    members = (("ann", 10, "Reds"), ("bo", 20, "Reds"), ("cy", 40, "Blues"), ("di", 50, "Blues"))
-    teams = [entrant(name, time=time, team=team, team_name=team) for name, time, team in members]
-    merge(ledger, [result("t", entrants=teams)], LeaderboardConfig("trueskill", teams=TeamPolicy.TEAM))
-    (on,) = race_report(ledger, "t").leaderboards
-    named = {e.name: [each.team for each in e.pushed] for e in on.entrants}
-    assert named == {"Ann": ["Blues"], "Bo": ["Blues"], "Cy": ["Reds"], "Di": ["Reds"]}
-    assert all("Blues" in e.reasons[-1] for e in on.entrants if e.change > 0)
-
-
 def test_a_players_races_tell_a_disqualification_from_a_dnf(ledger: Ledger) -> None:
     races = [
         result("a", "bo", dq="ann"),

@@ -7,7 +7,6 @@ import gzip
 import json
 import logging
 import time
-import traceback
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -522,11 +521,3 @@ async def test_no_error_or_log_line_shows_a_secret_or_token(
         assert SECRET not in told
         assert TOKEN not in told
         assert "\n" not in str(raised.value)
-
-
-async def test_a_traceback_does_not_show_the_secret(site: Site, fake: FakeSite) -> None:
-    fake.failures = [httpx.Response(401)]
-    with pytest.raises(CredentialsError) as raised:
-        await site.token(CREDENTIALS)
-    assert SECRET not in "".join(traceback.format_exception(raised.value))
-    assert SECRET not in repr(CREDENTIALS)

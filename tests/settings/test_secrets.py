@@ -114,18 +114,3 @@ async def test_crash_reveals_no_secret(sandbox: Sandbox, command: str, where: st
     await crashed.ended()
     assert "ZeroDivisionError: induced" in crashed.output
     check(sandbox, crashed.output)
-
-
-@pytest.mark.parametrize(
-    "extra",
-    [
-        {},
-        {"RACEBOT_CLIENT_ID": "nobody"},
-        {"RACEBOT_CATEGORY": "elsewhere"},
-        {"RACEBOT_CATEGORIES": json.dumps([{"slug": "x", "client_secret": CLIENT_SECRET}])},
-    ],
-)
-async def test_doctor_reveals_no_secret(sandbox: Sandbox, extra: dict[str, str]) -> None:
-    sandbox.extra |= extra
-    done = await sandbox.racebot("doctor")
-    check(sandbox, done.stdout + done.stderr)

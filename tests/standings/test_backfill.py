@@ -265,13 +265,6 @@ def test_json_saved_from_the_site_is_read(tmp_path: Path, document: object) -> N
     assert names(file(tmp_path, document)) == ["orb/r1", "orb/r2"]
 
 
-def test_one_goal_of_a_saved_file_is_read(tmp_path: Path) -> None:
-    other = listed(2, goal={"name": "All Orbs", "custom": False})
-    path = file(tmp_path, [listed(1), other])
-    assert names(path, goal="All Orbs") == ["orb/r2"]
-    assert names(path) == ["orb/r1", "orb/r2"]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -197,14 +197,6 @@ def test_higher_rated_player_counts_as_ahead_and_a_tie_as_half(merge: Merge) -> 
     assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
 
 
-@pytest.mark.usefixtures("few")
-def test_an_upset_counts_against_the_higher_rated(merge: Merge) -> None:
-    races = [result("a", "ann bo"), result("b", "bo ann", after=1)]
-    (gap,) = of(merge(races, provisional_races=1)).gaps
-    assert gap.happened == 0.0
-    assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
-
-
 def test_unfair_looking_results_are_counted(view: LedgerView) -> None:
     found = of(view)
     assert (found.races, found.entries) == (3, 7)

@@ -191,13 +191,6 @@ def room(ledger: Ledger, clock: Clock) -> FakeRoom:
 # Chat
 
 
-async def test_echo_confirms_a_message(room: FakeRoom) -> None:
-    room.put_texts("g1", "g2")
-    await room.deliver()
-    assert room.done("message") == [("text of g1", "g1"), ("text of g2", "g2")]
-    assert room.states == ["delivered", "delivered"]
-
-
 @pytest.mark.parametrize("strips_joiners", [True, False])
 async def test_a_name_with_a_family_emoji_is_confirmed_even_if_the_site_strips_joiners(
     room: FakeRoom, *, strips_joiners: bool

@@ -604,17 +604,6 @@ def test_every_message_has_a_guid_that_the_site_accepts(follower: Follower) -> N
     assert all(set(guid) <= set("0123456789abcdefghijklmnopqrstuvwxyz-") for guid in guids)
 
 
-def test_two_races_do_not_mix(follower: Follower) -> None:
-    other = result("s", "bo ann", recorded=False)
-    follower.show_final(FINISHED)
-    follower.show_final(other)
-    follower.frame(seen())
-    assert waiting(follower) == []
-    assert len(waiting(follower, "orb/s")) == 1
-    follower.frame(seen(replace(other, recorded=True)))
-    assert follower.is_followed()
-
-
 def test_a_race_settled_by_a_backfill_is_no_longer_pending(follower: Follower) -> None:
     follower.read(seen(FINISHED))
     follower.settler.add_past_races([RECORDED], "backfill")

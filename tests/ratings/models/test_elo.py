@@ -43,12 +43,6 @@ def test_updates_follow_their_formulas(lead: float) -> None:
     assert bounded == pytest.approx(NORMAL.cdf(-lead / math.sqrt(2)), abs=1e-12)
 
 
-def test_gaussian_update_is_the_slope_of_the_log_probability() -> None:
-    step = 1e-5
-    log = [math.log(NORMAL.cdf((0.4 + shift) / math.sqrt(2))) for shift in (step, -step)]
-    assert gain(GaussianElo(rates=(1.0,)), 0.4) == pytest.approx((log[0] - log[1]) / (2 * step), abs=1e-9)
-
-
 def test_an_upset_moves_the_likelihood_rule_by_half_the_gap() -> None:
     """elo §3.1.2: φ(x)/Φ(x) ~ -x, so that the update grows like lead/2."""
     assert gain(GaussianElo(rates=(1.0,)), -400.0) == pytest.approx(200.0, rel=1e-4)

@@ -131,14 +131,6 @@ def test_scores_have_the_published_values() -> None:
     assert scores(MultiElo(score_base=1.5), five) == pytest.approx(expected)
 
 
-def test_linear_is_the_limit_of_exponential() -> None:
-    outcome = Outcome.of([3, 1, 2])
-    assert scores(MultiElo(score_base=1 + 1e-7), outcome) == pytest.approx(scores(MultiElo(), outcome))
-    both = MultiElo(score_base=np.array([1.0, 1.5])).scores(Groups.of(outcome))
-    assert both[0].tolist() == pytest.approx(scores(MultiElo(), outcome))
-    assert both[1].tolist() == pytest.approx(scores(MultiElo(score_base=1.5), outcome))
-
-
 def test_tied_entrants_share_the_mean() -> None:
     assert scores(MultiElo(), Outcome.of([2, 1, 2, 2])) == pytest.approx([1 / 6, 0.5, 1 / 6, 1 / 6])
     weight = [1.5**k - 1 for k in (3, 2, 1, 0)]
