@@ -32,6 +32,8 @@ class Command(StrEnum):
     WHY = "why"
     ODDS = "odds"
     VERSUS = "vs"
+    SCORE = "score"
+    NEED = "need"
     HELP = "ratings"
 
 
@@ -76,7 +78,7 @@ class CommandNames:
                 continue
             if not re.fullmatch(r"\w[\w-]*", name):
                 found.append(f"{command.value}={name}: a name has letters, digits and hyphens only")
-            elif self.prefix == "!" and name in OTHER_BOTS:
+            elif self.prefix == "!" and name in OTHER_BOTS and name != Command.SCORE:
                 found.append(f"{command.value}={name}: other bots use !{name}: choose another name")
             elif name in taken:
                 found.append(f"{taken[name].value} and {command.value} are both named {name}")

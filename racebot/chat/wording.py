@@ -165,6 +165,32 @@ class Texts(BaseModel):
     why_as_expected: str = _text(reasons.AS_EXPECTED, "in place of opponents, if no result stood out")
     why_nothing: str = _text("{name} has no rated race yet.", "answers !why without a race", "leaderboard")
 
+    scores: str = _text("Scores ({leaderboard}, race {number}): ", "opens the scores by par of a race")
+    scores_player: str = _text("{place} {name} {score}", "one racer's score")
+    scores_preliminary: str = _text("preliminary until {needed} have finished", "ends them until then")
+    score: str = _text("{name}: {ordinal} of {listed} with {score}", "opens the answer to !score")
+    score_counted: str = _text("counted {scores}", "the scores in the total")
+    score_dropped: str = _text("dropped {scores}", "the others, if there are any")
+    score_cut: str = _text("the cut is {line}", "the total at the cut")
+    score_none: str = _text("{name} has no score yet.", "answers both without a race", "leaderboard")
+    need: str = _text("{ordinal} with {score}; the cut is {line}. ", "opens the answer to !need", "name")
+    need_secured: str = _text("Secured.", "follows it if the place is certain")
+    need_inside: str = _text("Inside the cut unless others improve.", "the same if the place is not certain")
+    need_time: str = _text(
+        "You are in with {time} or faster in the next race (par {par}), if nobody else improves.",
+        "the same for a racer outside the cut",
+    )
+    need_finish: str = _text("You are in with any finish in the next race, if nobody else improves.", "then")
+    need_out_of_reach: str = _text("The next race alone cannot be enough.", "the same if no time is enough")
+    need_over: str = _text("No race is left that can count.", "the same if it is too late")
+    need_no_cut: str = _text("This leaderboard has no cut.", "answers !need without a cut")
+    why_score: str = _text("score {score}: {time} at a par of {par}", "explains a score by par, in !why")
+    why_score_allowed: str = _text(
+        ", {fast} allowed for a fast seed, {spread} for spread times", "follows it"
+    )
+    why_score_limit: str = _text(", limited from {raw}", "follows it if the score has a limit")
+    why_score_forfeit: str = _text("score 0: not finished", "explains a score of 0, in !why")
+
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
     odds_player: str = _text("{name} {chance}", "one entrant's chance")
     odds_unranked: str = _text("{name} {chance}?", "the same for a player who is not ranked yet")

@@ -11,7 +11,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.scoring.need import Forecast, Outlook
 from racebot.scoring.rules import Rules
-from racebot.scoring.table import Table, score_race, standings
+from racebot.scoring.table import ScoredRace, Table, score_race, standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,15 @@ def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult
     Hidden players only make pars. Races whose finishers have no times are left out.
     """
     results = [*(stored.result for stored in ledger.races.of(board)), *coming]
-    timed = [r for r in results if all(e.finish_time for e in r.entrants if e.finished)]
-    races = (score_race(result, rules, TeamPolicy(board.teams)) for result in timed)
+    races = (scored(board, result, rules) for result in results)
     return standings(filter(None, races), rules, ledger.orders.hidden())
+
+
+def scored(board: Leaderboard, result: RaceResult, rules: Rules | None) -> ScoredRace | None:
+    """Score a race of a leaderboard. Return None for one without times, or that does not count."""
+    if rules is None or not all(each.finish_time for each in result.entrants if each.finished):
+        return None
+    return score_race(result, rules, TeamPolicy(board.teams))
 
 
 def document(table: Table) -> LeagueTable:

@@ -76,12 +76,12 @@ class Rules:
 class Par:
     """The mean of the fastest finish times and their sample standard deviation (0 for one), in seconds.
 
-    `preliminary` is set while fewer have finished than the rules ask for.
+    `preliminary_until` is how many must finish, if fewer have; otherwise 0.
     """
 
     time: float
     spread: float
-    preliminary: bool = False
+    preliminary_until: int = 0
 
 
 def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
@@ -91,7 +91,8 @@ def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
     if not fastest:
         return None
     spread = stdev(fastest) if len(fastest) > 1 else 0.0
-    return Par(fmean(fastest), spread, len(fastest) < min(most, rules.par_from or most))
+    needed = min(most, rules.par_from or most)
+    return Par(fmean(fastest), spread, needed if len(fastest) < needed else 0)
 
 
 _SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}

@@ -69,7 +69,7 @@ def test_each_family_scores_as_its_source(
         found = scored(field, name)
         assert found.par is not None
         assert found.par.time == pytest.approx(par, abs=1e-6)
-        assert found.par.preliminary is preliminary
+        assert bool(found.par.preliminary_until) is preliminary
         got = [found.scores[str(each.user_id)].score for each in field.entrants]
         assert got[: len(scores)] == pytest.approx(scores, abs=1e-6)
 

@@ -539,7 +539,7 @@ def test_chat_commands_can_be_renamed_and_switched_off(folder: Path, monkeypatch
     monkeypatch.setenv("RACEBOT_COMMAND_PREFIX", "?")
     settings = load(folder)
     lines = [settings.named_commands().line(command) for command in Command]
-    assert lines == ["?elo", "?leaderboard", "?why", "", "?vs", "?ratings"]
+    assert lines == ["?elo", "?leaderboard", "?why", "", "?vs", "?score", "?need", "?ratings"]
 
 
 def test_leaderboard_can_have_its_own_listing_rules(folder: Path) -> None:

@@ -15,14 +15,17 @@ from functools import partial
 
 from racebot.chat import info_box, rating_message
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges
+from racebot.chat.scores import race_scores
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import START, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
 from racebot.queries.listing import Listing
+from racebot.queries.scores import scored
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.scoring.rules import Rules
 from racebot.standings.settle import RatedRace
 
 MARKED_PLACES = 20
@@ -65,7 +68,7 @@ class Announcements:
         Waiting messages that this one replaces are dropped. Returns `announcement` or `correction` if one is
         needed, otherwise None.
         """
-        result, key = rated[0].result, announcement_key(rated)
+        result, key = rated[0].result, self.key(rated)
         if self.queued_key(result.name) == key:
             return None
         self.drop_waiting(result.name, "the result changed")
@@ -80,6 +83,16 @@ class Announcements:
         number = 1 + max(body.correction for _, body in chat_messages(self._ledger.messages.of(result.name)))
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
         return "correction" if self._put_changes(rated, body, last.entries) else None
+
+    def key(self, rated: Sequence[RatedRace]) -> str:
+        """Return a key that changes if the result behind an announcement changes.
+
+        Points are left out: another race settled in the meantime changes them, which needs no correction. So
+        are the names of leaderboards, which the site can change. Times count where they are scored.
+        """
+        facts: list[object] = [(r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
+        facts += [sorted(facts_of(r.result).items()) for r in rated if self._scoring(r.leaderboard)]
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
     def post(
         self, result: RaceResult, rated: Sequence[RatedRace], *, settled: bool = False, is_new: bool = True
@@ -191,6 +204,8 @@ class Announcements:
             parts = rating_message.correction(rated, announced or {}, body.edits, texts, ranks=ranks)
         else:
             parts = rating_message.announcement(rated, texts, ranks=ranks)
+        for each in rated:
+            parts += self._race_scores(each)
         changed = [each for each in rated if each.changes]
         for number, text in enumerate(parts, start=1):
             part, is_last = replace(body, text=text, announces=bool(changed)), number == len(parts)
@@ -202,6 +217,17 @@ class Announcements:
                 part = replace(part, entries=entries, buttons=buttons, pin=self._style.pin)
             self._put(result.name, result.category, part, seed and f"{seed}:{number}")
         return bool(parts)
+
+    def _scoring(self, board: Leaderboard) -> Rules | None:
+        return self._style.listing(board).scoring if self._style.listing else None
+
+    def _race_scores(self, rated: RatedRace) -> list[str]:
+        board, races, rules = rated.leaderboard, self._ledger.races, self._scoring(rated.leaderboard)
+        race = scored(board, rated.result, rules)
+        if race is None:
+            return []
+        number = races.count_between(board, START) + (not races.has(rated.result.name))
+        return race_scores(race, board.name, number, self._style.texts, self._ledger.orders.hidden())
 
     def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
         self._ledger.messages.put(self._message(race, category, body, seed), self._clock())
@@ -243,16 +269,6 @@ def masked(ledger: Ledger, rated: RatedRace, texts: Texts) -> RatedRace:
     hidden = ledger.orders.hidden()
     changes = tuple(each for each in rated.changes if each.player not in hidden)
     return replace(rated, result=ledger.orders.masked(rated.result, texts.hidden_name), changes=changes)
-
-
-def announcement_key(rated: Sequence[RatedRace]) -> str:
-    """Return a key that changes if the result behind an announcement changes.
-
-    Points are left out: another race settled in the meantime changes them, which needs no correction. So are
-    the names of leaderboards, which the site can change.
-    """
-    facts = [(r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
 def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:

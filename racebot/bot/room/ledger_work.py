@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
-from racebot.bot.room.announcements import Announcements, Style, announcement_key
+from racebot.bot.room.announcements import Announcements, Style
 from racebot.bot.room.case import Act, Announce, Case, Effect, GiveUp, Rules, Settle
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
@@ -150,7 +150,9 @@ class LedgerWork:
     def _is_told_otherwise(self, result: RaceResult) -> bool:
         if not self._announcements.was_told(result.name):
             return False
-        return self._announcements.queued_key(result.name) != announcement_key(self.settler.preview(result))
+        return self._announcements.queued_key(result.name) != self._announcements.key(
+            self.settler.preview(result)
+        )
 
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a race, and queue its final changes if we know the room."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from operator import itemgetter
 
 from racebot import __version__
-from racebot.chat.answers import leaderboard, odds, rating, versus, why
+from racebot.chat.answers import leaderboard, odds, rating, scores, versus, why
 from racebot.chat.answers.context import (
     NO_LINKS,
     Context,
@@ -164,6 +164,8 @@ class Answers:
             return finished(unknown_player(context, command.argument))
         if is_hidden_from(self.settler.ledger, asker, person):
             return finished(self.texts.player_hidden)
+        if command.command in {Command.SCORE, Command.NEED}:
+            return finished(scores.answer(context, command.command, person, race))
         answer = rating.draft if command.command is Command.RATING else why.draft
         return answer(context, person, race)
 

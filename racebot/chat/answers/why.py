@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
 from racebot.chat.people import Person
+from racebot.chat.scores import why_score
 from racebot.chat.wording import Texts
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.player import last_race
 from racebot.queries.reasons import Reason, ReasonKind, Rule
+from racebot.queries.scores import scored
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
@@ -49,7 +51,9 @@ def draft(context: Context, person: Person, race: Race) -> Draft:
             leaderboard=context.name,
             race=rated.result.name,
         )
-        return one_message(why_phrases(explanation, names, texts), texts, opening)
+        rules = context.listing.scoring
+        score = why_score(scored(board, rated.result, rules), person.id, rules, texts) if rules else ""
+        return one_message([score, *why_phrases(explanation, names, texts)], texts, opening)
 
     return compose
 

@@ -1,0 +1,85 @@
+"""`!score`, `!need`, and the scores in `!why`.
+
+In each of three races, two finish after 60 and 61 minutes: the par is 60:30, and they score 100.83 and 99.17.
+Ann wins two and Bo one, so that her mean is 100.28 and his 99.72. Cy never finishes.
+"""
+
+from __future__ import annotations
+
+import pytest
+from builders import result
+
+from racebot.chat.commands import Command
+from racebot.chat.scores import race_scores, why_score
+from racebot.chat.wording import DEFAULT_TEXTS
+from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
+from racebot.races.outcome import TeamPolicy
+from racebot.scoring.rules import Rules, rules_of
+from racebot.scoring.table import score_race
+
+from .test_answers import ANN, BO, DI, Ask, asking
+
+
+def league(ledger: Ledger, **parts: int) -> Ask:
+    return asking(ledger, listing=Listing(scoring=rules_of("sgl-2025", **parts)))
+
+
+def test_score_tells_the_standing_its_races_and_the_cut(ledger: Ledger) -> None:
+    ask = league(ledger, cut=2)
+    assert ask(Command.SCORE) == "Ann: 1st of 3 with 100.3 · counted 100.8, 100.8, 99.2 · the cut is 99.7"
+    assert ask(Command.SCORE, "bo").startswith("Bo: 2nd of 3 with 99.7")
+    assert "Di" in ask(Command.SCORE, by=DI)
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"cut": 2, "races": 3}, "2nd with 99.7; the cut is 99.7. Secured."),
+        ({"cut": 2}, "Inside the cut unless others improve."),
+        # He needs more than 100.275: (99.17 + 99.17 + 100.83 + x − the worst) / 3, so x above 100.83, 60:00.
+        (
+            {"cut": 1},
+            "You are in with 0:59:59 or faster in the next race (par 1:00:30), if nobody else improves.",
+        ),
+        ({"cut": 1, "races": 3}, "No race is left that can count."),
+        ({}, "This leaderboard has no cut."),
+    ],
+)
+def test_need_tells_what_a_racer_needs(ledger: Ledger, parts: dict[str, int], told: str) -> None:
+    assert league(ledger, **parts)(Command.NEED, by=BO).endswith(told)
+
+
+def test_a_leaderboard_without_scoring_leaves_score_and_need_to_other_bots(ledger: Ledger) -> None:
+    ask = asking(ledger)
+    assert (ask(Command.SCORE), ask(Command.NEED)) == ("", "")
+
+
+def test_why_explains_the_score_of_the_last_race(ledger: Ledger) -> None:
+    assert "score 99.2: 1:01:00 at a par of 1:00:30 · " in league(ledger)(Command.WHY, by=ANN)
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        (rules_of("sgl-2025", highest=100), "score 100.0: 1:00:00 at a par of 1:00:30, limited from 100.8"),
+        (
+            rules_of("standard-s4"),
+            "score 1008.3: 1:00:00 at a par of 1:00:30, 0:00:00 allowed for a fast seed",
+        ),
+    ],
+)
+def test_a_score_names_its_limits_and_allowances(rules: Rules, told: str) -> None:
+    race = score_race(result("a", "ann bo", dnf="cy"), rules, TeamPolicy.INDIVIDUAL)
+    assert why_score(race, "id-ann", rules, DEFAULT_TEXTS).startswith(told)
+    assert why_score(race, "id-cy", rules, DEFAULT_TEXTS) == DEFAULT_TEXTS.why_score_forfeit
+    assert why_score(race, "id-di", rules, DEFAULT_TEXTS) == ""
+
+
+def test_scores_of_a_race_are_preliminary_until_a_par_has_its_finishers() -> None:
+    race = score_race(result("a", "ann bo", dnf="cy"), rules_of("sgl-2025"), TeamPolicy.INDIVIDUAL)
+    assert race is not None
+    (text,) = race_scores(race, "SGL", 4, DEFAULT_TEXTS, {"id-bo"})
+    assert text.replace("\N{NO-BREAK SPACE}", " ") == (
+        "Scores (SGL, race 4): 1 Ann 100.8 · 3 Cy 0.0 · preliminary until 3 have finished"
+    )
