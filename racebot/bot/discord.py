@@ -11,7 +11,7 @@ import logging
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +36,6 @@ SEND_EVERY = 1.0
 """Seconds between looks for messages to post or edit."""
 TIMEOUT = 30.0
 LONGEST_PAUSE = 3600.0
-Ask = Callable[[str, str, object], Awaitable[tuple[int, dict[str, Any], float]]]
 UNKNOWN_MESSAGE = 10008
 """Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json"""
 GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
@@ -47,20 +46,18 @@ async def ask(
 ) -> tuple[int, dict[str, Any], float]:
     """Ask a webhook about itself, or post, edit or delete its message with this id.
 
-    Return the status, the document, and for how many seconds Discord wants no more requests. Raises
-    `httpx.HTTPError` without an answer; its text does not show the address.
+    Return the status, the document, and for how many seconds Discord wants no more requests.
     """
     url = webhook.get_secret_value() + (message and f"/messages/{message}")
     wait = {"wait": "true"} if method == "POST" else None
     answer = await client.request(method, url, json=body, params=wait)
-    document: dict[str, Any] = {}
+    document, pause, headers = dict[str, Any](), 0.0, answer.headers
     with suppress(TypeError, ValueError):
         document = dict(answer.json())
-    spent = answer.headers.get("X-RateLimit-Remaining") == "0"
-    pause = answer.headers.get("Retry-After") or (spent and answer.headers.get("X-RateLimit-Reset-After"))
     with suppress(TypeError, ValueError):
-        return answer.status_code, document, min(float(document.get("retry_after", pause)), LONGEST_PAUSE)
-    return answer.status_code, document, 0.0
+        spent = headers.get("X-RateLimit-Remaining") == "0" and headers.get("X-RateLimit-Reset-After")
+        pause = float(document.get("retry_after") or headers.get("Retry-After") or spent)
+    return answer.status_code, document, min(pause, LONGEST_PAUSE)
 
 
 async def check(webhook: SecretStr, sample: object = None) -> str | None:
@@ -89,10 +86,7 @@ class DiscordSender:
     _pauses: dict[str, Iterator[float]] = field(default_factory=lambda: defaultdict(retry_pauses))
 
     async def send(self) -> None:
-        """Post and edit what waits, apart from webhooks that pause.
-
-        If this is cancelled, it finishes the current request: a message whose id is lost is posted again.
-        """
+        """Post and edit what waits, apart from webhooks that pause. If cancelled, finish the request."""
         sending = asyncio.create_task(self._send_all())
         try:
             await asyncio.shield(sending)
@@ -107,34 +101,34 @@ class DiscordSender:
                 async with httpx.AsyncClient(timeout=TIMEOUT, verify=self.tls) as http:
                     for post in posts:
                         if time.monotonic() >= max(self._resume[key] for key in ("", webhook, post.race)):
-                            await self._send(post, partial(ask, http, address))
+                            await self._send(post, http, address)
 
-    async def _send(self, post: Post, ask: Ask) -> None:
+    async def _send(self, post: Post, http: httpx.AsyncClient, address: SecretStr) -> None:
         source, note = f"Discord webhook {post.webhook}", partial(self.ledger.posts.note, post)
         try:
             body = await asyncio.to_thread(self._body, post)
             if body is None:
                 await self.call(note, None)
                 return
-            method = "PATCH" if post.message else "POST"
-            status, found, pause = await ask(method, post.message or "", body)
+            method, message = ("PATCH", post.message) if post.message else ("POST", "")
+            status, found, pause = await ask(http, address, method, message, body)
             if found.get("code") == UNKNOWN_MESSAGE:  # somebody deleted it
-                status, found, pause = await ask("POST", "", body)
+                status, found, pause = await ask(http, address, "POST", "", body)
         except (RacebotError, httpx.HTTPError) as error:
-            is_ours = isinstance(error, RacebotError)
-            self._retry(post.race if is_ours else post.webhook, source, str(error) or type(error).__name__)
+            key = post.race if isinstance(error, RacebotError) else post.webhook
+            self._retry(key, source, str(error) or type(error).__name__)
             return
         self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
         problem = printable(f"{status}: {found.get('errors') or found.get('message')}")[:300]
-        if status in range(200, 300):
+        if status in range(200, 300) and "id" in found:
             self._pauses.pop(post.webhook, None)
             self.failures.recovered(source)
-            await self.call(note, str(found.get("id", post.message)))
-        elif status in {401, 403, 404}:
+            await self.call(note, str(found["id"]))
+        elif "code" in found and status in {401, 403, 404}:
             self._resume[post.webhook] = float("inf")
             log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
             await self.call(note, post.message, GONE, waits=True)
-        elif status in range(400, 500) and status != httpx.codes.TOO_MANY_REQUESTS:
+        elif "code" in found and status in range(400, 429):
             log.error("%s: %s is not shown: %s", source, post.race, problem)
             await self.call(note, post.message, problem)
         elif not pause:

@@ -6,7 +6,6 @@ Source: https://docs.discord.com/developers/resources/message#embed-object-embed
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urljoin
@@ -22,7 +21,6 @@ from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.queries.records import UPSET, personal_bests
-from racebot.races.change import Change
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 from racebot.settings.model import Settings
@@ -33,11 +31,7 @@ from racebot.web.site.addresses import RACE_CARD
 
 SHOWN = 10
 """Entrants that a message lists."""
-MOST_EMBEDS = 10
-TITLE_LIMIT = 100
-DESCRIPTION_LIMIT = 4096
-TOTAL_LIMIT = 6000
-"""Most characters in all embeds of a message."""
+TITLE_LIMIT, DESCRIPTION_LIMIT, TOTAL_LIMIT, MOST_EMBEDS = 100, 4096, 6000, 10
 COLORS = (0x2C4BB8, 0x0F766E, 0x7C3AED, 0xB45309, 0xBE185D, 0x4D7C0F)
 
 
@@ -47,11 +41,7 @@ def message(*embeds: dict[str, Any]) -> dict[str, Any]:
 
 
 def body(ledger: Ledger, settings: Settings, post: Post) -> dict[str, Any] | None:
-    """Return what a post should show at the moment, None for nothing.
-
-    Raises:
-        RacebotError: its race is being rated again.
-    """
+    """Return what a post should show, None for nothing. Raise `RacebotError` if the race is rated again."""
     texts, opening, stored = settings.texts, settings.texts.info, ledger.races.get(post.race)
     boards = ((board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all())
     rated = [RatedRace(b, stored.result, row.changes, row.note) for b, row in boards if row and stored]
@@ -62,7 +52,7 @@ def body(ledger: Ledger, settings: Settings, post: Post) -> dict[str, Any] | Non
     shown = [each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook]
     url = f"{settings.site}/{post.race}"
     if shown:
-        limit = min(DESCRIPTION_LIMIT, TOTAL_LIMIT // len(shown) - 3 * TITLE_LIMIT)
+        limit = min(DESCRIPTION_LIMIT, TOTAL_LIMIT // len(shown) - 2 * TITLE_LIMIT)
         return message(*(embed(ledger, settings, post, each, opening, limit) for each in shown))
     withdrawn = {"title": in_markdown(post.race), "url": url, "description": texts.not_counted}
     return message(withdrawn) if post.message else None
@@ -73,9 +63,10 @@ def embed(
 ) -> dict[str, Any]:
     """Return what a post shows of one leaderboard, in a description of up to `limit` characters."""
     texts, board = settings.texts, rated.leaderboard
-    won = [(each.player, chance) for each, chance in _chances(rated) if each.place == 1]
-    rated = masked(ledger, rated, texts)
-    settled = ledger.races.has(post.race)
+    model, states = registry.create(board.model, board.parameters), [each.before for each in rated.changes]
+    chances = win_chances(model, np.array(states)).tolist() if states else []
+    won = [chance for each, chance in zip(rated.changes, chances, strict=True) if each.place == 1]
+    rated, settled = masked(ledger, rated, texts), ledger.races.has(post.race)
     result, first = rated.result, [each.player for each in by_place(rated.changes)[:SHOWN]]
     ranks = rank_changes(ledger, rated, settings.listing(board), settled=settled)
     ranks = replace(ranks, moves=post.moves.get(result.fingerprint(), {}).get(board.name, {}))
@@ -85,12 +76,13 @@ def embed(
     fastest = ", ".join(names[each] for each in personal_bests(ledger, board, result, first))
     url, page = f"{settings.site}/{post.race}", race_page(settings, post.race) if settled else None
     links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
-    upsets = [(names[winner], percent(chance, texts)) for winner, chance in won[:1] if chance < UPSET]
+    winner = next((each.player for each in rated.changes if each.place == 1), None)
+    is_upset = winner is not None and won[0] < UPSET
     lines = [
         opening.format(goal=in_markdown(plain(board.name))).strip(" :"),
         *([*entries.values()][:SHOWN] or [texts.no_changes]),
         f"[{texts.more.format(count=len(entries) - SHOWN)}]({page or url})" if len(entries) > SHOWN else "",
-        *(texts.discord_upset.format(name=name, chance=chance) for name, chance in upsets),
+        texts.discord_upset.format(name=names[winner], chance=percent(won[0], texts)) if is_upset else "",
         fastest and texts.discord_bests.format(names=fastest),
         " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
     ]
@@ -103,15 +95,8 @@ def embed(
         "color": COLORS[zlib.crc32(board.name.encode()) % len(COLORS)],
         "timestamp": exact_time(result.ended_at),
     }
-    if won and (avatar := ledger.profiles.get(won[0][0]).avatar) and won[0][0] in first:
+    if winner is not None and (avatar := ledger.profiles.get(winner).avatar):
         shown["thumbnail"] = {"url": urljoin(settings.site, avatar)}
     if page and settings.pages_cards:
         shown["image"] = {"url": race_page(settings, post.race, RACE_CARD)}
     return shown
-
-
-def _chances(rated: RatedRace) -> Iterable[tuple[Change, float]]:
-    """Return each entrant's change and chance to win before the race."""
-    model = registry.create(rated.leaderboard.model, rated.leaderboard.parameters)
-    states = np.array([change.before for change in rated.changes])
-    return zip(rated.changes, win_chances(model, states).tolist() if rated.changes else [], strict=True)

@@ -27,6 +27,7 @@ from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 from racebot.web import missing
 
+_SECRETS = re.compile("client_secret|discord")
 LARGEST_CLOCK_ERROR = 30
 """Most seconds between this machine's clock and the site's."""
 
@@ -47,9 +48,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     """Check settings, files, database, site, credentials, categories and goals."""
     yield _right(f"settings: valid; model {settings.model}")
     for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
-        if open_to_all(path) and (
-            path != settings.config or re.search("client_secret|discord", path.read_text("utf-8"))
-        ):
+        if open_to_all(path) and (path != settings.config or _SECRETS.search(path.read_text("utf-8"))):
             yield _wrong(f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings)
     if settings.pages_dir is not None:

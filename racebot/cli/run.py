@@ -91,10 +91,11 @@ def discord(action: Annotated[Literal["test"], typer.Argument(help="What to do."
     if not webhooks:
         raise SettingsError("no Discord webhook is set: set RACEBOT_DISCORD_WEBHOOK")
     sample = message({"title": "racebot", "description": "A sample, which is deleted at once."})
-    for number, webhook in webhooks.items():
-        if problem := asyncio.run(check(webhook, sample)):
-            raise SettingsError(f"Discord webhook {number}: {problem}")
-        tell(f"Discord webhook {number}: posted a sample and deleted it")
+    problems = {number: asyncio.run(check(webhook, sample)) for number, webhook in webhooks.items()}
+    for number, problem in problems.items():
+        tell(f"Discord webhook {number}: {problem or 'posted a sample and deleted it'}")
+    if any(problems.values()):
+        raise typer.Exit(2)
 
 
 @app.command()

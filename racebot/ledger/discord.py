@@ -18,10 +18,10 @@ Moves = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """The one message of a race in the channel of a webhook, by the message's id on Discord.
+    """The one message of a race in a channel. Once posted, it has an id, `message`.
 
-    `wanted` identifies what it should show: `result` before the record, and what the ledger has after it. A
-    race with neither is withdrawn. `moves` has new places by fingerprint, leaderboard and user id.
+    `wanted` names what it shows: a `result`, or the stored one. A race without any is withdrawn. `moves` has
+    new places by fingerprint, leaderboard and user id.
     """
 
     race: str

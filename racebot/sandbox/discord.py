@@ -5,7 +5,6 @@ Source: https://docs.discord.com/developers/resources/webhook
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -41,28 +40,24 @@ def routes(site: FakeSite) -> list[Route]:
         waits = request.method == "PATCH" or request.query_params.get("wait") == "true"
         return JSONResponse(messages[number]) if waits else Response("", 204)
 
-    async def shown(_: Request) -> Response:
-        return HTMLResponse(page.discord(site))
-
     webhook = "/api/webhooks/{webhook:int}/{token}"
     return [
         Route(webhook, answer, methods=["GET", "POST"]),
         Route(webhook + "/messages/{message}", answer, methods=["PATCH", "DELETE"]),
-        Route("/discord", shown),
+        Route("/discord", lambda _: HTMLResponse(page.discord(site))),
     ]
 
 
 def _problems(body: dict[str, Any]) -> Iterator[str]:
-    """Yield what exceeds Discord's limits, or is missing."""
-    content, embeds, total = body.get("content", ""), body.get("embeds", []), 0
-    if not 0 < len(content) + len(embeds) <= 2000 or len(embeds) > 10:
+    """Yield what is missing or exceeds Discord's limits."""
+    embeds, total = body.get("embeds", []), 0
+    if not 0 < len(body.get("content", "")) + len(embeds) <= 2000 or len(embeds) > 10:
         yield "content"
     for embed in embeds:
-        fields = [(each["name"], 256, each["value"], 1024) for each in embed.get("fields", [])]
-        texts = [embed.get("title", ""), 256, embed.get("description", ""), 4096, *itertools.chain(*fields)]
-        total += sum(map(len, texts[::2]))
-        lengths = zip(map(len, texts[::2]), texts[1::2], strict=True)
-        if len(fields) > 25 or any(length > limit for length, limit in lengths):
+        fields = [len(each["name"] + each["value"]) for each in embed.get("fields", [])]
+        title, text = len(embed.get("title", "")), len(embed.get("description", ""))
+        total += title + text + sum(fields)
+        if title > 256 or text > 4096 or len(fields) > 25 or max(fields, default=0) > 1280:
             yield "embeds"
     if total > 6000:
         yield "the length of all embeds"

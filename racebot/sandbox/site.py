@@ -57,9 +57,7 @@ class FakeSite(Accounts):
         self.rooms: dict[str, FakeRoom] = {}
         self.discord: dict[str, dict[str, Any]] = {}
         """The messages of Discord's webhooks, by id, oldest first."""
-        self.posts = 0
-        """How many messages were ever posted there."""
-        self.deleted_webhooks: set[str] = set()
+        self.posts, self.deleted_webhooks = 0, set[str]()
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
         """Every HTTP request and handshake so far, except those to the control API and the pages."""

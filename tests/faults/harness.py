@@ -27,6 +27,7 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
 
+from . import posts
 from .chronicle import Chronicle
 from .kills import Killer
 from .rating_again import RatingAgain
@@ -76,6 +77,8 @@ class Report:
     messages: int = 0
     corrections: int = 0
     refusals: int = 0
+    posts: int = 0
+    posted_again: int = 0
     recovered: list[float] = field(default_factory=list)
     """Seconds from the end of each act until everything was right."""
 
@@ -84,6 +87,7 @@ class Report:
         yield f"faults: {_counted(self.faults)}"
         yield f"kills: {_counted(self.kills)}"
         yield f"messages: {self.messages}, of them corrections: {self.corrections}"
+        yield f"posts to Discord: {self.posts}, of them repeated: {self.posted_again}"
         yield f"refused in a closed chat: {self.refusals}"
         yield "seconds until all was right: " + ", ".join(f"{each:.1f}" for each in self.recovered)
 
@@ -176,6 +180,7 @@ class Run:
     async def _serve(self) -> None:
         serving = serve(self.site, misbehaviour=self.misbehaviour, list_cache=0.0, port=self._port)
         self.sandbox.address = await self._serving.enter_async_context(serving)
+        self.sandbox.extra["RACEBOT_DISCORD_WEBHOOK"] = self.sandbox.address + posts.WEBHOOK
 
     async def restart(self, lose_rooms: bool) -> None:
         self.misbehaviour.stall(0)
@@ -318,6 +323,9 @@ class Run:
         yield from self.silent
         for chronicle in self.chronicles.values():
             yield from chronicle.wrongs()
+        again = sum(len(found) - 1 for found in posts.posts(self.site.discord).values())
+        if again > sum(self.report.kills.values()) + self.report.faults["restart"]:
+            yield f"{again} messages were posted to Discord again"
         yield from misplaced(self.database.sequences(), self._sequences, self.settled_before)
         recorded = {name for name, c in self._rooms().items() if counts(c.room)}
         for race in set(self.database.races()) - recorded:
@@ -342,6 +350,9 @@ class Run:
         jobs = self.database.rows("SELECT leaderboard FROM jobs")
         yield from (f"{job['leaderboard']} is to be rated again" for job in jobs)
         stored = {board: self.database.changes(board) for board in MODELS}
+        shown = posts.posts(self.site.discord)
+        for name in shown.keys() | ledger:
+            yield from posts.missing(shown, stored, name, known=name in self.watched & set(rooms))
         for name in self.watched & ledger & set(rooms):
             room = rooms[name].room
             changed = [b for b in GOALS[room.goal] if name in stored[b]]
@@ -365,7 +376,7 @@ class Run:
         printed = self.sandbox.log.read_text(encoding="utf-8", errors="replace")
         if not printed:
             raise WrongError("the worker has printed nothing")
-        for secret in {self.site.bot.client_secret, *self.site.issued_tokens}:
+        for secret in {self.site.bot.client_secret, posts.WEBHOOK, *self.site.issued_tokens}:
             if secret in printed:
                 raise WrongError(f"a secret was printed: {secret[:4]}…")
         if "Traceback" in printed:
@@ -374,6 +385,8 @@ class Run:
     def _count(self) -> None:
         report = self.report
         report.faults += self.weather.thrown
+        report.posts = self.site.posts
+        report.posted_again = self.site.posts - len(posts.posts(self.site.discord))
         for chronicle in self.chronicles.values():
             room = chronicle.room
             ends = {

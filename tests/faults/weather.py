@@ -104,7 +104,7 @@ class Weather:
     async def _fail(self) -> None:
         status = self._rng.choice((200, 403, 500, 502, 503, 429))
         retry_after = self._rng.choice((None, "1", "2")) if status in {429, 503} else None
-        path = self._rng.choice(("/data", "/races/data", "/o/"))
+        path = self._rng.choice(("/data", "/races/data", "/o/", "/api/"))
         times = self._rng.randint(1, 3)
         self._misbehaviour.fail_http(times, status, retry_after=retry_after, path=path)
         self.thrown[f"http {status}{' with Retry-After' if retry_after else ''}"] += times

@@ -1,0 +1,44 @@
+"""The messages of races on Discord: one for each race that the worker knew, with the last word right."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from racebot.chat.wording import DEFAULT_TEXTS
+
+WEBHOOK = "/api/webhooks/1/a-token-that-nobody-may-see"
+_PLACE = re.compile(r"^\*\*(\d+)\*\*\s", re.MULTILINE)
+
+Told = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""The ledger's changes by leaderboard, race and player."""
+
+
+def posts(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
+    """Return the descriptions in each message, oldest first, by race."""
+    found = defaultdict(list)
+    for message in messages.values():
+        race = "/".join(message["embeds"][0]["url"].split("/")[-2:])
+        found[race].append([embed["description"] for embed in message["embeds"]])
+    return found
+
+
+def missing(shown: Mapping[str, list[list[str]]], told: Told, race: str, *, known: bool) -> Iterator[str]:
+    """Say how the last message of a race differs from the ledger. The worker may have `known` the race."""
+    changes = [told[board][race] for board in told if race in told[board]]
+    last = shown[race][-1] if race in shown else []
+    if not changes:
+        if last and last != [DEFAULT_TEXTS.not_counted] and "if recorded" not in last[0]:
+            yield f"{race}: Discord shows what the ledger has not: {last}"
+        return
+    if not last:
+        if known:
+            yield f"{race}: is not on Discord"
+        return
+    opening = DEFAULT_TEXTS.info.partition(" (")[0]
+    places = [sorted(row["place"] for row in of.values() if row["place"])[:10] for of in changes]
+    listed = [[int(place) for place in _PLACE.findall(text)] for text in last]
+    if any(not text.startswith(opening) for text in last) or sorted(places) != sorted(listed):
+        yield f"{race}: Discord shows {last}, the ledger places {places}"
