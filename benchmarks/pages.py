@@ -168,6 +168,7 @@ def main() -> None:
                 *(f"/leaderboards/{STEM}?at={each.ended_at:%Y-%m-%d}" for each in sixths),
                 f"/players/{BUSY}",
                 f"/leaderboards/{STEM}/fame",
+                f"/leaderboards/{STEM}/movement",
                 f"/api/leaderboards/{STEM}",
                 f"/api/leaderboards/{STEM}/changes?after={races - 100}",
                 f"/api/leaderboards/{STEM}/players/{BUSY}",

@@ -14,6 +14,7 @@ from racebot.web.api.openapi import SERVED_ONLY
 from racebot.web.html import leaderboard, player, search, templating
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
+from racebot.web.html.movement import movement
 from racebot.web.html.race import race_page
 from racebot.web.pictures.cards import CARDS, small_avatar
 from racebot.web.site import addresses
@@ -170,6 +171,7 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.RACES: leaderboard.races,
     addresses.EXPLAINED: explained,
     addresses.FAME: leaderboard.records,
+    addresses.MOVEMENT: movement,
     addresses.EMBED: leaderboard.embedded_board,
     addresses.BOARD: leaderboard.leaderboard_page,
     **DATA,

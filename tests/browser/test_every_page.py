@@ -28,6 +28,10 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.BOARD_PAGE: (f"{BOARD}/page-2.html",),
     addresses.RACES: (f"{BOARD}/races.html", f"{BOARD}/races-1.html"),
     addresses.FAME: (f"{BOARD}/fame.html",),
+    addresses.MOVEMENT: (
+        f"{BOARD}/movement.html",
+        f"{BOARD}/movement.html?from=2026-03-10&players=racer+12,nobody",
+    ),
     addresses.EXPLAINED: (f"{BOARD}/explained.html",),
     addresses.PLAYER_ON_BOARD: ("players/id-r04/orb/any-orb.html",),
     addresses.PLAYER: ("players/id-r05.html",),

@@ -177,6 +177,45 @@ class Story:
         return round(self.TOP + self.ROW * (place - 0.5), 1)
 
 
+class Bump:
+    """Places over time: a line for each player, with the name and last place at its end.
+
+    Places after `DEEPEST` are drawn at the bottom.
+    """
+
+    WIDTH, LEFT, RIGHT, TOP, ROW = 470, 30, 164, 30, 24
+    DEEPEST = 25
+    KINDS = ("first", "second", "gain", "loss", "same")
+
+    def __init__(
+        self,
+        label: str,
+        moments: Sequence[datetime],
+        places: Sequence[tuple[str, Sequence[int | None]]],
+    ) -> None:
+        self.label, self.places, self.end = label, places, self.WIDTH - self.RIGHT
+        deepest = min(self.DEEPEST, max((place or 1 for _, each in places for place in each), default=1))
+        every = 1 if deepest <= 12 else 4
+        self.rows = [(self.y(row), str(row)) for row in range(1, deepest + 1) if row % every == 1 % every]
+        xs = [self.LEFT + (self.end - self.LEFT) * n / (len(moments) - 1) for n in range(len(moments))]
+        form = TIMES[1][1] if moments[-1] - moments[0] < timedelta(days=365) else "{0:%b %Y}"
+        self.ticks = [(round(xs[n], 1), form.format(moments[n])) for n in (1, len(xs) // 2, len(xs) - 1)]
+        self.lines, self.names, lowest = [], [], 0.0
+        for number, (name, each) in enumerate(sorted(places, key=lambda line: line[1][-1] or math.inf)):
+            kind = self.KINDS[number % len(self.KINDS)]
+            corners = [
+                f"{x:.1f} {self.y(min(place, deepest))}" for x, place in zip(xs, each, strict=True) if place
+            ]
+            title = f"{name}: from {next(filter(None, each))} to {each[-1]}, best {min(filter(None, each))}"
+            self.lines.append((kind, f"M{'L'.join(corners)}", title))
+            lowest = max(lowest + self.ROW, self.y(min(each[-1] or deepest, deepest)))
+            self.names.append((lowest, f"{each[-1]} {name}", kind))
+        self.height = max(lowest, self.y(deepest)) + self.ROW / 2 + 4
+
+    def y(self, place: float) -> float:
+        return round(self.TOP + self.ROW * (place - 0.5), 1)
+
+
 def waterfall(before: int, parts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float, str]]:
     """Return the bars of a change's parts, each from where the last one ended.
 

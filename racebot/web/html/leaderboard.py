@@ -27,6 +27,7 @@ from racebot.queries.records import hall_of_fame
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
+from racebot.web.html.movement import climber
 from racebot.web.site.addresses import PAGE_SIZE, BadQueryError, link, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
@@ -181,6 +182,7 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
         # In an export, the other pages are rendered again only when one of their rows changes.
         totals if number == 1 else None,
         report=report,
+        climber=climber(report) if number == 1 and choice.default else None,
         choice=choice,
         columns=[
             (column, first + choice.sorted_by(column).query() if column.sorts else "") for column in COLUMNS

@@ -164,6 +164,7 @@ PLAYER_RACES = Route(
 )
 OPPONENTS = Route("players/{player}/{board}/opponents{number}.html", frozenset({"vs"}))
 FAME = Route("leaderboards/{board}/fame.html")
+MOVEMENT = Route("leaderboards/{board}/movement.html", frozenset({"from", "to", "players"}))
 SEARCH = Route("search.html", frozenset({"q"}))
 COMPARE = Route("compare.html", frozenset({"a", "b", "on"}))
 COMPARED = Route("compare/{player}/{other}.html", frozenset({"on"}))

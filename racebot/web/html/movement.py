@@ -1,0 +1,87 @@
+"""Render how places of a leaderboard changed over time, and name the climber of the week."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+
+from racebot.queries.leaderboard import ListedPlayer, OpenLeaderboard
+from racebot.queries.movement import places_over_time
+from racebot.text.parse import fold_name
+from racebot.web.html import charts, templating
+from racebot.web.site.addresses import BadQueryError
+from racebot.web.site.formats import shown_name
+from racebot.web.site.ledger_view import Board
+from racebot.web.site.request import Content, PageRequest
+
+SHOWN = 10
+"""Most players of a chart."""
+MOMENTS = 13
+WEEKS = timedelta(weeks=12)
+"""The time that the chart shows unless its address says otherwise."""
+
+
+def climber(report: OpenLeaderboard) -> ListedPlayer | None:
+    """Return the listed player who climbed most places in the last week; None if nobody climbed."""
+    players, best = report.players, None
+    most = (0, 0)
+    for row in players.rows:
+        _, before = players.before.get(row.player, (row, None))
+        gained = ((before or 0) - players.places[row.rating], players.points_won(row))
+        if before is not None and gained > most:
+            best, most = row, gained
+    return None if best is None or most[0] < 1 else players.chosen([best])[0]
+
+
+def movement(request: PageRequest, board: Board) -> Content:
+    """Render the places of the best players, or of those whom the address names, over a range of dates."""
+    view = request.view
+    report = view.report(board)
+    last = report.last_race_at
+    chosen = [
+        part for name in request.query.get("players", "").split(",") if (part := fold_name(name.strip()))
+    ]
+    players, missing = list(report.players[:SHOWN]), False
+    if chosen:
+        names = report.players.names()
+        rows = [row for row in report.players.rows if fold_name(names[row.player]) in chosen]
+        missing = len(rows) < len(set(chosen))
+        players = list(report.players.chosen(rows[:SHOWN])) or players
+    chart, moments = None, []
+    if last is not None and players:
+        end = _moment(request, "to", datetime.combine(last.astimezone(UTC).date(), time(), UTC)) + timedelta(
+            days=1, seconds=-1
+        )
+        start = _moment(request, "from", end - WEEKS)
+        if start >= end:
+            raise BadQueryError("from: must be an earlier date than to")
+        moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
+        places = places_over_time(
+            view.ledger, board.stored, report.players, [each.id for each in players], moments
+        )
+        lines = [(shown_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
+        chart = charts.Bump(
+            f"Places of {len(lines)} players over time, as in the table below.", moments, lines
+        )
+    return templating.board_page(
+        request,
+        "movement.html",
+        board,
+        view.totals(board),
+        chart=chart,
+        climber=climber(report),
+        moments=moments,
+        query=request.query,
+        missing=missing,
+        newest=last,
+    )
+
+
+def _moment(request: PageRequest, name: str, default: datetime) -> datetime:
+    text = request.query.get(name)
+    if not text:
+        return default
+    try:
+        day = date.fromisoformat(text)
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+    except ValueError:
+        raise BadQueryError(f"{name}: must be a date, such as 2026-03-31") from None
