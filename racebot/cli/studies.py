@@ -25,10 +25,11 @@ from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.models.iterated_elo import IteratedElo
 from racebot.ratings.parameters import ParameterValue, declared, from_mapping
+from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings
 from racebot.standings import backfill
 from racebot.standings.rater import current_states
-from racebot.study import iterated, predictions as forecasts
+from racebot.study import iterated, par_scores, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, evaluate as judge
 from racebot.study.history import Earlier, History, newcomers
@@ -124,6 +125,9 @@ def evaluate(
     field: FieldSize = None,
     jobs: Jobs = -1,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Compare one model's order with that by mean score by par.")
+    ] = False,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -141,6 +145,16 @@ def evaluate(
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
     history = _history(settings, file, leaderboard, goal, columns, teams, models, until=until, size=field)
+    if scores:
+        if file is None:
+            raise SettingsError(
+                "--scores needs times: name a file, as in racebot evaluate season.csv --scores"
+            )
+        made = registry.create(keys[0], settings.parameters if keys[0] == settings.model else {})
+        results = backfill.read_races(file, category="", goal=goal, columns=common.columns_of(columns))
+        by_rating, by_score = par_scores.compare(history, results, made, rules_of("sgl-2025"))
+        studies_tables.scores(console, keys[0], by_rating, by_score)
+        return
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
     entries += _entries(settings, keys, param or [], taken=presets)

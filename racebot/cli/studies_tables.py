@@ -20,6 +20,7 @@ from racebot.ratings.parameters import ParameterValue, defaults
 from racebot.settings.write import parameters_as_text
 from racebot.study.evaluate import ModelComparison, Report
 from racebot.study.iterated import Iterated
+from racebot.study.paired import Tally, standard_error
 from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.presets import Preset
 from racebot.study.tuning import Judged, Tuned
@@ -101,6 +102,19 @@ def _all_figures(console: Console, report: Report) -> None:
     if report.comparisons and len(report.evaluations) <= MOST_COMPARED:
         _comparisons(console, report.comparisons)
     console.print("docs/study.md explains each figure.")
+
+
+def scores(console: Console, model: str, by_rating: Tally, by_score: Tally) -> None:
+    """Print which share of pairs the ratings and the scores order wrongly, and the difference."""
+    ratings, means = float(by_rating.mean()), float(by_score.mean())
+    error = standard_error(by_rating, by_score)
+    better = "as well as" if abs(means - ratings) < 2 * error else "better" if ratings < means else "worse"
+    than = "scores" if better == "as well as" else "than scores"
+    pairs = f"{int(by_rating.cases.sum()):,} pairs of players with three earlier races"
+    console.print(
+        f"Ratings ({model}) order players {better} {than} by par (a forfeit is 0): {ratings:.4f} and "
+        f"{means:.4f} of {pairs} in the wrong order, difference {means - ratings:+.4f} ± {error:.4f}."
+    )
 
 
 def ratings(console: Console, label: str, races: int, rows: Sequence[RatedPlayer]) -> None:
