@@ -137,6 +137,13 @@ async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_lea
         second.record()
         await until(lambda: settled(sandbox, second))
         assert "new" not in str(second.info_bot).partition(": ")[2]
+        (shown,) = second.bot_meta["racebot"]
+        with sandbox.ledger() as ledger:
+            row = ledger.ratings.get(ledger.leaderboards.all()[0], second.name)
+        assert row is not None
+        changes = {each.player: [each.points_before, each.points_after] for each in row.changes}
+        assert (shown["leaderboard"], shown["changes"]) == (NEW_NAME, changes)
+        assert {each.races_before for each in row.changes} == {1}
     assert sandbox.rated() == {NEW_NAME: 2}
 
 

@@ -14,6 +14,7 @@ import pytest
 from worker_support import Sandbox, WorkerProcess, finish, said, until
 
 from racebot.bot.worker import Worker
+from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
 from racebot.sandbox.room import FakeRoom
 from racebot.settings.sources import load
@@ -60,21 +61,27 @@ async def test_settle_survives_a_database_that_turns_read_only(
         if name.startswith("RACEBOT_"):
             monkeypatch.setenv(name, value)
     opened: list[Ledger] = []
+    threads: list[LedgerThread] = []
     open_ledger = Ledger.open
 
     def remembering(path: Path, **options: bool) -> Ledger:
         opened.append(open_ledger(path, **options))
         return opened[-1]
 
+    def made() -> LedgerThread:
+        threads.append(LedgerThread())
+        return threads[-1]
+
     monkeypatch.setattr(Ledger, "open", remembering)
+    monkeypatch.setattr("racebot.bot.worker.LedgerThread", made)
     worker = Worker(load(tmp_path))
     running = asyncio.create_task(worker.run())
     try:
         room = await announced(sandbox)
-        await worker._call(opened[0].connection.db.execute, "PRAGMA query_only = 1")
+        await threads[0].run(opened[0].connection.db.execute, "PRAGMA query_only = 1")
         room.record()
         await until(lambda: "attempt to write a readonly database: check the permissions" in caplog.text)
-        await worker._call(opened[0].connection.db.execute, "PRAGMA query_only = 0")
+        await threads[0].run(opened[0].connection.db.execute, "PRAGMA query_only = 0")
         await until(lambda: announced_record(room))
     finally:
         worker.stop()

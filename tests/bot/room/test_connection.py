@@ -240,7 +240,7 @@ async def test_lost_rooms_check_their_existence_one_by_one(scene: Scene) -> None
     scene.answer, scene.joined = gone, refuse
     async with scene.site.gate.existence_check:
         running = asyncio.create_task(scene.room().run())
-        await asyncio.sleep(0.3)
+        await until(lambda: scene.joins > 3 * connection.FAILURES_UNTIL_ASKED)
         assert scene.asked == ["/o/token"]
         assert not running.done()
     async with asyncio.timeout(PATIENCE):
@@ -258,11 +258,8 @@ async def test_an_unreadable_answer_to_a_lost_room_does_not_end_its_watch(scene:
     assert scene.asked.count("/orb/r/data") == 2
 
 
-async def test_slow_ledger_work_neither_ends_a_connection_nor_is_begun_again(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_frames_are_read_during_slow_ledger_work_which_is_not_begun_again(scene: Scene) -> None:
     """A site that answers at once must not look dead while the ledger is busy with another event."""
-    monkeypatch.setattr("racebot.bot.room.delivery.ANSWER_WITHIN", 0.2)
     busy, go_on, began = asyncio.Event(), asyncio.Event(), itertools.count()
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
@@ -276,7 +273,7 @@ async def test_slow_ledger_work_neither_ends_a_connection_nor_is_begun_again(
     async with scene.watching(socket, call=call, commands=Handler(lambda: "the answer")):
         await busy.wait()
         socket.queue.put_nowait(RaceUpdate(replace(FINISHED.race, version=2)))
-        await asyncio.sleep(0.5)
+        await until(socket.queue.empty)
         go_on.set()
         await until(lambda: "the answer" in socket.said)
         await until(lambda: next(began) > 2)
@@ -292,11 +289,14 @@ async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(scene:
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_unusable_answer_about_the_race_keeps_the_connection(scene: Scene) -> None:
-    """A system message in a finished room triggers an HTTP read, which fails here."""
+async def test_unusable_answer_about_the_race_keeps_the_connection(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A system message in a finished room triggers an HTTP read, which fails here, and so does its retry."""
+    for pause in ("READ_AFTER", "RETRY_PAUSE"):
+        monkeypatch.setattr(cases, pause, 0.01)
     async with scene.watching(Socket(FINISHED, SYSTEM_MESSAGE)):
-        await until(lambda: "/orb/r/data" in scene.asked)
-        await asyncio.sleep(0.1)
+        await until(lambda: scene.asked.count("/orb/r/data") > 1)
     assert scene.joins == 1
 
 

@@ -537,18 +537,17 @@ async def test_an_info_box_that_the_site_sets_late_is_not_set_again(room: FakeRo
     assert room.states == ["delivered"]
 
 
-async def test_an_info_box_that_the_site_trims_is_recognized(room: FakeRoom) -> None:
-    room.new_sender(confirm_within=PATIENCE)
-    room.put("g1", InfoBody((BLOCK + "  ",)))
-    room.race, room.mute = RECORDED, {"setinfo"}
-    delivering = asyncio.create_task(room.deliver())
-    await until(lambda: room.states == ["sent"])
-    room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=SEED)))
-    await asyncio.sleep(0.01)
-    assert room.states == ["sent"], "an earlier frame confirms nothing"
-    room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=f"{BLOCK}\r\n")))
-    await delivering
-    assert room.states == ["delivered"]
+async def test_only_a_frame_with_the_info_box_confirms_it_even_trimmed(room: FakeRoom) -> None:
+    room.race, room.deaf = RECORDED, {"setinfo"}
+    for guid, shown, within in (("g1", f"{BLOCK}\r\n", PATIENCE), ("g2", SEED, 0.5)):
+        room.new_sender(confirm_within=within)
+        room.put(guid, InfoBody((f"{BLOCK}  " if guid == "g1" else "Another block",)))
+        delivering = asyncio.create_task(room.deliver())
+        await until(lambda: room.states[-1] == "sent")
+        room.conversation.on_event(RaceUpdate(replace(RECORDED, info_bot=shown)))
+        await asyncio.wait({delivering})
+    assert room.states == ["delivered", "sent"]
+    assert isinstance(delivering.exception(), ConnectionLost)
 
 
 async def test_an_info_box_that_never_shows_is_set_a_few_times_only(room: FakeRoom) -> None:
