@@ -11,7 +11,6 @@ import logging
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +20,6 @@ import httpx
 from pydantic import SecretStr
 
 from racebot.bot import discord_embed
-from racebot.bot.retry import retry_pauses
 from racebot.errors import RacebotError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
@@ -34,10 +32,8 @@ log = logging.getLogger(__name__)
 
 SEND_EVERY = 1.0
 """Seconds between looks for messages to post or edit."""
-TIMEOUT = 30.0
-LONGEST_PAUSE = 3600.0
-UNKNOWN_MESSAGE = 10008
-"""Source: https://docs.discord.com/developers/topics/opcodes-and-status-codes#json"""
+TIMEOUT, RETRY_AFTER, LONGEST_PAUSE = 30.0, 30.0, 3600.0
+UNKNOWN_MESSAGE = 10008  # https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
 GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
 
 
@@ -83,7 +79,6 @@ class DiscordSender:
     tls: ssl.SSLContext
     _resume: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """When to use a webhook again, any of them (`""`), or to show a race, on the monotonic clock."""
-    _pauses: dict[str, Iterator[float]] = field(default_factory=lambda: defaultdict(retry_pauses))
 
     async def send(self) -> None:
         """Post and edit what waits, apart from webhooks that pause. If cancelled, finish the request."""
@@ -106,7 +101,7 @@ class DiscordSender:
     async def _send(self, post: Post, http: httpx.AsyncClient, address: SecretStr) -> None:
         source, note = f"Discord webhook {post.webhook}", partial(self.ledger.posts.note, post)
         try:
-            body = await asyncio.to_thread(self._body, post)
+            body = await asyncio.to_thread(discord_embed.body, self.ledger.path, self.settings, post)
             if body is None:
                 await self.call(note, None)
                 return
@@ -115,30 +110,22 @@ class DiscordSender:
             if found.get("code") == UNKNOWN_MESSAGE:  # somebody deleted it
                 status, found, pause = await ask(http, address, "POST", "", body)
         except (RacebotError, httpx.HTTPError) as error:
+            self.failures.failed(source, f"{source}: {str(error) or type(error).__name__}")
             key = post.race if isinstance(error, RacebotError) else post.webhook
-            self._retry(key, source, str(error) or type(error).__name__)
+            self._resume[key] = time.monotonic() + RETRY_AFTER
             return
-        self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
         problem = printable(f"{status}: {found.get('errors') or found.get('message')}")[:300]
         if status in range(200, 300) and "id" in found:
-            self._pauses.pop(post.webhook, None)
             self.failures.recovered(source)
             await self.call(note, str(found["id"]))
         elif "code" in found and status in {401, 403, 404}:
-            self._resume[post.webhook] = float("inf")
+            pause = float("inf")
             log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
             await self.call(note, post.message, GONE, waits=True)
         elif "code" in found and status in range(400, 429):
             log.error("%s: %s is not shown: %s", source, post.race, problem)
             await self.call(note, post.message, problem)
         elif not pause:
-            self._retry(post.webhook, source, problem)
-
-    def _retry(self, key: str, source: str, problem: str) -> None:
-        self.failures.failed(source, f"{source}: {problem}")
-        self._resume[key] = time.monotonic() + next(self._pauses[key])
-
-    def _body(self, post: Post) -> dict[str, Any] | None:
-        """Return what a message should show. This is slow for large races, so not ledger work."""
-        with Ledger.open_to_read(self.ledger.path) as ledger:
-            return discord_embed.body(ledger, self.settings, post)
+            pause = RETRY_AFTER
+            self.failures.failed(source, f"{source}: {problem}")
+        self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause

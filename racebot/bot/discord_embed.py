@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
@@ -15,12 +16,12 @@ import numpy as np
 from racebot.bot.links import board_page, race_page
 from racebot.bot.room.announcements import masked, rank_changes
 from racebot.chat.format import chat_names, percent
-from racebot.chat.rating_message import by_place, players
+from racebot.chat.rating_message import opening, players
 from racebot.errors import RacebotError
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
-from racebot.queries.records import UPSET, personal_bests
+from racebot.queries.records import UPSET
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 from racebot.settings.model import Settings
@@ -40,50 +41,48 @@ def message(*embeds: dict[str, Any]) -> dict[str, Any]:
     return {"embeds": embeds[:MOST_EMBEDS], "allowed_mentions": {"parse": []}}
 
 
-def body(ledger: Ledger, settings: Settings, post: Post) -> dict[str, Any] | None:
+def body(path: Path, settings: Settings, post: Post) -> dict[str, Any] | None:
     """Return what a post should show, None for nothing. Raise `RacebotError` if the race is rated again."""
-    texts, opening, stored = settings.texts, settings.texts.info, ledger.races.get(post.race)
-    boards = ((board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all())
-    rated = [RatedRace(b, stored.result, row.changes, row.note) for b, row in boards if row and stored]
-    if stored is None and post.result is not None:
-        opening, rated = texts.provisional, Settler(ledger, settings.rules()).preview(post.result)
-    if any(each.note == RATED_LATER for each in rated):
-        raise RacebotError(f"{post.race}: {RATED_LATER}")
-    shown = [each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook]
-    url = f"{settings.site}/{post.race}"
-    if shown:
-        limit = min(DESCRIPTION_LIMIT, TOTAL_LIMIT // len(shown) - 2 * TITLE_LIMIT)
-        return message(*(embed(ledger, settings, post, each, opening, limit) for each in shown))
-    withdrawn = {"title": in_markdown(post.race), "url": url, "description": texts.not_counted}
-    return message(withdrawn) if post.message else None
+    with Ledger.open_to_read(path) as ledger:
+        texts, stored = settings.texts, ledger.races.get(post.race)
+        boards = ((board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all())
+        rated = [RatedRace(b, stored.result, row.changes, row.note) for b, row in boards if row and stored]
+        if stored is None and post.result is not None:
+            rated = Settler(ledger, settings.rules()).preview(post.result)
+        if any(each.note == RATED_LATER for each in rated):
+            raise RacebotError(f"{post.race}: {RATED_LATER}")
+        shown = [each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook]
+        url = f"{settings.site}/{post.race}"
+        if shown:
+            limit = min(DESCRIPTION_LIMIT, TOTAL_LIMIT // len(shown) - 2 * TITLE_LIMIT)
+            return message(*(embed(ledger, settings, post, each, limit) for each in shown))
+        withdrawn = {"title": in_markdown(post.race), "url": url, "description": texts.not_counted}
+        return message(withdrawn) if post.message else None
 
 
-def embed(
-    ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, opening: str, limit: int
-) -> dict[str, Any]:
+def embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, limit: int) -> dict[str, Any]:
     """Return what a post shows of one leaderboard, in a description of up to `limit` characters."""
     texts, board = settings.texts, rated.leaderboard
     model, states = registry.create(board.model, board.parameters), [each.before for each in rated.changes]
     chances = win_chances(model, np.array(states)).tolist() if states else []
     won = [chance for each, chance in zip(rated.changes, chances, strict=True) if each.place == 1]
     rated, settled = masked(ledger, rated, texts), ledger.races.has(post.race)
-    result, first = rated.result, [each.player for each in by_place(rated.changes)[:SHOWN]]
+    result = rated.result
     ranks = rank_changes(ledger, rated, settings.listing(board), settled=settled)
     ranks = replace(ranks, moves=post.moves.get(result.fingerprint(), {}).get(board.name, {}))
+    first_line = texts.info.format(goal=plain(board.name)) if settled else opening([rated], texts)
     own = texts.model_copy(update={"player": texts.discord_player})
     entries = players(result, rated.changes, own, ranks, by_team=rated.by_team, escape=in_markdown)
     names = {player: in_markdown(name) for player, name in chat_names(result.entrants, texts).items()}
-    fastest = ", ".join(names[each] for each in personal_bests(ledger, board, result, first))
     url, page = f"{settings.site}/{post.race}", race_page(settings, post.race) if settled else None
     links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
     winner = next((each.player for each in rated.changes if each.place == 1), None)
     is_upset = winner is not None and won[0] < UPSET
     lines = [
-        opening.format(goal=in_markdown(plain(board.name))).strip(" :"),
+        in_markdown(first_line.strip(" :"), TITLE_LIMIT),
         *([*entries.values()][:SHOWN] or [texts.no_changes]),
         f"[{texts.more.format(count=len(entries) - SHOWN)}]({page or url})" if len(entries) > SHOWN else "",
         texts.discord_upset.format(name=names[winner], chance=percent(won[0], texts)) if is_upset else "",
-        fastest and texts.discord_bests.format(names=fastest),
         " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
     ]
     while len("\n".join(filter(None, lines))) > limit:

@@ -56,16 +56,19 @@ def announcement(
     if not changed:
         teams = [each for each in rated if each.note == TEAM_RACE]
         return [texts.team_race.format(goal=_goal(teams))] if teams and texts.team_race else []
+    first = opening(changed, texts)
+    return split(first, _joined(entries(changed, texts, ranks), texts), texts) if first else []
+
+
+def opening(changed: Sequence[RatedRace], texts: Texts) -> str:
+    """Return what opens the changes of a finished race, empty if that text is switched off."""
     waits = [each.grace for each in changed]
     template = texts.provisional if None in waits else texts.standing
-    if not template:
-        return []
-    opening = template.format(
+    return template.format(
         goal=_goal(changed),
         leaderboard=plain(changed[0].leaderboard.name),
         time=_in_words(max(filter(None, waits), default=timedelta())),
     )
-    return split(opening, _joined(entries(changed, texts, ranks), texts), texts)
 
 
 def correction(

@@ -86,7 +86,6 @@ class Texts(BaseModel):
         "**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant on Discord", "before"
     )
     discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
-    discord_bests: str = _text("Personal best: {names}", "names players who were never faster")
 
     # Answers
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")

@@ -85,12 +85,10 @@ def discord(action: Annotated[Literal["test"], typer.Argument(help="What to do."
     Example: racebot discord test
     """
     from racebot.bot.discord import check
-    from racebot.bot.discord_embed import message
 
-    webhooks = load_settings().webhooks()
-    if not webhooks:
+    if not (webhooks := load_settings().webhooks()):
         raise SettingsError("no Discord webhook is set: set RACEBOT_DISCORD_WEBHOOK")
-    sample = message({"title": "racebot", "description": "A sample, which is deleted at once."})
+    sample = {"content": "A sample of racebot, which is deleted at once."}
     problems = {number: asyncio.run(check(webhook, sample)) for number, webhook in webhooks.items()}
     for number, problem in problems.items():
         tell(f"Discord webhook {number}: {problem or 'posted a sample and deleted it'}")

@@ -14,14 +14,15 @@ from racebot.ledger.rows import result_of
 from racebot.races.result import RaceResult
 
 Moves = Mapping[str, Mapping[str, int]]
+"""Players' new places by leaderboard and user id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
     """The one message of a race in a channel. Once posted, it has an id, `message`.
 
-    `wanted` names what it shows: a `result`, or the stored one. A race without any is withdrawn. `moves` has
-    new places by fingerprint, leaderboard and user id.
+    `wanted` names what it shows: a `result`, or the stored one; without any, the race is withdrawn. `moves`
+    are by the fingerprint of a result.
     """
 
     race: str
@@ -40,8 +41,7 @@ class Posts(Table):
         mark = result.fingerprint()
         row = {"race": result.name, "wanted": mark, "result": None, "problem": None}
         if moves is not None:
-            preview = {"wanted": f"preview {mark}", "result": result.to_json()}
-            row |= preview | {"moves": json.dumps({mark: moves})}
+            row |= {"wanted": f"{mark}?", "result": result.to_json(), "moves": json.dumps({mark: moves})}
         known = self._connection.rows("SELECT webhook FROM discord WHERE race = ?", result.name)
         rows = [row | {"webhook": each} for each in {*webhooks, *(webhook for (webhook,) in known)}]
         self._connection.save("discord", "race, webhook", rows)

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import inf
 from typing import Literal
 
 import numpy as np
@@ -17,10 +16,9 @@ from racebot.ledger.rows import Leaderboard, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.player import NamedPlayer
 from racebot.queries.races import entrants_of, races_numbered
-from racebot.races.result import EntrantStatus, RaceResult
+from racebot.races.result import EntrantStatus
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
-from racebot.text.format import exact_time
 
 SHOWN = 10
 """Entries of each list."""
@@ -233,21 +231,6 @@ def _most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) 
     )
     ranks = _ranks([row[2] for row in rows])
     return [Count(rank, NamedPlayer(row[0], row[1]), row[2]) for rank, row in zip(ranks, rows, strict=True)]
-
-
-def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult, of: Sequence[str]) -> list[str]:
-    """Return those of some players who were slower in each earlier finish of the goal on a leaderboard."""
-    sql = (
-        "SELECT player, min(json_extract(entrant.value, '$.finish_time')) FROM changes"
-        " JOIN rated USING (leaderboard, sequence) JOIN races ON races.name = race,"
-        " json_each(races.result, '$.entrants') AS entrant WHERE leaderboard = ? AND place NOT NULL"
-        " AND goal = ? AND ended_at < ? AND player IN (SELECT value FROM json_each(?))"
-        " AND json_extract(entrant.value, '$.user_id') = player GROUP BY player"
-    )
-    values = board.id, result.goal, exact_time(result.ended_at), json.dumps(of)
-    best = {row[0]: row[1] for row in ledger.connection.rows(sql, *values)}
-    times = {entrant.user_id: entrant.finish_time for entrant in result.entrants if entrant.finished}
-    return [each for each in of if each in best and (times.get(each) or inf) < (best[each] or 0)]
 
 
 def _fastest_times(ledger: Ledger, board: Leaderboard) -> dict[str, list[BestTime]]:

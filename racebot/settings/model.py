@@ -405,8 +405,9 @@ class Settings(BaseSettings):
 
     def webhook_of(self, board: Leaderboard) -> str | None:
         """Return the id of a leaderboard's Discord webhook, or None."""
-        own = next((own.discord for own in self._tables_of(board) if own.discord), self.discord_webhook)
-        return next((number for number, each in self.webhooks().items() if each == own), None)
+        own = (each.discord for each in self._tables_of(board) if each.discord)
+        address = next(own, self.discord_webhook)
+        return next((number for number, each in self.webhooks().items() if each == address), None)
 
     def _tables_of(self, board: Leaderboard) -> list[LeaderboardSettings]:
         boards = (each for each in self.leaderboards if each.category in {"", board.category})
