@@ -351,8 +351,9 @@ class Run:
         yield from (f"{job['leaderboard']} is to be rated again" for job in jobs)
         stored = {board: self.database.changes(board) for board in MODELS}
         shown = posts.posts(self.site.discord)
+        hidden = {row["player"] for row in self.database.rows("SELECT player FROM hidden_players")}
         for name in shown.keys() | ledger:
-            yield from posts.missing(shown, stored, name, known=name in self.watched & set(rooms))
+            yield from posts.missing(shown, stored, hidden, name, known=name in self.watched & set(rooms))
         for name in self.watched & ledger & set(rooms):
             room = rooms[name].room
             changed = [b for b in GOALS[room.goal] if name in stored[b]]

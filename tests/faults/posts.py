@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from racebot.chat.wording import DEFAULT_TEXTS
@@ -25,7 +25,9 @@ def posts(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]
     return found
 
 
-def missing(shown: Mapping[str, list[list[str]]], told: Told, race: str, *, known: bool) -> Iterator[str]:
+def missing(
+    shown: Mapping[str, list[list[str]]], told: Told, hidden: Collection[str], race: str, *, known: bool
+) -> Iterator[str]:
     """Say how the last message of a race differs from the ledger. The worker may have `known` the race."""
     changes = [told[board][race] for board in told if race in told[board]]
     last = shown[race][-1] if race in shown else []
@@ -38,7 +40,8 @@ def missing(shown: Mapping[str, list[list[str]]], told: Told, race: str, *, know
             yield f"{race}: is not on Discord"
         return
     opening = DEFAULT_TEXTS.info.partition(" (")[0]
-    places = [sorted(row["place"] for row in of.values() if row["place"])[:10] for of in changes]
+    seen = [[row["place"] for player, row in of.items() if player not in hidden] for of in changes]
+    places = [sorted(filter(None, found))[:10] for found in seen]
     listed = [[int(place) for place in _PLACE.findall(text)] for text in last]
     if any(not text.startswith(opening) for text in last) or sorted(places) != sorted(listed):
         yield f"{race}: Discord shows {last}, the ledger places {places}"
