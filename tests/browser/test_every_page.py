@@ -37,6 +37,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.PLAYER: ("players/id-r05.html",),
     addresses.PLAYER_RACES: (f"{PLAYER_PAGES}/races.html", f"{PLAYER_PAGES}/races-1.html"),
     addresses.OPPONENTS: (f"{PLAYER_PAGES}/opponents.html", f"{PLAYER_PAGES}/opponents-2.html"),
+    addresses.COMPARE: ("compare.html", "compare.html?players=id-r00,id-r01,id-r04,id-r05"),
     addresses.COMPARED: ("compare/id-r04/id-r07.html",),
     addresses.SEARCH: ("search.html?q=racer", "search.html?q=nobody"),
     addresses.RACE: (RACE, "races/orb/unknown", "races/orb/not-yet-1", "races/orb/live-1"),
@@ -122,7 +123,7 @@ MOST_SHIFT = 0.005
 MISPLACED = """() => [...document.querySelectorAll("th, td, dd, li, p, caption, .card *")].filter(each => {
   const box = each.getBoundingClientRect(), card = each.closest(".card")?.getBoundingClientRect();
   const head = each.closest("thead"), clipped = head && getComputedStyle(head).clipPath !== "none";
-  if (box.width <= 1 || clipped || each.closest("svg, .hidden")) return false;
+  if (box.width <= 1 || clipped || each.closest("svg, .hidden, .scroll")) return false;
   if (each.matches(".medal, .face") && box.width < box.height - 1) return true;
   return card && box.right > card.right + 1 || each.innerText?.length > 8 && box.width < 30;
 }).map(each => each.outerHTML.slice(0, 200))"""

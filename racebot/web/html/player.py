@@ -21,6 +21,7 @@ from racebot.queries.records import upsets
 from racebot.text.format import integer
 from racebot.web.html import charts, fragments, templating
 from racebot.web.html.leaderboard import page_number, pager, race_pages
+from racebot.web.html.sheet import sheet
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.web.site.formats import day, shown_name
@@ -35,7 +36,7 @@ LAST_RACES = 25
 """Races on a player's page. A longer list also has separate pages."""
 WON = Markup('<span class="soft">won</span>')
 MEETINGS = 50
-"""Races together that a comparison shows."""
+"""Races together on one page of a comparison."""
 OPPONENTS_TO_CHOOSE = 300
 """Most opponents in the filter of a player's races."""
 
@@ -306,6 +307,10 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
     found = request.view.pair(player, other, request.query.get("on", on)) if request.served else None
     if found is None:
         return None
+    number, count = page_number(request.query) or 1, -(-len(found.comparison.meetings) // MEETINGS)
+    if not 1 <= number <= max(count, 1):
+        return None
+    own = compare_link(request, found.board, player, other)
     histories = [request.view.history(found.board, each) for each in (player, other)]
     names = [shown_name(person.name) for person in found.people]
     return templating.board_page(
@@ -316,12 +321,18 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
         comparison=found.comparison,
         graph=charts.ratings(histories, f"Ratings of {names[0]} and {names[1]}"),
         graph_data=charts.graph_data(request.path, list(zip(names, histories, strict=True))),
-        shown=MEETINGS,
+        meetings=found.comparison.meetings[(number - 1) * MEETINGS : number * MEETINGS],
+        pages=pager(number, count, lambda page: own if page == 1 else f"{own}&page={page}"),
     )
 
 
 def compare_by_query(request: PageRequest) -> Content:
-    """Render the comparison at an address of an earlier version. In an export, a script redirects it."""
+    """Render the sheet of players, or two players at an address of an earlier version.
+
+    An export has a page that lets the reader choose two players, and a script compares them.
+    """
     if not request.served:
         return templating.page(request, "compare_files.html", boards=request.view.boards)
-    return compare(request, request.query.get("a", ""), request.query.get("b", ""))
+    if request.query.keys() & {"a", "b"}:
+        return compare(request, request.query.get("a", ""), request.query.get("b", ""))
+    return sheet(request)

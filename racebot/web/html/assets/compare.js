@@ -6,6 +6,19 @@
   if (!opponents) {
     // Earlier versions named both players: compare.html?a=ID&b=ID&on=LEADERBOARD.
     const [a, b, on] = ["a", "b", "on"].map(name => query.get(name) ?? "");
+    const form = document.getElementById("pair"), {players, boards} = window.racebotIndex ?? {players: [], boards: []};
+    if (form && !b) {
+      const known = new Map(players.map(each => [each[1], each]));
+      form.querySelector("datalist").replaceChildren(...players.map(each => Object.assign(document.createElement("option"), {value: each[1]})));
+      form.one.value = players.find(each => segment(each[0]) === location.hash.slice(1))?.[1] ?? "";
+      form.addEventListener("submit", event => {
+        event.preventDefault();
+        const [first, second] = [form.one, form.other].map(field => known.get(field.value));
+        const page = first && boards[first[4]]?.[0].replace("leaderboards/", "");
+        if (page && second && first !== second) location.href = `players/${segment(first[0])}/${page}?vs=${encodeURIComponent(second[0])}#vs-${segment(second[0])}`;
+        else form.querySelector(".found").textContent = "Choose two players from the list.";
+      });
+    }
     if (a && b && /^[^/.][^/]*\/[^/.][^/]*$/.test(on)) location.replace(`players/${segment(a)}/${on}.html?vs=${encodeURIComponent(b)}#vs-${segment(b)}`);
     return;
   }
@@ -78,7 +91,11 @@ ${drawn ? html`<section class="card"><h2>Ratings over time</h2>
 <div class="ranges"></div><figure></figure><p class="tip"></p></section>` : ""}
 <section class="card"><h2>Races together</h2>
 ${met.length ? html`<table class="two" role="table"><caption class="hidden">Races together, newest first</caption><thead><tr role="row">${header("Race", "name")}${people.map(each => header(cut(each.name, 24), "wrap"))}${header("Ended", "wide")}</tr></thead><tbody>${shown.map(row)}</tbody></table>` : html`<p>They have not met yet.</p>`}
-${met.length > shown.length ? html`<p class="soft">The last ${shown.length} of ${met.length}.</p>` : ""}</section>`.html;
+${met.length > shown.length ? html`<p><button type="button" class="button" id="all">All ${races(met.length)}</button></p>` : ""}</section>`.html;
+  document.getElementById("all")?.addEventListener("click", ({target}) => {
+    main.querySelector("table.two tbody").insertAdjacentHTML("beforeend", met.slice(shown.length).map(row).map(each => each.html).join(""));
+    target.parentElement.remove();
+  });
   scrollTo(0, 0);
 
   if (!drawn) return;

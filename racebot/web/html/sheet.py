@@ -1,0 +1,142 @@
+"""Render a commentator's sheet: up to eight players against each other, with a picker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from urllib.parse import urlencode
+
+from racebot.queries.odds import PlayerOdds, odds
+from racebot.queries.player import PlayedRace, PlayerStanding, Result, last_results
+from racebot.text.format import signed, timer
+from racebot.text.parse import fold_name
+from racebot.web.html import templating
+from racebot.web.site.formats import day
+from racebot.web.site.ledger_view import Board
+from racebot.web.site.request import Content, PageRequest
+
+MOST = 8
+FORM = 10
+"""Last results of each player."""
+FOUND = 8
+"""Most players to offer for a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Versus:
+    """A record against another player, and the median margin in seconds, below zero if ahead."""
+
+    ahead: int
+    behind: int
+    margin: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SheetRow:
+    """A player on the sheet. `versus` has the record against each other player, by id."""
+
+    standing: PlayerStanding
+    odds: PlayerOdds
+    best: PlayedRace | None
+    form: Sequence[Result]
+    fact: str
+    versus: Mapping[str, Versus]
+
+
+def sheet(request: PageRequest) -> Content:
+    """Render the sheet of the players that the address names, and offer more. Bad ids are left out."""
+    view, query = request.view, request.query
+    ids = list(dict.fromkeys(filter(None, query.get("players", "").split(","))))[:MOST]
+    ids = [view.merged.get(each, each) for each in ids]
+    board = _board(request, ids)
+    if board is None:
+        return None
+    standings = [found for each in ids if (found := view.standing(board, each)) is not None]
+    chosen = [each.id for each in standings]
+    text = query.get("add", "").strip()[:100]
+    named = (view.players_named(text) or view.players_named(text, typos=True)) if text else []
+    offered = [each for each in named if each.id not in chosen and view.standing(board, each.id)][:FOUND]
+    exact = [each for each in offered if fold_name(each.name) == fold_name(text)] or offered
+    if len(exact) == 1 and len(chosen) < MOST:
+        standings.append(view.standing(board, exact[0].id))  # type: ignore[arg-type]
+        chosen, offered, text = [*chosen, exact[0].id], [], ""
+
+    def address(players: Sequence[str]) -> str:
+        return f"?{urlencode({'players': ','.join(players), 'on': board.address.stem})}"
+
+    return templating.board_page(
+        request,
+        "sheet.html",
+        board,
+        rows=_rows(request, board, standings),
+        chosen=chosen,
+        names={each.id: each.name for each in standings},
+        without={each: address([other for other in chosen if other != each]) for each in chosen},
+        offered=[(each, address([*chosen, each.id])) for each in offered] if len(chosen) < MOST else [],
+        boards=view.boards,
+        text=text,
+        full=len(chosen) == MOST,
+    )
+
+
+def _board(request: PageRequest, ids: Sequence[str]) -> Board | None:
+    view = request.view
+    if (board := view.board(request.query.get("on", ""))) is not None:
+        return board
+    raced = next((found[0][0] for each in ids if (found := view.standings(each))), None)
+    return raced or next(iter(sorted(view.boards, key=lambda each: -view.totals(each).races)), None)
+
+
+def _rows(request: PageRequest, board: Board, standings: Sequence[PlayerStanding]) -> list[SheetRow]:
+    view = request.view
+    if len(standings) < 2:
+        return []
+    ids = [each.id for each in standings]
+    forecast = odds(view.ledger, board.stored, ids)
+    form = last_results(view.ledger, board.key, ids, FORM)
+    histories = {each: view.history(board, each) for each in ids}
+    races = {player: {race.sequence: race for race in history} for player, history in histories.items()}
+    rows = []
+    for standing, chance in zip(standings, forecast, strict=True):
+        own = histories[standing.id]
+        timed = [race for race in own if race.finish_time is not None]
+        versus = {each: _versus(races[standing.id], races[each]) for each in ids if each != standing.id}
+        best = min(timed, key=lambda race: race.finish_time or 0.0, default=None)
+        rows.append(SheetRow(standing, chance, best, form.get(standing.id, ()), _fact(own), versus))
+    return sorted(rows, key=lambda row: -row.odds.win_chance)
+
+
+def _versus(mine: Mapping[int, PlayedRace], theirs: Mapping[int, PlayedRace]) -> Versus:
+    met = [(mine[number], theirs[number]) for number in mine.keys() & theirs.keys()]
+    last = float("inf")
+    margins = [
+        one.finish_time - other.finish_time
+        for one, other in met
+        if one.finish_time is not None and other.finish_time is not None
+    ]
+    return Versus(
+        ahead=sum((one.place or last) < (other.place or last) for one, other in met),
+        behind=sum((one.place or last) > (other.place or last) for one, other in met),
+        margin=median(margins) if margins else None,
+    )
+
+
+def _fact(history: Sequence[PlayedRace]) -> str:
+    """Return one line about a player: a streak, a new highest rating, a strong month, or the highest ever."""
+    won = next((n for n, race in enumerate(reversed(history)) if race.place != 1), len(history))
+    finished = next((n for n, race in enumerate(reversed(history)) if race.place is None), len(history))
+    peak = max(history, key=lambda race: race.after)
+    recent = sum(race.change for race in history[-FORM:])
+    if won > 1:
+        return f"won the last {won} races"
+    if peak is history[-1] and len(history) > 1:
+        return f"never rated higher than now, {signed(recent)} in the last {len(history[-FORM:])}"
+    if finished >= 2 * FORM:
+        return f"finished the last {finished} races"
+    fastest = min((race.finish_time for race in history if race.finish_time is not None), default=None)
+    if fastest is not None and history[-1].finish_time == fastest:
+        return f"set a best time of {timer(fastest)} in the last race"
+    return (
+        f"highest {peak.after} on {day(peak.ended_at)}, {signed(recent)} in the last {len(history[-FORM:])}"
+    )
