@@ -540,16 +540,6 @@ def test_odds_name_the_best_and_count_the_others(ledger: Ledger, entrants: int, 
     assert len(phrases) == named
 
 
-def test_wording_of_chances_and_help_can_be_changed(ledger: Ledger) -> None:
-    texts = Texts(help_name="Name")
-    ask = asking(ledger, model="trueskill", texts=texts)
-    Settler(ledger, RatingRules(LeaderboardConfig("trueskill"))).add_past_races(
-        [result(f"m{n}", "ann di", after=5 + n) for n in range(40)], "import"
-    )
-    assert "Ann >99% · Di <1%" in ask(Command.ODDS, race=field(ANN, DI)).replace(" (new)", "")
-    assert "!why [Name], !leaderboard, !vs Name, !odds" in ask(Command.HELP)
-
-
 def test_an_answer_is_one_message_of_the_sites_length(ledger: Ledger) -> None:
     names = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" + "w" * 40 for n in range(60)]
     add(ledger, result("big", " ".join(names), after=5))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from racebot.ledger.outbox import ChatBody
 from racebot.ledger.store import Ledger
 
 PAST, LIVE = 200, 2
@@ -55,21 +54,6 @@ def test_demo_races_change_ratings_by_tens_of_points(shown: Shown) -> None:
             row = ledger.ratings.get(board, name)
             assert row is not None
             assert 10 <= max(abs(change.points_change) for change in row.changes) < 100
-
-
-def test_both_moderator_edits_are_corrected_in_chat(shown: Shown) -> None:
-    names = re.findall(r"^(sandbox/\S+)", shown.out, re.MULTILINE)
-    with Ledger.open_to_read(shown.database) as ledger:
-        edits = [
-            [
-                edit.edit
-                for row in ledger.messages.of(name)
-                if isinstance(row.message.body, ChatBody)
-                for edit in row.message.body.edits
-            ]
-            for name in names
-        ]
-    assert edits == [["dq"], ["time"]]
 
 
 def test_pages_of_the_demo_link_to_no_room(shown: Shown) -> None:

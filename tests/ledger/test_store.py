@@ -273,11 +273,6 @@ def test_a_leaderboard_that_is_removed_leaves_the_races(ledger: Ledger, board: L
     assert ledger.check() == []
 
 
-def test_a_leaderboard_that_is_not_stored_has_no_key() -> None:
-    with pytest.raises(LedgerError, match=f"leaderboard '{GOAL}' is not stored yet"):
-        _ = BOARD.key
-
-
 # Races
 
 storable = st.text(st.characters(codec="utf-8"), max_size=8)

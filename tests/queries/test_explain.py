@@ -253,14 +253,6 @@ def test_a_change_under_one_point_says_so() -> None:
 # Words
 
 
-def test_only_a_certain_chance_is_shown_as_0_or_100_percent() -> None:
-    on = with_ratings("pairwise-elo", {"ann": 9.0, "bo": 0.0}, dummy=None)
-    whys = explained(on, result("r", "bo ann"))
-    names = {"id-ann": "Ann", "id-bo": "Bo"}
-    assert words(whys["ann"], names) == ["cost: Bo (>99% to beat)"]
-    assert words(whys["bo"], names) == ["gained: Ann (<1% to beat)"]
-
-
 def test_change_is_explained_in_words() -> None:
     on = with_ratings("pairwise-elo", {"ann": 0.0, "bo": 1.0, "cy": 1.0, "di": 0.0}, dummy=None)
     whys = explained(on, result("r", "ann bo di", dq="cy"))

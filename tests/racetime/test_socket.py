@@ -266,14 +266,3 @@ def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[ssl.SSLCon
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("127.0.0.1").configure_cert(context)
     return context, file
-
-
-async def test_the_ca_store_is_loaded_once(trusted: tuple[ssl.SSLContext, Path]) -> None:
-    context, file = trusted
-    async with Rooms().serving(context) as url, AsyncExitStack() as stack:
-        gate = Gate()
-        await enter(stack, url, gate)
-        file.unlink()
-        await enter(stack, url, gate)
-        with pytest.raises(ConnectionLost, match="FileNotFoundError"):
-            await enter(stack, url, Gate())

@@ -22,19 +22,6 @@ def test_a_race_is_converted_to_lists() -> None:
     assert (by_team.unit, by_team.sizes) == ([0, 0, 1, 2], [2, 1, 1])
 
 
-def test_candidates_do_not_affect_each_other() -> None:
-    """Candidates are the first leading axis of both states and parameters."""
-    outcome = Outcome.of([1, 2, 3], unfinished=1)
-    states = np.random.default_rng(1).uniform(0.0, 3.0, (2, 3, 4, 2))
-    sweep = ThurstoneHurdle(level=np.array([0.5, 1.5]))
-    after = sweep.rate(states, outcome)
-    assert after.shape == states.shape
-    for candidate, level in enumerate((0.5, 1.5)):
-        for i in range(3):
-            alone = ThurstoneHurdle(level=level).rate(states[candidate, i], outcome)
-            np.testing.assert_array_equal(after[candidate, i], alone)
-
-
 def test_a_diverging_candidate_does_not_affect_others() -> None:
     states = np.array([[[np.nan, 0.0], [0.2, 0.0]], [[0.1, 0.0], [0.2, 0.0]]])
     after = ThurstoneHurdle(width=np.array([1.0, 2.0])).rate(states, Outcome.of([2, 1]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -152,31 +151,7 @@ async def test_a_missing_page_is_a_404_in_html(served: Served) -> None:
         assert answer.headers["content-type"] == "text/html; charset=utf-8"
 
 
-async def test_requests_are_counted_and_remembered(served: Served) -> None:
-    await served.client.get("/sandbox/data?x=1")
-    await served.client.get("/sandbox")
-    await served.control("open")
-    (visit,) = served.site.requests
-    assert (visit.path, visit.query) == ("/sandbox/data", "x=1")
-
-
-# ── the socket ──
-
-
 # ── misbehaviour ──
-
-
-async def test_planned_http_failures_happen_once(served: Served) -> None:
-    served.misbehaviour.fail_http(2, 429, retry_after="7", path="/data")
-    served.misbehaviour.fail_http(status=200, path="/races/")
-    assert (await served.client.post("/o/token", data=CREDENTIALS)).status_code == 200
-    first = await served.client.get("/sandbox/data")
-    assert (first.status_code, first.headers["retry-after"]) == (429, "7")
-    assert (await served.client.get("/sandbox/races/data")).status_code == 429
-    page = await served.client.get("/sandbox/races/data")
-    assert page.status_code == 200
-    assert page.text.startswith("<!DOCTYPE html>")
-    assert (await served.client.get("/sandbox/races/data")).json()["races"] == []
 
 
 async def test_a_stall_holds_up_answers_and_frames_until_it_is_over(served: Served) -> None:
@@ -194,15 +169,6 @@ async def test_a_stall_holds_up_answers_and_frames_until_it_is_over(served: Serv
         served.misbehaviour.clear()
         assert (await asking).status_code == 200
         assert [frame["message"]["message"] for frame in await receive(ws, 2)] == ["hello?", "hello"]
-
-
-async def test_planned_refusals_of_handshakes_happen_once(served: Served) -> None:
-    room = served.site.open_race()
-    served.misbehaviour.refuse_handshakes(1, 503)
-    with pytest.raises(websockets.InvalidStatus, match="503"):
-        await served.join(room.slug)
-    async with served.join(room.slug) as ws:
-        await receive(ws, 2)
 
 
 @pytest.mark.parametrize(("code", "close_code"), [(None, 1006), (1012, 1012)])
@@ -301,12 +267,6 @@ async def test_shutting_down_closes_open_sockets(site: FakeSite) -> None:
     with pytest.raises(websockets.ConnectionClosed):
         await receive(ws)
     assert ws.close_code == 1012
-
-
-async def test_a_port_that_is_taken_is_an_error(site: FakeSite) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
-        async with serve(site, port=taken.getsockname()[1]):
-            pass
 
 
 async def test_run_serves_a_history_until_a_signal(tmp_path: Path) -> None:

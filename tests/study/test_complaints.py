@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from racebot.ratings.model import RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.ratings.registry import create
 from racebot.study.complaints import SAMPLE, Complaints, checked_again, gave_up
-from racebot.study.history import History, PastRace, Step, replay
+from racebot.study.history import History, PastRace, Step
 
 
 @dataclass(frozen=True)
@@ -136,17 +136,6 @@ def test_a_team_gives_up_together() -> None:
     quitted = gave_up(Outcome.of([1, 2, 1, 2], team=[0, 1, 0, 1]), 2)
     assert quitted.unfinished.tolist() == [True, False, True, False]
     assert quitted.group.tolist() == [1, 0, 1, 0]
-
-
-def test_single_parameter_models_only_have_late_losses(season: History) -> None:
-    model = create("plackett-luce")
-    found = sum((Complaints.of(model, step) for step in replay(model, season)), Complaints())
-    assert replace(found, late_losses=0) == Complaints()
-
-
-def test_the_floor_leaves_no_late_losses(season: History) -> None:
-    model = create("thurstone-hurdle", {"spare_finishers": True})
-    assert sum((Complaints.of(model, step) for step in replay(model, season)), Complaints()) == Complaints()
 
 
 def test_draws_among_dnfs_cause_complaints() -> None:

@@ -160,21 +160,6 @@ def test_without_newcomers_places_close_up() -> None:
     assert found.accuracy == 0
 
 
-def test_perfect_predictions_reach_the_ends_of_every_scale() -> None:
-    perfect = Predictions(-FIELD.place, np.ones(FIELD.better.size))
-    found = of(said=perfect)
-    best = (found.kendall, found.accuracy, found.mrr, found.ap, found.ndcg, found.pair_accuracy)
-    assert best == pytest.approx((1,) * 6)
-    assert (found.misordered, found.mae, found.sse, found.log_loss) == (0, 0, 0, 0)
-
-
-def test_an_empty_history_has_no_figures() -> None:
-    field = Field.of(History.of([]))
-    nothing = Predictions(np.empty(0), np.empty(0))
-    assert figures(field, nothing, Scores.of(field, nothing.rating), np.empty(0, dtype=bool)).races == 0
-    assert field.without_newcomers().field.race.size == 0
-
-
 def test_equal_values_share_their_mean_rank() -> None:
     assert ranks(np.array([30.0, 10.0, 20.0, 10.0])).tolist() == [4, 1.5, 3, 1.5]
 

@@ -119,16 +119,6 @@ def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
     assert outcome_of_a_search(earlier, later, error).recommended is recommended
 
 
-def test_a_find_far_better_than_the_start_is_recommended(season: History) -> None:
-    """The starting values are certain about newcomers, so ratings hardly move."""
-    start = {"newcomer_spread": 0.01, "lasting_spread": 0.01}
-    found = tune(season, "thurstone-hurdle", start, search=["newcomer_spread"], effort=Effort(12, 2, 5))
-    assert found.objective is Objective.JOINT
-    assert found.later.start_pairs.log_loss == pytest.approx(math.log(2), abs=0.01)
-    assert found.recommended
-    assert number(found, "newcomer_spread") >= 0.5
-
-
 def test_dimensions_are_those_the_model_declares() -> None:
     found = {(d.parameter, d.entry): (d.low, d.high, d.start) for d in dimensions("plackett-luce")}
     assert found[("initial_rating", None)] == (-3.0, 1.0, 0.25)
@@ -140,14 +130,6 @@ def test_dimensions_are_those_the_model_declares() -> None:
     without = {"dummy": None}
     assert "dummy" not in {d.parameter for d in dimensions("plackett-luce", without)}
     assert dimensions("plackett-luce", without, ["dummy"])[0].start == 0.5
-
-
-def test_lists_of_numbers_are_searched_entry_by_entry(season: History) -> None:
-    found = tune(season, "plackett-luce", search=["rates"], effort=Effort(6, 2))
-    rates = found.parameters["rates"]
-    assert isinstance(rates, list)
-    assert len(rates) == 3
-    assert found.parameters["knots"] == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize(

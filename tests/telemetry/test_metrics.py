@@ -52,12 +52,3 @@ def test_silent_connection_blocks_no_other(client: httpx.Client, ages: dict[str,
     ages.clear()
     with socket.create_connection(("127.0.0.1", client.base_url.port or 0)):
         assert client.get("/healthz").status_code == 200
-
-
-def test_port_in_use_is_logged_and_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as taken,
-        monitor("127.0.0.1", taken.getsockname()[1], ages=dict, health_timeout=300) as port,
-    ):
-        assert port is None
-    assert "RACEBOT_MONITOR_PORT" in caplog.text

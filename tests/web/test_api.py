@@ -23,7 +23,7 @@ from racebot.web.api.csv_files import cell
 from racebot.web.api.openapi import description
 from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
-from racebot.web.site.addresses import BadQueryError, segment
+from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge, document_at
@@ -134,14 +134,6 @@ def test_player_has_all_races_and_opponents(view: LedgerView) -> None:
     assert 0.5 < opponent.pop("gained") < 1
     assert opponent == {"id": "id-bo", "name": "Bo", "met": 2, "ahead": 2, "behind": 0, "points": 810}
     assert rows(ask(view, "api/players/id-ann")["leaderboards"], "place") == [(2,)]
-
-
-def test_players_are_found_by_part_of_their_name_even_without_accents(merge: Merge) -> None:
-    view = merge([result("a", entrants=(entrant("Ólöf", place=1), entrant("bo", place=2)))])
-    for text in ("olof", "ÓLÖ"):
-        (player,) = ask(view, "api/players", name=text)["players"]
-        assert (player["name"], player["page"]) == ("Ólöf", f"players/{segment('id-Ólöf')}.html")
-        assert player["leaderboards"] == [{"board": "orb/any-orb", "points": 1100, "place": 1}]
 
 
 def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:

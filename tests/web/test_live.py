@@ -467,18 +467,6 @@ def test_unusable_overlay_options_are_refused(live: Live, path: str, query: str)
     assert live.get(f"{path}?{query}").status_code == 400
 
 
-def test_overlay_options_reach_the_style_sheet(live: Live) -> None:
-    page = live.get("/overlay/player/id-ann?text=ffcc00&background=%2300000080&size=150&other=%22")
-    assert 'style.css?background=%2300000080&amp;size=150&amp;text=ffcc00"' in page.text
-    style = live.get("/overlay/style.css?background=%2300000080&size=150&text=ffcc00")
-    assert style.headers["content-type"].startswith("text/css")
-    assert (
-        "--text:#ffcc00;--outline:#000000cc;--background:#00000080" in style.text
-        and "--size:1.5" in style.text
-    )
-    assert "background: transparent" in style.text
-
-
 def test_names_reach_programs_unchanged_and_stay_within_their_event(live: Live) -> None:
     names = ["<script>alert(1)</script>", "\u202egnp.exe", "data: x\n\nevent: y"]
     live.write(room(*(racer(f"x{number}", name=name) for number, name in enumerate(names))))

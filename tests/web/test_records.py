@@ -83,14 +83,6 @@ def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing
     assert (long_ago.players, long_ago.races, long_ago.last_race_at) == ([], 0, None)
 
 
-def test_page_of_a_past_date_shows_the_players_of_that_day(merge: Merge) -> None:
-    view = merge([result("a", "ann bo"), result("b", "cy bo", after=72)])
-    page = page_at(view, f"{BOARD}.html", at="2026-03-02")
-    assert "Bo" in page
-    assert "Cy" not in page
-    assert "as of 2 Mar 2026" in page
-
-
 def test_readers_choose_active_players_with_enough_races(merge: Merge) -> None:
     view = merge([result("a", "ann bo"), result("b", "ann cy", after=24 * 100)])
     assert "Bo</bdi>" in page_at(view, f"{BOARD}.html")
