@@ -333,7 +333,7 @@ def m021_rooms(ledger: Ledger) -> None:
 
 
 @stage(
-    "cca9e4b739b0d366",
+    "29c61173a87f8dcf",
     "INSERT INTO discord (race, webhook, wanted, message) VALUES ('orb/r', '1', 'withdrawn', '7')",
 )
 def m022_discord(ledger: Ledger) -> None:
