@@ -8,7 +8,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from racebot.scoring.rules import Par
-from racebot.scoring.table import Key, Standing, Table, add_up, points, score
+from racebot.scoring.table import Key, Standing, Table, add_up, score
 
 SLOWEST = 4 * 86_400
 """Seconds. A racer for whom this time is fast enough needs any finish."""
@@ -53,7 +53,8 @@ class Forecast:
         self._length = run + (self._coming or 0)
         self._next_length = max(run + 1, rules.races or 0)
         self._keys = sorted(each.total.key for each in table.standings)
-        self._now = sorted(self._next(each) for each in table.standings)
+        self._unchanged = {each.player: self._next(each) for each in table.standings}
+        self._now = sorted(self._unchanged.values())
         self._reach = {each.player: self._after(each, rules.highest) for each in table.standings}
         self._best = sorted(self._reach.values())
         self._newcomer = add_up([rules.highest] * (self._coming or 0), rules, self._length).key
@@ -99,16 +100,16 @@ class Forecast:
 
     def _suffices(self, standing: Standing, coming: float) -> bool:
         then = self._next(standing, coming)
-        return _at_least(then, self._now) - (self._next(standing) >= then) < self.cut
+        return _at_least(then, self._now) - (self._unchanged[standing.player] >= then) < self.cut
 
     def _after(self, standing: Standing, each: float | None) -> Key:
         """Return a racer's key after all races to come, with the same score in each."""
-        entered = [*points(standing.scores), *[each] * (self._coming or 0)]
+        entered = [*standing.points, *[each] * (self._coming or 0)]
         return add_up(entered, self.table.rules, self._length).key
 
     def _next(self, standing: Standing, *coming: float) -> Key:
         """Return a racer's key after the next race, with a score in it or without."""
-        return add_up([*points(standing.scores), *coming], self.table.rules, self._next_length).key
+        return add_up([*standing.points, *coming], self.table.rules, self._next_length).key
 
 
 def _at_least(key: Key, keys: list[Key]) -> int:

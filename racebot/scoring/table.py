@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from statistics import fmean
+from typing import NamedTuple
 
 from racebot.errors import PayloadError
 from racebot.races.outcome import TeamPolicy
@@ -19,8 +19,7 @@ Key = tuple[int, float]
 """Orders racers, higher first: races up to the number needed, then the total."""
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """A racer's score in a race. `time` is in seconds; None for a forfeit. `raw` has no limits."""
 
     entrant: Entrant
@@ -56,6 +55,7 @@ class Total:
 class Standing:
     """A racer of a league. Equal racers share a `place`.
 
+    `points` are the scores of the races entered, None for a forfeit.
     `scores` has an item for each race, None if not entered; `counted` are the indices of those added up.
     """
 
@@ -63,6 +63,7 @@ class Standing:
     name: str
     place: int
     total: Total
+    points: tuple[float | None, ...]
     scores: tuple[Score | None, ...]
     counted: frozenset[int]
 
@@ -93,20 +94,18 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
     """
     if result.team_race and teams is TeamPolicy.IGNORE:
         return None
-    by_team = teams is TeamPolicy.TEAM
-    sides = [e.team if by_team and e.team else index for index, e in enumerate(result.entrants)]
-    members: dict[str | int, list[float | None]] = defaultdict(list)
-    for side, entrant in zip(sides, result.entrants, strict=True):
-        members[side].append(_time(result, entrant))
-    times = {side: None if None in each else fmean(filter(None, each)) for side, each in members.items()}
-    par = par_of([time for time in times.values() if time is not None], len(times), rules)
+    times = [_time(result, entrant) for entrant in result.entrants]
+    sides = times
+    if result.team_race and teams is TeamPolicy.TEAM:
+        of_teams = _team_times(result, times)
+        times, sides = [of_teams[team] for team in _teams(result)], list(of_teams.values())
+    par = par_of([time for time in sides if time is not None], len(sides), rules)
     scores = {}
-    for side, entrant in zip(sides, result.entrants, strict=True):
-        time = times[side]
+    for time, entrant in zip(times, result.entrants, strict=True):
         if entrant.user_id is not None and entrant.status is not EntrantStatus.RACING:
             found = (0.0, 0.0) if time is None or par is None else score(time, par, rules)
             scores[entrant.user_id] = Score(entrant, time, *found)
-    best_first = sorted(scores.items(), key=lambda item: (-item[1].score, item[1].time or float("inf")))
+    best_first = sorted(scores.items(), key=lambda item: item[1].score, reverse=True)
     return ScoredRace(result, par, dict(best_first))
 
 
@@ -118,21 +117,17 @@ def standings(races: Iterable[ScoredRace], rules: Rules, hidden: Collection[str]
     found = []
     for player, name in names.items():
         scores = tuple(race.scores.get(player) for race in races)
-        total = add_up(points(scores), rules, length)
+        points = tuple(None if each.time is None else each.score for each in scores if each is not None)
+        total = add_up(points, rules, length)
         if player not in hidden:
-            found.append(((-total.key[0], -total.key[1]), name, player, scores, total))
+            found.append(((-total.key[0], -total.key[1]), name, player, scores, points, total))
     found.sort(key=lambda row: (row[0], row[1].casefold(), row[2]))
     order, rows = [row[0] for row in found], []
-    for key, name, player, scores, total in found:
+    for key, name, player, scores, points, total in found:
         entered = [index for index, each in enumerate(scores) if each is not None]
         counted = frozenset(entered[index] for index in total.counted)
-        rows.append(Standing(player, name, bisect_left(order, key) + 1, total, scores, counted))
+        rows.append(Standing(player, name, bisect_left(order, key) + 1, total, points, scores, counted))
     return Table(rules, races, tuple(rows))
-
-
-def points(scores: Iterable[Score | None]) -> list[float | None]:
-    """Return the points of the races entered; None for a forfeit."""
-    return [None if each.time is None else each.score for each in scores if each is not None]
 
 
 def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
@@ -143,7 +138,7 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     entered = entered[: rules.first]
     values = [each or 0.0 for each in entered]
     finished = sum(each is not None for each in entered)
-    kept = sorted(range(len(values)), key=lambda index: -values[index])
+    kept = sorted(range(len(values)), key=values.__getitem__, reverse=True)
     if rules.drop_forfeits:
         kept = [index for index in kept if entered[index] is not None]
     if rules.drop_best_from is not None and len(entered) >= rules.drop_best_from:
@@ -151,7 +146,7 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     if rules.drop_worst_from is not None and len(entered) >= rules.drop_worst_from:
         kept = kept[:-1]
     kept = kept[: rules.best]
-    total = fsum(values[index] for index in kept)
+    total = fsum([values[index] for index in kept])
     if rules.mean_over is not None:
         total /= max(length if rules.mean_over == "races" else rules.mean_over, len(kept))
     satisfying = finished if rules.needed_are == "finished" else len(entered)
@@ -164,3 +159,17 @@ def _time(result: RaceResult, entrant: Entrant) -> float | None:
     if entrant.finished and not entrant.finish_time:
         raise PayloadError(f"race {result.name}: {entrant.name} has no finish time: scores need times")
     return (entrant.finish_time or 0) / 1e6 if entrant.finished else None
+
+
+def _teams(result: RaceResult) -> list[str | int]:
+    """Return each entrant's team. An entrant without one stands alone."""
+    return [entrant.team or index for index, entrant in enumerate(result.entrants)]
+
+
+def _team_times(result: RaceResult, times: Sequence[float | None]) -> dict[str | int, float | None]:
+    members: dict[str | int, list[float | None]] = defaultdict(list)
+    for team, time in zip(_teams(result), times, strict=True):
+        members[team].append(time)
+    return {
+        team: None if None in each else fsum(filter(None, each)) / len(each) for team, each in members.items()
+    }

@@ -130,7 +130,7 @@ def test_a_dropped_score_changes_nobodys_total(name: str, seasons: list[list[int
             own = [s.score for s in standing.scores if s]
             if each is None or index in standing.counted or not min(own) == each.score < max(own):
                 continue
-            lower = {**races[index].scores, standing.player: replace(each, score=each.score / 2)}
+            lower = {**races[index].scores, standing.player: each._replace(score=each.score / 2)}
             again = standings(
                 [*races[:index], replace(races[index], scores=lower), *races[index + 1 :]], rules
             )
