@@ -24,8 +24,9 @@ from racebot.chat.answers.context import Links
 from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger.connection import RunOnLedger
+from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import CategoryProfile
-from racebot.racetime.client import Credentials, Site, TokenSource
+from racebot.racetime.client import Site, TokenSource, token_source
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
@@ -60,7 +61,10 @@ class WorkerContext:
 
 
 class CategoryWorker:
-    """Watches one category with one bot's credentials. `alive` is called after each look that worked."""
+    """Watches one category with one bot's credentials, or only reads what is public.
+
+    `alive` is called after each look that worked.
+    """
 
     def __init__(
         self, settings: CategorySettings, worker: WorkerContext, alive: Callable[[str], None]
@@ -70,7 +74,7 @@ class CategoryWorker:
         self._ledger = worker.settler.ledger
         self._clock, self._failed, self._failures = worker.clock, worker.failed, worker.failures
         self._alive = alive
-        self._tokens = TokenSource(worker.site, Credentials(settings.client_id, settings.client_secret))
+        self._tokens = token_source(worker.site, settings.client_id, settings.client_secret)
         self._context = _room_context(worker, self._tokens, self.follow_goal)
         self.goals: Collection[str] = ()
         """The goals that the category has now, known after `check`."""
@@ -87,14 +91,14 @@ class CategoryWorker:
             # Export 0 from the start, so that a first increase is visible.
             counter.labels(self.slug)
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
-        metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age)
+        metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age if self._tokens else 0.0)
 
     async def check(self) -> None:
         """Check the credentials and that the category exists. Wait for a site that is down."""
         doubts = 0
         for pause in retry_pauses():
             try:
-                category = await self._site.category(self.slug, await self._tokens.get())
+                category = await self._site.category(self.slug, await self._own_token())
                 break
             except (CredentialsError, NotFoundError, PayloadError) as error:
                 doubts += 1
@@ -112,18 +116,22 @@ class CategoryWorker:
         self.goals = category.goals
         await self._store_profile(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
+        if self._tokens is None:
+            log.info("category %s: no client id and secret, so racebot says nothing there", category.slug)
+            await self._call(self._drop_messages)
 
     async def rooms(self) -> None:
         """Watch rooms that are open, ended recently, or have messages to deliver."""
         polled = await self._call(self._ledger.cases.polled, self.slug)
         metrics.PENDING.labels(self.slug).set(sum(not row.over for row in polled))
         metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.messages.length, self.slug))
-        token = await self._tokens.get()
+        token = await self._own_token()
         try:
             category = await self._site.category(self.slug, token)
         except CredentialsError as error:
             # The site accepted the bot at the start, so a front proxy refuses or the token was revoked.
-            self._tokens.refuse(token)
+            if self._tokens and token:
+                self._tokens.refuse(token)
             raise SiteError(str(error)) from None
         self._followed -= set(category.goals) - set(self.goals)
         self.goals = category.goals
@@ -135,7 +143,7 @@ class CategoryWorker:
         now = self._site.clock()
         missing = set()
         for row in polled:
-            stay = STAY_AFTER_OVER if row.over else STAY_AFTER_FINISH
+            stay = STAY_AFTER_OVER if row.over or row.standing is not None else STAY_AFTER_FINISH
             if row.misses and row.next_look is not None and row.next_look > now:
                 missing.add(row.race)
             elif row.ended_at is not None and now - row.ended_at < stay:
@@ -202,11 +210,20 @@ class CategoryWorker:
 
     async def token(self) -> None:
         """Renew the token before it expires, and reconnect open sockets with the new one."""
-        current = await self._tokens.get()
+        current = await self._own_token()
         if self._token is not None and current != self._token:
             for watch in self._watches.values():
                 watch.renew()
         self._token = current
+
+    async def _own_token(self) -> str | None:
+        return await self._tokens.get() if self._tokens else None
+
+    def _drop_messages(self) -> None:
+        """Drop messages of a time when the category had credentials."""
+        with self._ledger.transaction():
+            for row in self._ledger.messages.open_in(self.slug):
+                self._ledger.messages.mark(row, Delivery.DROPPED, self._clock(), "no credentials")
 
     async def close(self) -> None:
         """Leave all rooms."""
@@ -308,7 +325,7 @@ class CategoryWorker:
 
 
 def _room_context(
-    worker: WorkerContext, tokens: TokenSource, follow_goal: Callable[[Race], Awaitable[None]]
+    worker: WorkerContext, tokens: TokenSource | None, follow_goal: Callable[[Race], Awaitable[None]]
 ) -> RoomContext:
     """Return what the rooms of a category share."""
     settings, settler, ledger = worker.settings, worker.settler, worker.settler.ledger
@@ -316,20 +333,37 @@ def _room_context(
     links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
     answers = Answers(settler, texts, names, settings.listing, links)
     buttons, page = partial(rating_buttons, settings, ledger), partial(race_page, settings)
-    bot = tokens.credentials.client_id
+    speaks = settings.announce and tokens is not None
+    bot = tokens.credentials.client_id if tokens else ""
     work = LedgerWork(
         settler,
         worker.clock,
         quiet=settings.quiet_seconds,
-        announce=settings.announce,
-        style=Style(texts, buttons, settings.listing, page, settings.pin, bot, settings.webhook_of),
-        greeting=answers.greeting if settings.announce and settings.greet else None,
+        announce=speaks,
+        style=Style(
+            texts,
+            buttons,
+            settings.listing,
+            page,
+            settings.pin,
+            bot,
+            settings.webhook_of,
+            silent=tokens is None,
+        ),
+        greeting=answers.greeting if speaks and settings.greet else None,
     )
     commands = None
     if settings.announce and settings.commands:
         limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
         commands = CommandHandler(
-            work, answers, texts, names, limiter, settings.private_answers, settings.monitors_decide
+            work,
+            answers,
+            texts,
+            names,
+            limiter,
+            private=settings.private_answers,
+            silent=tokens is None,
+            monitors_decide=settings.monitors_decide,
         )
     site, call, failures = worker.site, worker.call, worker.failures
     return RoomContext(site, tokens, work, call, settings, failures, follow_goal, commands, worker.on_race)

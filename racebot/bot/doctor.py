@@ -17,8 +17,10 @@ from racebot.bot.heartbeat import utc_now
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
 from racebot.ledger.database import similar
 from racebot.ledger.store import Ledger
-from racebot.racetime.client import Credentials, Site
-from racebot.settings.model import CategorySettings, Settings
+from racebot.races.rooms import Reason, Room
+from racebot.racetime.client import Site, token_source
+from racebot.racetime.payload import Category
+from racebot.settings.model import NO_GOAL, CategorySettings, Settings
 from racebot.settings.sources import secret_files
 from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import FUTURE
@@ -134,8 +136,14 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         return
     for finding in _goals(settings, whole, public.goals):
         yield finding
+    async for finding in _rules(site, slug, whole, public):
+        yield finding
+    tokens = token_source(site, settings.client_id, settings.client_secret)
+    if tokens is None:
+        yield _right(f"bot: none for {slug}, so racebot reads what is public and says nothing in chat")
+        return
     try:
-        token, lifetime = await site.token(Credentials(settings.client_id, settings.client_secret))
+        token, lifetime = await site.token(tokens.credentials)
     except CredentialsError:
         yield _wrong(
             f"credentials: the site refuses client id {settings.client_id!r} with this secret: "
@@ -157,6 +165,27 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         yield _wrong(f"bot: {error}")
 
 
+async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> AsyncIterator[Finding]:
+    """Check that each leaderboard that chooses rooms by more than goals has chosen one, or would now."""
+    configs = [config for config in whole.rules().named_in(slug) if not config.rule.by_goals_alone]
+    if not configs:
+        return
+    with suppress(SiteError):
+        rooms: list[Room] = [*public.rooms.values(), *(await site.past_races(slug, 1)).races]
+        rated = set[str]()
+        if whole.database.exists():
+            with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
+                rated = {b.name for b in ledger.leaderboards.all() if ledger.ratings.count(b)}
+        for config in configs:
+            verdicts = (config.rule.judge(room, config.goals) for room in rooms)
+            unknown = (Reason.OPENER_UNKNOWN, Reason.MATCHES, Reason.LISTED)
+            if config.name not in rated and not any(verdict.reason in unknown for verdict in verdicts):
+                yield _note(
+                    f"leaderboard {config.name!r}: no open room and none of the last {len(rooms)} matches: "
+                    f'see why with `racebot rooms "{config.name}"`'
+                )
+
+
 def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
     """Check that the goals to rate exist on the site, or existed when the ledger's races were raced."""
     stored, renamed = set[str](), dict[str, str]()
@@ -165,7 +194,8 @@ def _goals(settings: CategorySettings, whole: Settings, public: Collection[str])
             stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
             renamed = ledger.races.renamed_goals().get(settings.slug, {})
     boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
-    wanted = dict.fromkeys([*settings.goals, *(goal for board in boards for goal in board.goals)])
+    limit = [goal for goal in settings.goals if settings.goals != [NO_GOAL]]
+    wanted = dict.fromkeys([*limit, *(goal for board in boards for goal in board.goals)])
     for goal in wanted:
         if goal in renamed:
             yield _note(
@@ -178,7 +208,8 @@ def _goals(settings: CategorySettings, whole: Settings, public: Collection[str])
                 f"{did_you_mean(goal, public)}. That is fine for a past season; otherwise correct "
                 "RACEBOT_GOALS or racebot.toml"
             )
-    if wanted and not wanted.keys() & {*public, *stored, *renamed}:
+    by_goals = all(board.rule().by_goals_alone for board in boards)
+    if by_goals and wanted and not wanted.keys() & {*public, *stored, *renamed}:
         yield _wrong(
             f"goals: no race of {settings.slug} will be rated: correct RACEBOT_GOALS or racebot.toml"
         )

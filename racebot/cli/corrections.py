@@ -15,7 +15,8 @@ from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import safe, table
-from racebot.errors import NoSuchEntryError
+from racebot.errors import NoSuchEntryError, OrderError
+from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import Leaderboard, Player, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.rooms import room_named
@@ -112,6 +113,8 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
     with open_ledger(database) as (settings, ledger):
         settler, name = Settler(ledger, settings.rules()), _room(race)
         unseen = not ledger.races.has(name)
+        if not unseen and name not in ledger.orders.under(OrderKind.SKIP):
+            raise OrderError(f"{name} counts already")
         result = unrecorded_result(settings, settler.rules, name) if unseen else None
         with ledger.transaction():
             rated = orders.count(settler, name, reason, utc_now())

@@ -22,7 +22,7 @@ class CaseRow:
         quiet: whether a moderator asked for quiet in its room.
         ordered_at: when a moderator last ordered quiet or its end; None before.
         unrecorded_since: since when the site shows the settled race without its record.
-        standing: the fingerprint of the result that will count without a record, once it stood long enough.
+        standing: the fingerprint of the result that counts without a record, once it has stood long enough.
         stands_since: since when it stands.
     """
 

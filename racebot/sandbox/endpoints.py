@@ -62,6 +62,7 @@ class SandboxServer:
                 Route("/o/token", self.token, methods=["POST"]),
                 Route("/o/{category}/data", self.category),
                 WebSocketRoute("/ws/o/bot/{race}", self.socket),
+                WebSocketRoute("/ws/race/{race}", self.socket),
                 Route("/{category}/data", self.category),
                 Route("/{category}/races/data", self.races),
                 Route("/{category}/{race}/data", self.race),
@@ -77,7 +78,8 @@ class SandboxServer:
         path = scope.get("path", "")
         answer: ASGIApp = self._app
         if path == "/o/token" or path.endswith("/data") or path.startswith(("/ws/", "/api/")):
-            self.site.requests.append(Visit(self.site.clock(), path, HTTPConnection(scope).url.query))
+            query, method = HTTPConnection(scope).url.query, scope.get("method", "GET")
+            self.site.requests.append(Visit(self.site.clock(), path, query, method))
             await self.misbehaviour.stalled()
             if scope["type"] == "http" and (fault := self.misbehaviour.next_http(path)) is not None:
                 body = _page(f"{fault.status}") if fault.body is None else fault.body
@@ -184,7 +186,8 @@ class SandboxServer:
             for item in writer.write(frame):
                 outgoing.put_nowait(item)
 
-        session = BotSession(self.site, room, _bearer(ws), send)
+        is_public = ws.url.path.startswith("/ws/race/")
+        session = BotSession(self.site, room, _bearer(ws), send, is_public=is_public)
         self.misbehaviour.opened(room.slug, outgoing)
         tasks = [asyncio.create_task(work) for work in (self._read(ws, session), self._write(ws, outgoing))]
         try:

@@ -153,6 +153,9 @@ class RaceState:
     goal: str
     opened_by: User | None
     opened_at: datetime
+    opened_by_bot: str | None = None
+    info: str = ""
+    """The text of its opener, shown before the bot's."""
     custom_goal: bool = False
     unlisted: bool = False
     hide_entrants: bool = False

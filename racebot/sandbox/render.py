@@ -134,7 +134,7 @@ def race(room: RaceState) -> Json:
         "websocket_oauth_url": f"/ws/o/race/{room.slug}",
         "category": _category(room.category),
         "info_bot": room.info_bot,
-        "info_user": None,
+        "info_user": room.info or None,
         "team_race": room.team_race,
         "entrants": entrants(room),
         "start_delay": duration(timedelta(seconds=15)),
@@ -162,14 +162,14 @@ def summary(room: RaceState) -> Json:
         "url": f"/{room.name}",
         "data_url": f"/{room.name}/data",
         "goal": {"name": room.goal, "custom": room.custom_goal},
-        "info": room.info_bot or "",
+        "info": " | ".join(filter(None, (room.info, room.info_bot))),
         "entrants_count": len(room.counted),
         "entrants_count_finished": sum(e.status == "done" for e in room.counted),
         "entrants_count_inactive": sum(e.status in ("dnf", "dq") for e in room.counted),
         "opened_at": stamp(room.opened_at),
         "started_at": stamp(room.started_at),
         "time_limit": duration(timedelta(days=1)),
-        "opened_by_bot": None,
+        "opened_by_bot": room.opened_by_bot,
     }
 
 

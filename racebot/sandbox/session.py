@@ -30,16 +30,23 @@ class _RefusedError(Exception):
 
 
 class BotSession:
-    """A bot's connection to a room.
+    """A bot's connection to a room, or anybody's to its public socket, which only shows it.
 
     Like the site, it checks the token on each action and not on connecting, so a connection with a bad token
     still receives every frame. Frames go to `send`. Call `close` at the end.
     """
 
     def __init__(
-        self, site: FakeSite, room: ChatRoom, token: str | None, send: Callable[[Frame], None]
+        self,
+        site: FakeSite,
+        room: ChatRoom,
+        token: str | None,
+        send: Callable[[Frame], None],
+        *,
+        is_public: bool = False,
     ) -> None:
         self._site, self._room, self._token, self._send = site, room, token, send
+        self._is_public = is_public
         self._latest: dict[str, Frame] = {}
         self._stop = room.listen(self._relay)
         for frame in room.frames():
@@ -66,21 +73,20 @@ class BotSession:
             action, data = request.get("action"), request.get("data", {})
         except (ValueError, AttributeError):
             raise _RefusedError(CORRUPT) from None
+        self._site.actions.append(str(action))
         if action == "ping":
             self._send(render.frame("pong", self._site.clock()))
             return
         if action not in _ACTIONS:
             raise _RefusedError(UNKNOWN_ACTION)
         bot = self._site.bot_for(self._token)
+        if self._is_public and action in ("getrace", "gethistory"):
+            self._show(action)
+            return
         if bot is None:
             raise _RefusedError(PERMISSION_DENIED)
-        if action == "getrace":
-            # The site repeats the last frames of this connection, which lack changes that were not
-            # broadcast (an edited result, `setmeta`).
-            for kind in ("race.data", "race.renders"):
-                self._send(self._latest[kind] | render.frame(kind, self._site.clock()))
-        elif action == "gethistory":
-            self._send(self._room.history())
+        if action in ("getrace", "gethistory"):
+            self._show(action)
         elif not isinstance(data, dict):
             raise _RefusedError(CORRUPT)
         elif action == "message":
@@ -92,6 +98,15 @@ class BotSession:
                 self._room.set_info(bot, info)
         elif not self._room.merge_meta(data):
             raise _RefusedError("Data provided is too large to save.")
+
+    def _show(self, action: str) -> None:
+        if action == "gethistory":
+            self._send(self._room.history())
+            return
+        # The site repeats the last frames of this connection, which lack changes that were not broadcast
+        # (an edited result, `setmeta`).
+        for kind in ("race.data", "race.renders"):
+            self._send(self._latest[kind] | render.frame(kind, self._site.clock()))
 
     def _message(self, bot: Bot, data: Mapping[str, Any]) -> None:
         guid = data.get("guid")

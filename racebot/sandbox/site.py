@@ -36,6 +36,7 @@ class Visit:
     at: datetime
     path: str
     query: str
+    method: str = "GET"
 
 
 class FakeSite(Accounts):
@@ -61,6 +62,8 @@ class FakeSite(Accounts):
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
         """Every HTTP request and handshake so far, except those to the control API and the pages."""
+        self.actions: list[str] = []
+        """Every action that came over a room's socket so far."""
         self.issued_tokens: list[str] = []
         """Every token ever issued, including expired and revoked ones."""
         self._tokens: dict[str, tuple[Bot, datetime]] = {}
@@ -96,13 +99,18 @@ class FakeSite(Accounts):
         *,
         slug: str | None = None,
         opened_by: User | str | None = None,
+        opened_by_bot: str | None = None,
+        info: str = "",
         custom_goal: bool = False,
         invitational: bool = False,
         unlisted: bool = False,
         hide_entrants: bool = False,
         team_race: bool = False,
     ) -> FakeRoom:
-        """Open a room. A goal that the category does not have becomes a custom goal."""
+        """Open a room. A goal that the category does not have becomes a custom goal.
+
+        A room that a bot opened has no opener.
+        """
         goal = goal or self.category.goals[0]
         custom_goal = custom_goal or goal not in self.category.goals
         room = FakeRoom(
@@ -110,7 +118,9 @@ class FakeSite(Accounts):
             category=self.category,
             slug=slug or self._new_slug(),
             goal=goal,
-            opened_by=self.moderator if opened_by is None else self.user(opened_by),
+            opened_by=None if opened_by_bot else self.user(opened_by or self.moderator),
+            opened_by_bot=opened_by_bot,
+            info=info,
             opened_at=self.clock(),
             custom_goal=custom_goal,
             recordable=not custom_goal,

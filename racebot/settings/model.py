@@ -129,14 +129,20 @@ def _scoring(value: Any) -> Rules:
 
 
 class CategorySettings(BaseModel):
-    """A category and the credentials of its bot."""
+    """A category and the credentials of its bot. Without them, racebot only reads what is public."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     slug: Slug
-    client_id: str = Field(min_length=1)
-    client_secret: SecretStr = Field(min_length=1)
+    client_id: str | None = Field(None, min_length=1)
+    client_secret: SecretStr | None = Field(None, min_length=1)
     goals: list[str] = []
+
+    @model_validator(mode="after")
+    def _both(self) -> Self:
+        if (self.client_id is None) != (self.client_secret is None):
+            raise ValueError("give both client_id and client_secret, or neither to read only")
+        return self
 
 
 class CarryOver(BaseModel):
@@ -418,10 +424,10 @@ class Settings(BaseSettings):
         return [self.category] if self.category else [each.slug for each in self.categories]
 
     def required_categories(self) -> list[CategorySettings]:
-        """Return the categories to watch, with their credentials.
+        """Return the categories to watch, with their credentials if there are any.
 
         Raises:
-            SettingsError: a category or its credentials are missing; names each variable.
+            SettingsError: the category, or one of its credentials, is missing; names each variable.
         """
         if self.categories:
             return self.categories
@@ -432,7 +438,7 @@ class Settings(BaseSettings):
                 "no category is set up: run `racebot setup`, or set "
                 + ", ".join(PREFIX + name.upper() for name in needed)
             )
-        if missing:
+        if missing and missing != ["client_id", "client_secret"]:
             abouts = {name: type(self).model_fields[name].description for name in missing}
             raise SettingsError(
                 *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())

@@ -81,6 +81,7 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
     assert (settings.minimum_finishes, settings.inactive_days) == (3, 60)
     (category,) = settings.required_categories()
     assert (category.slug, category.client_id, category.goals) == ("orb", "bot", ["Any Orb", "All Orbs"])
+    assert category.client_secret is not None
     assert category.client_secret.get_secret_value() == SECRET
     rules = settings.rules()
     assert [b.name for b in rules.leaderboards(room("Any Orb", "orb"))] == ["Any Orb"]

@@ -43,6 +43,7 @@ class Style:
         race_page: returns the address of a race's published page, or None.
         bot: the bot's client id. Two bots in one room must not send equal guids.
         webhook: returns the id of the Discord webhook of a leaderboard, or None.
+        silent: whether nothing may be said: the category is only read.
     """
 
     texts: Texts = DEFAULT_TEXTS
@@ -52,6 +53,7 @@ class Style:
     pin: bool = False
     bot: str = ""
     webhook: Callable[[Leaderboard], str | None] = lambda _: None
+    silent: bool = False
 
 
 class Announcements:
@@ -149,7 +151,7 @@ class Announcements:
     def final(self, rated: Sequence[RatedRace]) -> Iterator[Message]:
         """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted."""
         boards = [masked(self._ledger, each, self._style.texts) for each in rated if each.changes]
-        if not boards:
+        if not boards or self._style.silent:
             return
         texts, race = self._style.texts, boards[0].result
         entries = (info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards)
@@ -230,6 +232,8 @@ class Announcements:
         return race_scores(race, board.name, number, self._style.texts, self._ledger.orders.hidden())
 
     def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
+        if self._style.silent:
+            return
         self._ledger.messages.put(self._message(race, category, body, seed), self._clock())
 
     def _message(self, race: str, category: str, body: Body, seed: str | None = None) -> Message:

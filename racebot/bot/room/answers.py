@@ -95,6 +95,8 @@ class CommandHandler:
     names: CommandNames
     limiter: Limiter
     private: bool
+    silent: bool = False
+    """Whether to carry out orders only, and to answer nothing."""
     monitors_decide: bool = False
     """Whether the room's monitors may give `COUNT_ORDERS`, too."""
     clock: Callable[[], float] = time.monotonic
@@ -114,6 +116,8 @@ class CommandHandler:
         """
         parsed = self._parsed(message)
         if parsed is None or message.user_id is None or race.recorded:
+            return None
+        if self.silent and not (_order(parsed) or _is_about_self(parsed)):
             return None
         self._seen.append(message.id)
         may_order, now = self._may_order(message, _order(parsed)), self.clock()

@@ -388,7 +388,7 @@ class _Step:
         row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)
         if key == case.settled_as:
             self._forget_candidate()
-            case.row = replace(row, over=False, standing=None, unrecorded_since=None)
+            case.row = replace(row, over=False, standing=key, unrecorded_since=None)
             if now - result.ended_at > FOLLOW_AFTER and not result.countable:
                 case.row = None
             elif row.next_look is None:
@@ -412,7 +412,7 @@ class _Step:
         self._forget_candidate()
         case.is_settled, case.settled_as = True, result.fingerprint()
         row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)
-        self._poll(replace(row, standing=None, over=False))
+        self._poll(replace(row, standing=case.settled_as, over=False))
 
     def _over(self, race: Race) -> None:
         """Follow a race that does not count. An edit can bring it back, or undo "do not record"."""

@@ -54,7 +54,7 @@ class RoomWatch:
             context.work.clock,
             settings.info_block,
             settings.texts,
-            context.tokens.credentials.client_id,
+            context.tokens.credentials.client_id if context.tokens else "",
         )
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)
@@ -90,13 +90,17 @@ class RoomWatch:
     async def _join_until_done(self) -> None:
         context, failed = self._context, self._context.failures.failed
         delays, failures = retry_pauses(), 0
-        token, joined_before, category = "", False, self.name.partition("/")[0]
+        tokens = context.tokens
+        token, joined_before, category = None, False, self.name.partition("/")[0]
         while True:
             joined_at: float | None = None
             try:
                 self._reconnect.clear()  # before the token is taken: it may be renewed during the handshake
-                token = await context.tokens.get()
-                path = self._inbox.race.websocket_path if self._inbox.race else None
+                token = await tokens.get() if tokens else None
+                race = self._inbox.race
+                path = None
+                if race is not None:
+                    path = race.websocket_path if tokens else race.public_path
                 async with join(context.site.url, self.name, path, token, context.site.gate) as socket:
                     joined_at = time.monotonic()
                     if not joined_before:
@@ -110,7 +114,8 @@ class RoomWatch:
                     continue
             except TokenRefused as error:
                 failed(self.name, str(error), "requesting a new one", level=logging.INFO)
-                context.tokens.refuse(token)
+                if tokens and token:
+                    tokens.refuse(token)
             except ConnectionLost as error:
                 failed(self.name, str(error), level=logging.INFO)
                 failures += 1
@@ -189,7 +194,8 @@ class RoomWatch:
         while True:
             await self._work.wait()
             self._work.clear()
-            await self._delivery.deliver(room)
+            if self._context.tokens is not None:
+                await self._delivery.deliver(room)
             # Asked before the outbox is read: the event that ends the room also queues its last messages.
             if self._inbox.may_leave() and not await self._context.call(
                 self._context.work.ledger.messages.open_for, self.name

@@ -41,13 +41,14 @@ RoomEvent = cases.Event | ChatMessage | ChatHistory
 class RoomContext:
     """Shared by the rooms of one category.
 
-    `commands` is None if commands are off, and `on_race` is called with a race whenever its room may have
+    `tokens` is None in a category that is only read, `commands` if commands are off. `on_race` is called
+    with a race whenever its room may have
     changed. `follow_goal` is called with a race before the ledger uses its goal, since a goal that is new may
     be an old one that the site renamed. It raises `SiteError` if the site cannot say.
     """
 
     site: Site
-    tokens: TokenSource
+    tokens: TokenSource | None
     work: LedgerWork
     call: RunOnLedger
     settings: Settings
@@ -337,7 +338,12 @@ class Inbox:
             reply = await self._context.call(handler.reply, question, race, is_quiet=case.is_quiet)
             # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
-            if reply is not None and text and not handler.is_repeat(race.name, reply, text):
+            if (
+                reply is not None
+                and text
+                and not handler.silent
+                and not handler.is_repeat(race.name, reply, text)
+            ):
                 metrics.COMMANDS.labels(question.command.command.value).inc()
                 self._delivery.answer(text, question.message.id, to=reply.to)
         except LedgerUnavailable as error:

@@ -1,0 +1,123 @@
+"""A worker without credentials: it rates and obeys, and sends nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from worker_support import Sandbox, said, until
+
+from racebot.ledger.rows import Leaderboard
+from racebot.sandbox.room import FakeRoom
+from racebot.standings.verify import verify
+
+LEAGUE = """
+[[leaderboards]]
+name = "League"
+custom_goals = ["SGL*"]
+opened_by_bot = ["Cup bot"]
+counts = "finished"
+grace = "1 h"
+"""
+READS = {"getrace", "gethistory", "ping"}
+
+
+def league_race(sandbox: Sandbox, players: int = 3, bot: str = "Cup bot", goal: str = "SGL 26") -> FakeRoom:
+    """Race in a room with a custom goal that another bot opened."""
+    site = sandbox.site
+    room = site.open_race(goal, opened_by_bot=bot)
+    for number in range(players):
+        name = f"League {number}"
+        room.enter(next((u for u in site.users.values() if u.name == name), None) or site.add_user(name))
+    room.start(ago=timedelta(hours=1))
+    for number, entrant in enumerate(list(room.entrants)):
+        room.finish(entrant.user, timedelta(minutes=50 + number))
+    return room
+
+
+def races(sandbox: Sandbox) -> dict[str, list[str]]:
+    if not sandbox.database.exists():
+        return {}
+    with sandbox.ledger() as ledger:
+        boards = ledger.leaderboards.all()
+        return {board.name: list(ledger.ratings.races(board)) for board in boards}
+
+
+def winner(sandbox: Sandbox, room: FakeRoom) -> str | None:
+    with sandbox.ledger() as ledger:
+        (board,) = ledger.leaderboards.all()
+        row = ledger.ratings.get(board, room.name)
+        return next((change.player for change in row.changes if change.place == 1), None) if row else None
+
+
+def edit_stands(sandbox: Sandbox, room: FakeRoom) -> bool:
+    """Return whether the bot has seen an edit of a race that counted, and waits."""
+    with sandbox.ledger() as ledger:
+        row, stored = ledger.cases.get(room.name), ledger.races.state(room.name)
+    return row is not None and stored is not None and row.standing != stored[0]
+
+
+def read_only(sandbox: Sandbox, toml: str = LEAGUE) -> Sandbox:
+    config = sandbox.database.with_name("league.toml")
+    config.write_text(toml)
+    names = ("CLIENT_ID", "CLIENT_SECRET")
+    extra = {f"RACEBOT_{name}": "" for name in names} | {"RACEBOT_CONFIG": str(config)}
+    return replace(sandbox, extra=sandbox.extra | extra)
+
+
+async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
+    site = sandbox.site
+    reader = read_only(sandbox)
+    async with reader.worker() as worker:
+        counted, skipped, other = (league_race(reader, bot=b) for b in ("Cup bot", "Cup bot", "Other bot"))
+        counted.say(site.moderator, "!ratings count")
+        await until(lambda: races(reader).get("League") == [counted.name])
+        first = counted.entrants[1].user
+        counted.edit_result(first, time=timedelta(minutes=40))
+        skipped.say(site.moderator, "!ratings skip")
+        await until(lambda: len(orders(reader)) == 2)
+
+        await until(lambda: edit_stands(reader, counted))
+        site.skew += timedelta(hours=1, seconds=1)
+        await until(lambda: len(races(reader)["League"]) == 2)
+        await until(lambda: winner(reader, counted) == first.id)
+        assert winner(reader, skipped) is None
+        assert await worker.terminate() == 0
+    assert other.name not in races(reader)["League"]
+    assert [(kind, room) for kind, room in orders(reader)] == [
+        ("count", counted.name),
+        ("skip", skipped.name),
+    ]
+    with reader.ledger() as ledger:
+        assert [p for b in ledger.leaderboards.all() for p in verify(ledger, b, now=site.clock())] == []
+        assert [row for room in site.rooms.values() for row in ledger.messages.of(room.name)] == []
+    assert [room.name for room in site.rooms.values() if said(room) or room.refused or room.info_bot] == []
+    assert {visit.method for visit in site.requests} == {"GET"}
+    assert set(site.actions) <= READS
+    assert not [visit.path for visit in site.requests if visit.path.startswith(("/o/", "/ws/o/"))]
+
+
+async def test_credentials_that_are_added_later_switch_chat_on(sandbox: Sandbox) -> None:
+    reader = read_only(sandbox, LEAGUE.replace("1 h", "1 s"))
+    async with reader.worker() as worker:
+        room = league_race(reader)
+        await until(lambda: races(reader).get("League") == [room.name])
+        assert await worker.terminate() == 0
+    before = board(reader)
+    owner = replace(reader, extra={"RACEBOT_CONFIG": reader.extra["RACEBOT_CONFIG"]})
+    async with owner.worker():
+        later = league_race(owner)
+        await until(lambda: bool(later.info_bot) and bool(later.bot_meta))
+        assert said(room) == []
+    assert board(owner) == before, "no rebuild"
+
+
+def orders(sandbox: Sandbox) -> list[tuple[str, str]]:
+    with sandbox.ledger() as ledger:
+        return [(order.kind.value, order.subject) for order in ledger.orders.all()]
+
+
+def board(sandbox: Sandbox) -> Leaderboard:
+    with sandbox.ledger() as ledger:
+        (only,) = ledger.leaderboards.all()
+        return only
