@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -81,6 +81,9 @@ class CategoryWorker:
         self._followed: set[str] = set()
         """Goals for which the list of past races has been read: none of them is an old one renamed since."""
         self._following = asyncio.Lock()
+        self._seen_rooms: set[str] = set()
+        """Rooms that ended, as the site has shown."""
+        self._openers: dict[str, str] = {}
         self._waits_since: dict[str, float] = {}
         """Since when goals wait for the list of past races."""
         self._profile: CategoryProfile | None = None
@@ -175,6 +178,34 @@ class CategoryWorker:
         """Read the list of past races far enough back to see late recordings, oldest settled first."""
         async with self._following:
             await self._read_past_races()
+        await self._find_listed_rooms()
+
+    async def _find_listed_rooms(self) -> None:
+        """Read rooms that leaderboards list by name and no list of the site has shown, each until it ends."""
+        rules = self._settler.rules
+        for name in rules.listed_rooms(self.slug):
+            if name in self._seen_rooms or await self._call(self._ledger.races.has, name):
+                continue
+            try:
+                race, sent_at = await self._site.race(name)
+            except NotFoundError:
+                self._seen_rooms.add(name)
+                continue
+            if race.result is None and not race.over:
+                self._watch(name)
+                continue
+            self._seen_rooms.add(name)
+            await self._follow_race(name, cases.Read(race, sent_at))
+
+    async def _with_opener(self, race: Race) -> Race:
+        """Return a listed race with its opener, if a leaderboard depends on that."""
+        if not self._settler.rules.lacks_opener(race):
+            return race
+        if race.name not in self._openers:
+            self._openers[race.name] = (await self._site.race(race.name))[0].opened_by or ""
+        opener = self._openers[race.name]
+        result = race.result and replace(race.result, opened_by=opener)
+        return replace(race, opened_by=opener, result=result)
 
     async def _read_past_races(self) -> None:
         oldest = self._site.clock() - LOOK_BACK
@@ -190,7 +221,8 @@ class CategoryWorker:
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
             with about(race.name):
                 if self._is_ours(race.name):
-                    await self._follow_race(race.name, cases.Listed(race))
+                    self._seen_rooms.add(race.name)
+                    await self._follow_race(race.name, cases.Listed(await self._with_opener(race)))
                 else:
                     problem = f"{race.name}: listed in category {self.slug}"
                     self._failures.failed(f"{race.name} listed", problem, "ignored")

@@ -22,7 +22,8 @@ from racebot.standings.proposals import proposals
 class WorkerState:
     """The worker process. `seconds_since` is the age of `last_seen`, its last look at its category.
 
-    `suspended` has the categories that the site refuses, with the reasons.
+    `suspended` has the categories that the site refuses, with the reasons, and `read_only` those without
+    credentials, in which the bot says nothing.
     """
 
     running: bool
@@ -30,6 +31,7 @@ class WorkerState:
     seconds_since: float | None
     healthy: bool
     suspended: Mapping[str, str]
+    read_only: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +127,12 @@ def status(
     rooms_every: float,
     now: datetime,
     rules: RatingRules | None = None,
+    read_only: Sequence[str] = (),
 ) -> Status:
     """Read the state of a worker that looks at its categories every `rooms_every` seconds.
 
-    `categories` are those in the settings; the leaderboards' are added. `rules` are the settings, to find
-    leaderboards with older defaults.
+    `categories` are those in the settings; the leaderboards' are added. `read_only` are those without a bot.
+    `rules` are the settings, to find leaderboards with older defaults.
 
     Raises:
         LedgerError: the database cannot be read.
@@ -151,6 +154,7 @@ def status(
             and seen is not None
             and now - seen <= heartbeat.health_timeout(rooms_every),
             suspended=suspended,
+            read_only=read_only,
         ),
         database=DatabaseState(
             path=str(ledger.path),

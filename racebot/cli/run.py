@@ -71,6 +71,7 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
             rooms_every=settings.rooms_every,
             now=utc_now(),
             rules=settings.rules(),
+            read_only=settings.read_only(),
         )
     if as_json:
         print_json(report)

@@ -61,6 +61,9 @@ def setup(
             help="File with the bot's client secret; - reads standard input.",
         ),
     ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Use no bot: read what is public, and say nothing in chat.")
+    ] = False,
     goal: Annotated[
         list[str] | None,
         typer.Option(metavar="GOAL", help="Rate this goal only. Repeatable. Default: all goals."),
@@ -96,10 +99,11 @@ def setup(
     secret = secret_file and secret_file.readline().strip()
     given = {"category": category, "client_id": client_id, "client_secret": secret, "goals": goal}
     if no_input:
-        answers |= _checked(before, chosen.site, given)
+        answers |= _checked(before, chosen.site, given, read_only=read_only)
     else:
         try:
-            answers |= _asked(before, chosen.site, given)
+            answers |= _asked(before, chosen.site, given, read_only=read_only)
+            has_bot = answers["client_id"] is not None
             heading(4, "Two choices")
             if not team_races:
                 ignored = before.team_races is TeamPolicy.IGNORE
@@ -107,7 +111,7 @@ def setup(
                     answers["team_races"] = TeamPolicy.IGNORE
                 elif ignored:
                     answers["team_races"] = None
-            if not info_block and before.info_block is not InfoPolicy.NEVER:
+            if has_bot and not info_block and before.info_block is not InfoPolicy.NEVER:
                 say("All bots share the info box above a race's results. The final changes go there.")
                 below = before.info_block is InfoPolicy.APPEND
                 below = agree("May they stand below another bot's lines in the info box?", default=below)
@@ -133,25 +137,26 @@ def setup(
     say(f"`{words} service` says how to keep it running after you log out.")
 
 
-def _checked(before: Settings, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(before: Settings, site: str, given: Mapping[str, Any], *, read_only: bool) -> dict[str, Any]:
     """Complete the options by the settings so far, and let the site check them."""
     found = {name: getattr(before, name) if option is None else option for name, option in given.items()}
     secret = found["client_secret"] = _text(found["client_secret"])
-    for option, name in (
-        ("category", "category"),
-        ("client-id", "client_id"),
-        ("secret-file", "client_secret"),
-    ):
+    needed = {"category": "category", "client-id": "client_id", "secret-file": "client_secret"}
+    if read_only:
+        found |= {"client_id": None, "client_secret": None}
+        needed = {"category": "category"}
+    for option, name in needed.items():
         if not found[name]:
             raise SettingsError(f"--{option} is missing: give it, or leave out --no-input")
     found["category"] = find_category(site, found["category"]).slug
-    check_bot(site, found["category"], found["client_id"], secret)
+    if not read_only:
+        check_bot(site, found["category"], found["client_id"], secret)
     if given["goals"] is None and found["category"] != before.category:
         found["goals"] = []
     return found
 
 
-def _asked(before: Settings, site: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(before: Settings, site: str, given: Mapping[str, Any], *, read_only: bool) -> dict[str, Any]:
     """Ask for the answers that no option gives."""
     say("Set up racebot", style="bold")
     say(
@@ -160,6 +165,8 @@ def _asked(before: Settings, site: str, given: Mapping[str, Any]) -> dict[str, A
     )
     if before.category:
         say("Press Enter to keep an answer in brackets.")
+    if not (read_only or given["client_id"] or before.client_id):
+        read_only = not agree("Do you own the category?", default=before.category is None)
     heading(1, "Category")
     category, stored = given["category"], before.category or ""
     if not category and not stored:
@@ -167,7 +174,12 @@ def _asked(before: Settings, site: str, given: Mapping[str, Any]) -> dict[str, A
     found = ask("Category", lambda answer: find_category(site, answer), given=category, default=stored)
     confirm(f"{found.name}, with {counted(len(found.goals), 'goal')}")
     heading(2, "The bot's credentials")
-    client_id, secret = _ask_credentials(before, site, found.slug, given["client_id"], given["client_secret"])
+    client_id = secret = None
+    if read_only:
+        say("None: racebot reads what is public, and says nothing in chat. An owner can add a bot later.")
+    else:
+        given_id, given_secret = given["client_id"], given["client_secret"]
+        client_id, secret = _ask_credentials(before, site, found.slug, given_id, given_secret)
     goals = given["goals"]
     if goals is None:
         goals = _ask_goals(found, before.goals if found.slug == stored else [])

@@ -75,6 +75,8 @@ def print_status(console: Console, report: Status) -> None:
     since = worker.seconds_since
     seen = "has never seen its category" if since is None else f"last saw its category {_ago(since)}"
     console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
+    for slug in worker.read_only:
+        console.print(f"category {slug} is only read: it has no client id and secret", markup=False)
     for slug, reason in worker.suspended.items():
         console.print(f"category {safe(slug)} is suspended: {safe(reason)}", soft_wrap=True)
     copied = database.last_backup

@@ -28,6 +28,10 @@ class Backfills(Table):
             " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page"
         )
         self._connection.write(sql, category, page + 1, exact_time(now))
+        self.add(category, results)
+
+    def add(self, category: str, results: list[RaceResult]) -> None:
+        """Store races that were read one by one, replacing earlier copies."""
         fetched = [{"race": r.name, "category": category, "result": r.to_json()} for r in results]
         self._connection.save("fetched", "race", fetched)
 

@@ -423,6 +423,12 @@ class Settings(BaseSettings):
         """Return the slugs of all categories in the settings."""
         return [self.category] if self.category else [each.slug for each in self.categories]
 
+    def read_only(self) -> list[str]:
+        """Return the slugs of the categories without a bot."""
+        if self.category:
+            return [] if self.client_id else [self.category]
+        return [each.slug for each in self.categories if each.client_id is None]
+
     def required_categories(self) -> list[CategorySettings]:
         """Return the categories to watch, with their credentials if there are any.
 

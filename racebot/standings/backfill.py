@@ -6,13 +6,14 @@ Nothing is announced in any room.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from racebot.errors import PayloadError
+from racebot.errors import NotFoundError, PayloadError
 from racebot.races.archive import is_archive, read_archive
 from racebot.races.result import RaceResult
 from racebot.races.table_file import read_table
@@ -23,11 +24,16 @@ from racebot.text.parse import read_json
 
 if TYPE_CHECKING:
     from racebot.racetime.client import Site  # reading a file needs no HTTP client
+    from racebot.racetime.payload import RacePage
 
 RESUME_WITHIN = timedelta(hours=24)
 """How long an interrupted backfill can be resumed. Later, its pages are out of date."""
 LARGEST_FILE = 64 * 2**20
 """Most bytes of a JSON file of races. A page of 100 large races has 10 MB."""
+
+
+EDITED_WITHIN = timedelta(days=8)
+"""Age up to which a room that is known is read again. Later, nobody edits its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,11 @@ async def backfill(
     """
     ledger = settler.ledger
     first = ledger.backfills.next_page(category, not_before=clock() - RESUME_WITHIN)
-    async for page, listed in site.past_race_pages(category, first=first):
+    needs_list = settler.rules.needs_list(category)
+    if first == 1 and not needs_list:
+        with ledger.transaction():
+            ledger.backfills.save_page(category, 1, [], clock())
+    async for page, listed in site.past_race_pages(category, first=first) if needs_list else _nothing():
         results = [race.result for race in listed.races if race.result is not None]
         with ledger.transaction():
             ledger.backfills.save_page(category, page, results, clock())
@@ -80,6 +90,14 @@ async def backfill(
         if selection.since and oldest and oldest < selection.since:
             break
 
+    rooms = _to_read(settler, category, clock())
+    for number, name in enumerate(rooms, start=1):
+        with suppress(NotFoundError):
+            race, _ = await site.race(name)
+            with ledger.transaction():
+                ledger.backfills.add(category, [race.result] if race.result else [])
+        progress(number, len(rooms), ledger.backfills.count(category))
+
     with ledger.transaction():
         wanted = [result for result in ledger.backfills.results(category) if selection.wants(result)]
         report = settler.add_past_races(wanted, "backfill")
@@ -87,6 +105,27 @@ async def backfill(
         if before_commit is not None:
             before_commit(settler)
     return report
+
+
+async def _nothing() -> AsyncIterator[tuple[int, RacePage]]:
+    return
+    yield
+
+
+def _to_read(settler: Settler, category: str, now: datetime) -> list[str]:
+    """Return the rooms to read one by one: the list of past races lacks them, or their opener."""
+    races, rules = settler.ledger.races, settler.rules
+    fetched = {result.name: result for result in settler.ledger.backfills.results(category)}
+    listed = [name for name in rules.listed_rooms(category) if name not in fetched]
+    openers = [name for name, result in fetched.items() if rules.lacks_opener(result)]
+
+    def is_known(name: str) -> bool:
+        stored = races.get(name)
+        if stored is None:
+            return False
+        return stored.result.opened_by is not None and now - stored.result.ended_at > EDITED_WITHIN
+
+    return [name for name in dict.fromkeys(listed + openers) if not is_known(name)]
 
 
 def read_races(

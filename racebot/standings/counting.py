@@ -165,6 +165,11 @@ class RatingRules:
         rooms = (room for config in self.named_in(category) for room in config.rule.rooms)
         return [room for room in dict.fromkeys(rooms) if room.startswith(f"{category}/")]
 
+    def needs_list(self, category: str) -> bool:
+        """Return whether races other than those listed by name may count in a category."""
+        is_open = self.goals.get(category) != frozenset()
+        return is_open or not all(c.rule.lists_only(c.goals) for c in self.named_in(category))
+
     def _current(self, category: str) -> Mapping[str, str]:
         """Return the current names of goals: a room shows the earlier one until its next change."""
         return self.renamed.get(category, {})

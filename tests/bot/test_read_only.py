@@ -97,6 +97,27 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
     assert not [visit.path for visit in site.requests if visit.path.startswith(("/o/", "/ws/o/"))]
 
 
+async def test_an_unlisted_room_is_found_by_its_name(sandbox: Sandbox) -> None:
+    room = sandbox.site.open_race(unlisted=True)
+    reader = read_only(
+        sandbox,
+        f'''
+[[leaderboards]]
+name = "League"
+rooms = ["{sandbox.address}/{room.name}"]
+counts = "finished"
+grace = "1 s"
+''',
+    )
+    async with reader.worker():
+        for name in ("Ann", "Bo"):
+            room.enter(sandbox.site.add_user(name))
+        room.start(ago=timedelta(hours=1))
+        for entrant in list(room.entrants):
+            room.finish(entrant.user)
+        await until(lambda: races(reader) == {"League": [room.name]})
+
+
 async def test_credentials_that_are_added_later_switch_chat_on(sandbox: Sandbox) -> None:
     reader = read_only(sandbox, LEAGUE.replace("1 h", "1 s"))
     async with reader.worker() as worker:

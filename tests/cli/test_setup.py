@@ -43,6 +43,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-
 
 GOALS = ("Map Rando S4", "Any%")
 QUESTIONS = (
+    ("own the category", "y"),
     ("Category", "smr"),
     ("Client id", CLIENT_ID),
     ("Client secret", CLIENT_SECRET),
@@ -284,6 +285,7 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> 
         terminal = sandbox.start()
         shown = answer(
             terminal,
+            QUESTIONS[0],
             ("Category", "S M R"),
             ("Category", "smrr"),
             ("Category", f"{sandbox.address}/smr"),
@@ -307,14 +309,27 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> 
     assert (settings.team_races, settings.info_block) == (TeamPolicy.IGNORE, InfoPolicy.WHEN_EMPTY)
 
 
+async def test_a_category_of_others_needs_no_secret(sandbox: SetupRun) -> None:
+    def set_up() -> str:
+        terminal = sandbox.start("--no-backfill")
+        shown = answer(
+            terminal, ("own the category", "n"), ("Category", "smr"), ("Numbers", ""), ("team race", "n")
+        )
+        return shown + terminal.rest(0)
+
+    assert "Client id" not in await asyncio.to_thread(set_up)
+    (category,) = load(sandbox.folder).required_categories()
+    assert (category.slug, category.client_id, category.client_secret) == ("smr", None, None)
+
+
 async def test_question_is_repeated_while_the_site_is_unavailable_or_refuses(sandbox: SetupRun) -> None:
     sandbox.misbehaviour.fail_http(2, 503, path="/smr/data")
 
     def set_up() -> str:
         terminal = sandbox.start()
-        shown = answer(terminal, QUESTIONS[0], QUESTIONS[0], QUESTIONS[1])
+        shown = answer(terminal, *QUESTIONS[:2], *QUESTIONS[1:3])
         sandbox.misbehaviour.fail_http(1, 403, path="/smr/data")
-        answer(terminal, QUESTIONS[2])
+        answer(terminal, QUESTIONS[3])
         terminal.expect_question("Client id")
         shown += str(terminal.before)
         terminal.interrupt()
@@ -353,7 +368,7 @@ async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: SetupRu
     def set_up() -> str:
         terminal = sandbox.start("--category", "smr", "--no-backfill")
         first = answer(terminal, ("Client id", ""), ("Client secret", "typed"))
-        shown = answer(terminal, QUESTIONS[1])
+        shown = answer(terminal, QUESTIONS[2])
         terminal.interrupt()
         assert "[old]" in first
         return shown

@@ -22,6 +22,7 @@ from builders import (
 
 from racebot.errors import PayloadError, SiteError
 from racebot.ledger.store import Ledger
+from racebot.races.rooms import RoomRule
 from racebot.racetime.client import Site
 from racebot.standings.backfill import Selection, backfill, read_races
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -308,3 +309,36 @@ def test_an_endless_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.symlink_to("/dev/zero")
     with pytest.raises(PayloadError, match=r"endless\.json: more than 1 MiB"):
         read_races(path, category=CATEGORY, goal=None)
+
+
+LEAGUE = RoomRule(rooms=tuple(f"orb/r{number}" for number in range(500)), finished=True)
+
+
+@pytest.mark.parametrize(("shown", "requests"), [(False, 500), (True, 502)])
+async def test_a_list_of_rooms_costs_one_request_for_each_that_no_list_shows(
+    tmp_path: Path, shown: bool, requests: int
+) -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.path)
+        assert request.method == "GET"
+        if request.url.path == "/orb/races/data":
+            page = int(request.url.params["page"])
+            races = [listed(1000 + number) for number in range(100 * page, 100 * page + 100)]
+            return httpx.Response(200, json={"num_pages": 2, "races": races})
+        slug = request.url.path.split("/")[2]
+        goal = {"name": "SGL", "custom": True}
+        return httpx.Response(200, json=race_document(slug, TWO, goal=goal, recordable=False))
+
+    league = LeaderboardConfig("elo-ffa", name="League", rule=LEAGUE)
+    limits = {} if shown else {CATEGORY: frozenset[str]()}
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        settler = Settler(ledger, RatingRules(SIMPLE, (league,), limits))
+        site = Site("https://x.example", transport=Streamed(answer), interval=0, sleep=no_pause)
+        later = NOON + timedelta(days=30)
+        await backfill(site, CATEGORY, settler, Selection(), lambda: later, lambda *_: None)
+        assert len(asked) == requests
+        board = ledger.leaderboards.get(CATEGORY, "League")
+        assert board is not None
+        assert len(list(ledger.races.of(board))) == 500
