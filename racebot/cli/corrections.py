@@ -16,7 +16,6 @@ from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import safe, table
 from racebot.errors import NoSuchEntryError, OrderError
-from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import Leaderboard, Player, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.rooms import room_named
@@ -113,7 +112,7 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
     with open_ledger(database) as (settings, ledger):
         settler, name = Settler(ledger, settings.rules()), _room(race)
         unseen = not ledger.races.has(name)
-        if not unseen and name not in ledger.orders.under(OrderKind.SKIP):
+        if not unseen and not orders.is_skipped(ledger, name):
             raise OrderError(f"{name} counts already")
         result = unrecorded_result(settings, settler.rules, name) if unseen else None
         with ledger.transaction():

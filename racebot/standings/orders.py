@@ -123,11 +123,15 @@ def skip(settler: Settler, race: str, reason: str, now: datetime) -> list[Leader
 
     The race need not be stored, nor be over.
     """
-    orders = settler.ledger.orders
     with settler.ledger.transaction():
-        if race in orders.under(OrderKind.SKIP):
+        if is_skipped(settler.ledger, race):
             raise OrderError(f"{race} is already skipped")
         return _decide(settler, Order(now, OrderKind.SKIP, race, None, _on_one_line(reason)), "skipped")
+
+
+def is_skipped(ledger: Ledger, race: str) -> bool:
+    """Return whether the last order about a race keeps it off leaderboards that need no record."""
+    return race in ledger.orders.under(OrderKind.SKIP)
 
 
 def count(settler: Settler, race: str, reason: str, now: datetime) -> list[Leaderboard]:
