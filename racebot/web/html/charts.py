@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
-from racebot.text.format import integer, signed, timer
+from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.addresses import RACE, link
 from racebot.web.site.formats import day, shown_name, sign
 
@@ -175,6 +175,35 @@ class Story:
 
     def y(self, place: float) -> float:
         return round(self.TOP + self.ROW * (place - 0.5), 1)
+
+
+class Year:
+    """The days of a year with races, as squares in columns of weeks.
+
+    `days` have the position, a level from 1 to 3 and a title, and `ticks` the months.
+    """
+
+    WEEKS, SIZE, TOP = 53, 12, 20
+    WIDTH, HEIGHT = 53 * 12, 20 + 7 * 12
+
+    def __init__(self, races: Sequence[PlayedRace]) -> None:
+        last = races[-1].ended_at.astimezone(UTC).date()
+        first = last - timedelta(days=last.weekday() + 7 * (self.WEEKS - 1))
+        raced: dict[date, list[PlayedRace]] = {}
+        for race in races:
+            raced.setdefault(race.ended_at.astimezone(UTC).date(), []).append(race)
+        self.races = [race for at, each in raced.items() if at >= first for race in each]
+        shown = {at: each for at, each in raced.items() if at >= first}
+        count, days_with = counted(len(self.races), "race"), counted(len(shown), "day")
+        self.label = f"{count} on {days_with} in the year to {day(last)}"
+        self.days = []
+        for at, each in shown.items():
+            week, weekday = divmod((at - first).days, 7)
+            title = f"{day(at)}: {counted(len(each), 'race')}, {signed(sum(race.change for race in each))}"
+            self.days.append((week * self.SIZE, self.TOP + weekday * self.SIZE, min(len(each), 3), title))
+        starts = (first + timedelta(weeks=week) for week in range(self.WEEKS - 2))
+        months = [(week, at) for week, at in enumerate(starts) if at.day <= 7]
+        self.ticks = [(week * self.SIZE, f"{at:%b}") for week, at in months[::2]]
 
 
 class Bump:

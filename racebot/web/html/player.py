@@ -35,6 +35,9 @@ RACES_NAMED = 3
 LAST_RACES = 25
 """Races on a player's page. A longer list also has separate pages."""
 WON = Markup('<span class="soft">won</span>')
+ROUND_RACES = (50, 100, 200, 300, 500, 1000, 2000)
+ROUND_WINS = (10, 50, 100)
+"""Numbers of races and wins that are milestones."""
 MEETINGS = 50
 """Races together on one page of a comparison."""
 OPPONENTS_TO_CHOOSE = 300
@@ -83,6 +86,31 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigur
             for goal in goals
         ],
     )
+
+
+def milestones(races: Sequence[PlayedRace]) -> list[tuple[str, PlayedRace]]:
+    """Return what a player has reached and in which race, the latest first."""
+    found = {"First race": races[0]}
+    if won := next((race for race in races if race.place == 1), None):
+        found["First win"] = won
+    found |= {f"{number}th race": races[number - 1] for number in ROUND_RACES if number <= len(races)}
+    wins = [race for race in races if race.place == 1]
+    found |= {f"{number}th win": wins[number - 1] for number in ROUND_WINS if number <= len(wins)}
+    found["Highest rating"] = max(races, key=lambda race: race.after)
+    return sorted(found.items(), key=lambda each: -each[1].sequence)
+
+
+def best_of_year(view: LedgerView, player: str, races: Sequence[PlayedRace]) -> tuple[PlayedRace, str] | None:
+    """Return the race of a year with the highest gain, and its reasons in words; None without a gain."""
+    settled = [race for race in races if race.races_before >= view.publication.provisional_races]
+    best = max(settled, key=lambda race: race.change, default=None)
+    if best is None or best.change <= 0:
+        return None
+    report = view.race(best.race)
+    parts = report.leaderboards if report else ()
+    entrants = (each for part in parts for each in part.entrants)
+    own = next((each for each in entrants if each.id == player and each.after == best.after), None)
+    return best, "; ".join(own.reasons) if own else ""
 
 
 def _place(race: PlayedRace) -> str:
@@ -134,12 +162,16 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     met = len(view.opponents(board, player))
     best = upsets(view.ledger, board.stored, player=player, settled=settled, limit=1)
     races = history[: -LAST_RACES - 1 : -1]
+    year = charts.Year(history)
     return templating.board_page(
         request,
         "player.html",
         board,
         **_person(request, board, standing),
         figures=figures,
+        year=year,
+        milestones=milestones(history),
+        best_result=best_of_year(view, player, year.races) if request.served else None,
         graph=charts.ratings([history], f"{label}: {numbers}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
         best_win=best[0] if best else None,

@@ -1,0 +1,44 @@
+"""A player's year: days with races, milestones, and the best result with its reasons."""
+
+from __future__ import annotations
+
+import re
+
+from builders import result
+
+from racebot.web.html import charts
+from racebot.web.html.player import milestones
+
+from .conftest import Merge, document_at, page_at
+
+PAGE = "players/id-ann/orb/any-orb.html"
+
+
+def test_days_of_the_last_year_are_squares_in_their_weeks(merge: Merge) -> None:
+    days = [0, 0, 2, 300, 400]
+    view = merge([result(f"r{n}", "ann bo", after=24 * at + n) for n, at in enumerate(days)])
+    year = charts.Year(view.history(view.boards[0], "id-ann"))
+    assert year.label == "2 races on 2 days in the year to 5 Apr 2027"
+    (early_x, *_), (late_x, late_y, level, title) = year.days
+    assert (late_x - early_x) // charts.Year.SIZE in {14, 15}, "a hundred days"
+    assert late_x == 52 * charts.Year.SIZE
+    assert late_y == charts.Year.TOP, "a Monday"
+    assert level == 1 and title.startswith("5 Apr 2027: 1 race, +")
+    assert len(year.ticks) >= 3
+
+
+def test_milestones_name_the_race_that_reached_them(merge: Merge) -> None:
+    view = merge([result("lost", "bo ann"), *(result(f"n{n}", "ann bo", after=1 + n) for n in range(60))])
+    found = {words: race.race for words, race in milestones(view.history(view.boards[0], "id-ann"))}
+    assert found["First race"] == "orb/lost"
+    assert found["First win"] == "orb/n0"
+    assert found["50th race"] == "orb/n48"
+    assert found["10th win"] == "orb/n9"
+    assert "100th race" not in found
+
+
+def test_best_result_of_the_year_has_its_reasons_on_a_server(merge: Merge) -> None:
+    view = merge(provisional_races=1)
+    shown = re.sub("<[^>]+>", "", page_at(view, PAGE))
+    assert re.search(r"Best result: c, 1 of 2, \S*90", shown)
+    assert "Milestones" in document_at(view, PAGE, served=False).body.decode()
