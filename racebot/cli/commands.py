@@ -33,6 +33,7 @@ SECTIONS = {
         "import": "Rate the races of a file",
         "rooms": "Show which rooms count on a leaderboard, and why",
         "leaderboard": "Show the leaderboards",
+        "seeds": "Seed a bracket, with the reason for each seed",
         "player": "Show a player's standing and last races",
         "race": "Show how a race changed each rating, and why",
     },
@@ -73,7 +74,7 @@ SECTIONS = {
 """The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
-_MODULES |= {"doctor": "doctor", "service": "service", "rooms": "rooms", "scores": "scores"}
+_MODULES |= {"doctor": "doctor", "service": "service", "rooms": "rooms", "seeds": "seeds", "scores": "scores"}
 """The module of each command: that of its section, or its own."""
 FORMER = {"fit": "improve", "refit": "improve --no-fit"}
 """Former names of commands, and what replaces them."""

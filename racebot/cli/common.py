@@ -91,6 +91,19 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
     return chosen
 
 
+def one_board(ledger: Ledger, name: str) -> Leaderboard:
+    """Return the leaderboard with a name, or with a category and a name, as in `category/name`."""
+    boards = ledger.leaderboards.all()
+    full = {f"{board.category}/{board.name}".lower(): board for board in boards}
+    if (found := full.get(name.lower())) is not None:
+        return found
+    chosen = chosen_boards(ledger, name)
+    if len(chosen) > 1:
+        names = ", ".join(f"{board.category}/{board.name}" for board in chosen)
+        raise NoSuchEntryError(f"several leaderboards are named {name!r}: choose one of {names}")
+    return chosen[0]
+
+
 def need_web() -> None:
     """Check that the extra `web` is installed."""
     if problem := missing():

@@ -32,6 +32,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
         f"{BOARD}/movement.html",
         f"{BOARD}/movement.html?from=2026-03-10&players=racer+12,nobody",
     ),
+    addresses.SEEDS: (f"{BOARD}/seeds.html", f"{BOARD}/seeds.html?entrants=r00%0Anobody"),
     addresses.EXPLAINED: (f"{BOARD}/explained.html",),
     addresses.PLAYER_ON_BOARD: ("players/id-r04/orb/any-orb.html",),
     addresses.PLAYER: ("players/id-r05.html",),

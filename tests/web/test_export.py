@@ -158,8 +158,9 @@ def test_after_a_race_only_files_that_depend_on_it_are_rendered(
         *("index.html", "api/leaderboards.json", "assets/players.js", "cards/index.png"),
         *("races/orb/d.html", "api/races/orb/d.json", "cards/races/orb/d.png"),
         *("embed/orb/any-orb.html", f"cards/{BOARD}.png", f"{BOARD}/feed.xml"),
-        *(f"{BOARD}{rest}.html" for rest in ("", "/races", "/explained", "/fame", "/movement")),
+        *(f"{BOARD}{rest}.html" for rest in ("", "/races", "/explained", "/fame", "/movement", "/seeds")),
         *(f"api/{BOARD}{rest}" for rest in (".json", ".csv", "/races.json", "/changes.csv")),
+        *(f"api/{BOARD}/seeds{ending}" for ending in (".json", ".csv")),
         *(
             path.format(player)
             for player in ("id-ann", "id-hal")

@@ -14,6 +14,8 @@ from typing import Any
 from racebot import __version__
 from racebot.queries.races import changes_version, rating_changes
 from racebot.queries.scores import LeagueTable
+from racebot.queries.seeds import Seed, SeedList
+from racebot.text.format import field_names
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import entity_tag
 
@@ -39,6 +41,12 @@ def scores_csv(table: LeagueTable) -> Iterator[bytes]:
         for each in filter(None, racer.scores)
     )
     return _csv_rows((*of_racer[:3], "total", *of_racer[4:], *of_race), rows)
+
+
+def seeds_csv(found: SeedList) -> Iterator[bytes]:
+    """Yield the seeds of a leaderboard as CSV, with one row per seed."""
+    columns = field_names(Seed)
+    return _csv_rows(columns, (tuple(getattr(each, name) for name in columns) for each in found.seeds))
 
 
 def changes_csv(view: LedgerView, board: Board) -> Iterator[bytes]:

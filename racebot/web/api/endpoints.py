@@ -21,6 +21,7 @@ from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files, openapi, types
 from racebot.web.api.openapi import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
 from racebot.web.html import templating
+from racebot.web.html.seeds import seeds_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
@@ -253,6 +254,10 @@ def _scores_csv(request: PageRequest, board: Board) -> Content:
     return None if table is None else Document(b"".join(csv_files.scores_csv(table)), CSV)
 
 
+def _seeds_csv(request: PageRequest, board: Board) -> Content:
+    return Document(b"".join(csv_files.seeds_csv(seeds_of(request, board))), CSV)
+
+
 def _changes_csv(request: PageRequest, board: Board) -> Content:
     tag = csv_files.changes_tag(request.view, board)
     return Streamed(lambda: csv_files.changes_csv(request.view, board), CSV, tag)
@@ -299,6 +304,8 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.CHANGES_CSV: _changes_csv,
     addresses.SCORES_DATA: _json(lambda request, board: request.view.scores(board)),
     addresses.SCORES_CSV: _scores_csv,
+    addresses.SEEDS_DATA: _json(seeds_of),
+    addresses.SEEDS_CSV: _seeds_csv,
     addresses.LEADERBOARD_CSV: _leaderboard_csv,
     addresses.DATA: _json(leaderboard),
 }

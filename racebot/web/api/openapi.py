@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from racebot import __version__
 from racebot.queries.scores import LeagueTable
+from racebot.queries.seeds import SeedList
 from racebot.web.api import types
 from racebot.web.api.types import ProblemDetails
 from racebot.web.site import addresses
@@ -57,6 +58,8 @@ _ANSWERS: dict[Route, type | str] = {
     addresses.LEADERBOARD_CSV: "Listed players by place, as CSV",
     addresses.SCORES_DATA: LeagueTable,
     addresses.SCORES_CSV: "Scores by par of each racer and race, as CSV",
+    addresses.SEEDS_DATA: SeedList,
+    addresses.SEEDS_CSV: "Seeds of a bracket, best first, as CSV",
     addresses.CHANGES_CSV: "All changes in order, as CSV",
 }
 """The type of each address's JSON, or what its CSV file holds."""
@@ -102,6 +105,10 @@ _QUERY: dict[str, Schema] = {
         f"Most races to return: of a leaderboard, {PER_PAGE} unless given; of a player, and opponents: all",
         most=MOST_PER_PAGE,
     ),
+    "entrants": {
+        "schema": _TEXT,
+        "description": "Names or ids to seed, one a line. Default: all listed players",
+    },
     "players": _required("Players' ids, separated by commas", _IDS, style="form", explode=False),
     "a": _required("A player's id"),
     "b": _required("Another player's id"),

@@ -1,0 +1,196 @@
+"""The order in which a leaderboard seeds a bracket, with the reason for each seed."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from racebot.ledger.rows import Leaderboard, Standing
+from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
+from racebot.queries.scores import league
+from racebot.ratings import registry
+from racebot.ratings.models.hurdle import GaussianHurdleModel
+from racebot.text.format import counted, integer, percentage
+
+AROUND_NAMES = " \t\r\n\"'“”„«»<>@,;"
+"""What organisers type around a name in a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A seed of a bracket, from 1, and a note that explains it.
+
+    `place` is None for a player whom the leaderboard does not list. `uncertainty` is the standard deviation
+    of the player's skill in points, None if the model has none; `points` is None before the first rated race.
+    `score` is None without scores by par.
+    """
+
+    seed: int
+    place: int | None
+    id: str
+    name: str
+    twitch: str
+    points: int | None
+    uncertainty: int | None
+    races: int
+    score: float | None
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotSeeded:
+    """An entrant without a seed: the name given, the reason, and the nearest name, empty if none is near."""
+
+    entrant: str
+    reason: str
+    nearest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedList:
+    """The seeds of a leaderboard, best first, and the entrants who have none."""
+
+    leaderboard: str
+    seeds: Sequence[Seed]
+    missing: Sequence[NotSeeded]
+
+
+def seed_list(
+    ledger: Ledger, board: Leaderboard, listing: Listing, entrants: Iterable[str] | None = None
+) -> SeedList:
+    """Return the seeds of the listed players, or of the entrants that are named.
+
+    Names are found as in chat, in any case, with or without accents and discriminator; ids count as names.
+    Entrants whom the leaderboard does not list come last, by rating. Equal places are in order of names.
+    """
+    known = {each.player: each for each in ledger.standings.all(board) if not each.hidden}
+    places, scores = _places(ledger, board, listing, known)
+    chosen: Iterable[str] = places
+    missing: list[NotSeeded] = []
+    if entrants is not None:
+        found = _named(ledger, entrants, known)
+        eligible = known.keys() | places.keys()
+        chosen = {player for player in found.values() if player in eligible}
+        missing = [
+            _not_seeded(ledger, text, player) for text, player in found.items() if player not in eligible
+        ]
+    names = ledger.players.names(chosen)
+
+    def order(player: str) -> tuple[float, float, str, str]:
+        rating = known[player].rating if player in known else float("-inf")
+        return places.get(player, float("inf")), -rating, names[player].casefold(), player
+
+    ordered = sorted(names, key=order)
+    uncertainty, ahead = _from_model(board, [known.get(player) for player in ordered])
+    seeds = []
+    for index, player in enumerate(ordered):
+        standing, place = known.get(player), places.get(player)
+        seed = Seed(
+            index + 1,
+            place,
+            player,
+            names[player],
+            ledger.profiles.get(player).twitch,
+            standing and standing.points,
+            uncertainty[index],
+            standing.races if standing else 0,
+            scores.get(player),
+            note="",
+        )
+        level = index > 0 and place is not None and place == places.get(ordered[index - 1])
+        note = "; ".join(_note(seed, len(places), standing, listing, level=level, ahead=ahead[index]))
+        seeds.append(replace(seed, note=note))
+    return SeedList(board.name, seeds, missing)
+
+
+def _places(
+    ledger: Ledger, board: Leaderboard, listing: Listing, known: Mapping[str, Standing]
+) -> tuple[dict[str, int], dict[str, float]]:
+    """Return the place of each listed player, and the score of each racer if scores order the leaderboard."""
+    if listing.scoring is not None and not listing.by_rating:
+        rows = league(ledger, board, listing.scoring).standings
+        return {row.player: row.place for row in rows}, {row.player: row.total.score for row in rows}
+    latest = ledger.standings.latest_race(board)
+    ratings = sorted(-each.rating for each in known.values() if listing.includes(each, latest))
+    listed = (each for each in known.values() if listing.includes(each, latest))
+    return {each.player: bisect_left(ratings, -each.rating) + 1 for each in listed}, {}
+
+
+def _named(ledger: Ledger, entrants: Iterable[str], known: Mapping[str, Standing]) -> dict[str, str | None]:
+    """Return the player whom each name means, None if nobody has it: of several, the one with most races."""
+    hidden, merged = ledger.orders.hidden(), ledger.orders.merged()
+
+    def meant(text: str) -> str | None:
+        players = ledger.players
+        by_id = players.get(text)
+        found = [by_id] if by_id else players.called(text) or players.called(text, roughly=True)
+        accounts = {merged.get(each.id, each.id) for each in found} - hidden
+        return max(
+            sorted(accounts), key=lambda each: known[each].races if each in known else -1, default=None
+        )
+
+    texts = (each.strip(AROUND_NAMES) for each in entrants)
+    return {text: meant(text) for text in texts if text}
+
+
+def _not_seeded(ledger: Ledger, text: str, player: str | None) -> NotSeeded:
+    if player is not None:
+        return NotSeeded(text, "no rated race on this leaderboard")
+    hidden = ledger.orders.hidden()
+    near = (each.shown for each in ledger.players.like(text, 5) if each.id not in hidden)
+    return NotSeeded(text, "no player has that name", next(near, ""))
+
+
+def _from_model(
+    board: Leaderboard, standings: Sequence[Standing | None]
+) -> tuple[list[int | None], list[float | None]]:
+    """Return each player's uncertainty in points, and chance to be placed before the next player."""
+    uncertainty: list[int | None] = [None] * len(standings)
+    ahead: list[float | None] = [None] * len(standings)
+    rated = [index for index, standing in enumerate(standings) if standing is not None]
+    if not rated:
+        return uncertainty, ahead
+    model = registry.create(board.model, board.parameters)
+    states = np.array([standing.state for standing in standings if standing is not None])
+    if isinstance(model, GaussianHurdleModel):
+        spread = np.sqrt(model.skill_variance(states)) * model.points_scale
+        for index, points in zip(rated, np.rint(spread).astype(int).tolist(), strict=True):
+            uncertainty[index] = points
+    chances = model.win_probability(states[:-1], states[1:]).tolist()
+    for (index, following), chance in zip(pairwise(rated), chances, strict=True):
+        if following == index + 1:
+            ahead[index] = chance
+    return uncertainty, ahead
+
+
+def _note(
+    seed: Seed,
+    listed: int,
+    standing: Standing | None,
+    listing: Listing,
+    *,
+    level: bool,
+    ahead: float | None,
+) -> Iterator[str]:
+    """Yield the reasons for a seed."""
+    if seed.place is not None:
+        yield f"place {seed.place} of {listed}"
+    elif standing is not None and standing.finishes < listing.minimum_finishes:
+        needed = counted(listing.minimum_finishes, "finish", "finishes")
+        yield f"not ranked: {standing.finishes} of {needed} needed"
+    else:
+        yield "not listed: inactive"
+    if level:
+        yield "level with the seed above, so in the order of names"
+    if seed.score is not None:
+        yield f"score {seed.score:.3f}"
+    if seed.points is not None:
+        spread = "" if seed.uncertainty is None else f" ± {seed.uncertainty}"
+        yield f"{integer(seed.points)}{spread} points after {counted(seed.races, 'race')}"
+    if ahead is not None:
+        yield f"{percentage(ahead)}% to beat the next seed"

@@ -1,0 +1,40 @@
+"""`racebot seeds` on a rated file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Racebot
+
+FILE = "race,player,place\none,Ann,1\none,Bo,2\none,Cy,3\n"
+
+
+@pytest.fixture
+def rated(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Racebot:
+    monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "1")
+    (tmp_path / "league.csv").write_text(FILE)
+    assert racebot("import", "league.csv", "--category", "orb").code == 0
+    return racebot
+
+
+def test_csv_has_a_row_for_each_entrant_found_and_names_the_others(rated: Racebot, tmp_path: Path) -> None:
+    (tmp_path / "entrants.txt").write_text("cy\nAnn\nDee\n")
+    done = rated("seeds", "league", "--entrants", "entrants.txt", "--csv")
+    rows = list(csv.DictReader(done.out.splitlines()))
+    assert [(row["seed"], row["place"], row["name"]) for row in rows] == [("1", "1", "Ann"), ("2", "3", "Cy")]
+    assert "Dee" in done.err
+
+
+def test_json_has_seeds_and_missing_entrants(rated: Racebot) -> None:
+    found = json.loads(rated("seeds", "orb/League", "--json").out)
+    assert [each["name"] for each in found["seeds"]] == ["Ann", "Bo", "Cy"]
+    assert found["missing"] == []
+    assert "Bo" in rated("seeds", "league").out  # the table
+
+
+def test_a_file_that_cannot_be_read_is_named(rated: Racebot) -> None:
+    assert "none.txt" in rated("seeds", "league", "--entrants", "none.txt").complaints[0]

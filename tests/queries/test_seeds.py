@@ -1,0 +1,90 @@
+"""Seeds of a bracket."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from builders import NOON, result
+
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
+from racebot.queries.seeds import seed_list
+from racebot.races.result import Profile, RaceResult
+from racebot.scoring.rules import rules_of
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.orders import hide
+from racebot.standings.settle import Settler
+
+LISTING = Listing(minimum_finishes=2)
+RACES = (result("a", "ann bo élan"), result("b", "ann bo élan", after=24), result("c", "cy ann", after=48))
+"""Two finishes of Ann, Bo and Élan, in this order, and one win of Cy, who is not ranked."""
+
+
+def with_twitch(race: RaceResult) -> RaceResult:
+    profile = Profile(twitch="ann_tv")
+    entrants = (replace(e, profile=profile) if e.name == "Ann" else e for e in race.entrants)
+    return replace(race, entrants=tuple(entrants))
+
+
+@pytest.fixture
+def board(ledger: Ledger) -> Leaderboard:
+    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(
+        map(with_twitch, RACES), "backfill"
+    )
+    return ledger.leaderboards.all()[0]
+
+
+def test_listed_players_are_seeded_with_what_a_bracket_needs(ledger: Ledger, board: Leaderboard) -> None:
+    found = seed_list(ledger, board, LISTING)
+    assert [(each.seed, each.place, each.name) for each in found.seeds] == [
+        (1, 1, "Ann"),
+        (2, 2, "Bo"),
+        (3, 3, "Élan"),
+    ]
+    ann = found.seeds[0]
+    assert (ann.id, ann.twitch, ann.races) == ("id-ann", "ann_tv", 3)
+    variance = 0.22**2 + (1.65**2 - 0.22**2) / (1 + 3)  # docs/model.md, after three races
+    assert ann.uncertainty == round(250 * math.sqrt(variance))
+    for fact in (
+        "place 1 of 3",
+        f"{ann.points} ± {ann.uncertainty} points after 3 races",
+        "to beat the next",
+    ):
+        assert fact in ann.note
+
+
+def test_entrants_are_found_as_in_chat_and_unlisted_ones_come_last(
+    ledger: Ledger, board: Leaderboard
+) -> None:
+    found = seed_list(ledger, board, LISTING, [" @CY ", "elan", "bo#0001", "", "Anne", "id-bo"])
+    assert [(each.seed, each.place, each.name) for each in found.seeds] == [
+        (1, 2, "Bo"),
+        (2, 3, "Élan"),
+        (3, None, "Cy"),
+    ]
+    assert "1 of 2 finishes" in found.seeds[2].note
+    assert [(each.entrant, each.nearest) for each in found.missing] == [("Anne", "Ann")]
+
+
+def test_hidden_players_are_neither_seeded_nor_suggested(ledger: Ledger, board: Leaderboard) -> None:
+    hide(
+        Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))),
+        ledger.players.find("id-ann"),
+        "",
+        NOON,
+    )
+    found = seed_list(ledger, board, LISTING, ["Ann", "Anne", "Bo"])
+    assert [each.name for each in found.seeds] == ["Bo"]
+    assert [(each.entrant, each.nearest) for each in found.missing] == [("Ann", ""), ("Anne", "")]
+
+
+def test_scores_order_the_seeds_of_a_scored_league(ledger: Ledger) -> None:
+    timed = result("a", "ann bo cy")
+    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races([timed], "import")
+    board = ledger.leaderboards.all()[0]
+    found = seed_list(ledger, board, Listing(scoring=rules_of("sgl-2025")))
+    assert [each.name for each in found.seeds] == ["Ann", "Bo", "Cy"]
+    assert all(f"score {each.score:.3f}" in each.note for each in found.seeds)

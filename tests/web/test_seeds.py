@@ -1,0 +1,27 @@
+"""The page of a leaderboard's seeds, and the same as data."""
+
+from __future__ import annotations
+
+import json
+
+from racebot.web.site.ledger_view import LedgerView
+
+from .conftest import document_at, page_at
+
+PAGE = "leaderboards/orb/any-orb/seeds.html"
+DATA = "api/leaderboards/orb/any-orb/seeds"
+
+
+def test_the_page_seeds_the_entrants_of_its_form(view: LedgerView) -> None:
+    page = page_at(view, PAGE, entrants="bo\r\nann\r\n<i>x")
+    assert page.index("players/id-ann/") < page.index("players/id-bo/")
+    assert "players/id-cy/" not in page
+    assert "&lt;i&gt;x" in page
+    assert "&lt;i&gt;x" not in page_at(view, PAGE)
+
+
+def test_the_data_seeds_the_entrants_of_the_query(view: LedgerView) -> None:
+    found = json.loads(document_at(view, DATA, {"entrants": "bo\nann"}).body)
+    assert [each["id"] for each in found["seeds"]] == ["id-ann", "id-bo"]
+    lines = document_at(view, f"{DATA}.csv").body.decode().splitlines()
+    assert lines[1].startswith("1,1,id-cy,Cy,")
