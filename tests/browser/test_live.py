@@ -142,6 +142,16 @@ def test_overlay_follows_the_room_on_a_transparent_page(visit: Visit, served: st
     ]
 
 
+def test_a_delayed_overlay_begins_empty_and_shows_everything_later(opened: Open, served: str) -> None:
+    page = opened().new_page()
+    page.clock.install()
+    with page.expect_response("**/events/**"):
+        page.goto(f"{served}{ROOM}?delay=60")
+    expect(page.locator("tbody")).to_have_count(0)
+    run_clock_until(page, lambda: page.get_by_text("Chance to win").is_visible())
+    assert page.evaluate("performance.now()") >= 60_000
+
+
 def test_overlay_grows_with_its_source_and_takes_colors(visit: Visit, served: str) -> None:
     def size(width: int, query: str = "") -> float:
         page = visit(f"{served}{ROOM}{query}", width=width)

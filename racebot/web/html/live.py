@@ -30,6 +30,8 @@ LEAST_SIZE, MOST_SIZE = 25, 400
 """Size of an overlay's text, in percent."""
 MOST_SIZE_WITH_TIMES = 125
 """Size up to which a room's rows have space for finish times."""
+MOST_DELAY = 900
+"""Longest delay of an overlay, in seconds."""
 LEAST_WIDTH = 5
 """Least width of an overlay, in percent of its source."""
 JUST_ENDED = timedelta(minutes=15)
@@ -149,11 +151,15 @@ def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Conten
         given = {name: value for name, value in request.query.items() if name in OVERLAY_OPTIONS}
         query = f"?{urlencode(given)}" if given else ""
         _style(request)  # shows a problem with the options on the page itself
-        body = part(request, **fields).decode()
+        delay = whole_number(request.query, "delay", 0, least=0, most=MOST_DELAY)
+        # A delayed overlay begins empty: what it would show now must not be seen before its time.
+        body = "" if delay else part(request, **fields).decode()
         events = part_route.path(**fields)
         kind = "room" if "rows" in part_route.query else "player"
         return Document(
-            templating.render("overlay.html", request.path, part=events, query=query, body=body, kind=kind)
+            templating.render(
+                "overlay.html", request.path, part=events, query=query, body=body, kind=kind, delay=delay
+            )
         )
 
     return content

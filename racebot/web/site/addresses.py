@@ -212,6 +212,7 @@ OVERLAY_OPTIONS = frozenset(
         *("size", "width", "align", "valign"),
         "rows",
         "board",
+        "delay",
     }
 )
 LIVE = Route("live.html")

@@ -62,7 +62,7 @@
   const tick = () => {
     const two = number => String(Math.floor(number) % 60).padStart(2, "0");
     for (const clock of shown.querySelectorAll("time[data-clock]")) {
-      const seconds = Math.max(0, (Date.now() - new Date(clock.dateTime)) / 1000);
+      const seconds = Math.max(0, (Date.now() - Number(shown.dataset.delay ?? 0) * 1000 - new Date(clock.dateTime)) / 1000);
       clock.textContent = `${Math.floor(seconds / 3600)}:${two(seconds / 60)}:${two(seconds)}`;
     }
   };
@@ -97,9 +97,14 @@
     clearTimeout(retry);
     if (source) source.close();
   };
+  const delay = 1000 * Number(shown.dataset.delay ?? 0); // of an overlay, for streams that are behind
   const receive = text => {
     heard = Date.now();
     found();
+    if (delay) setTimeout(() => display(text), delay);
+    else display(text);
+  };
+  const display = text => {
     if (text === last) return;
     last = text;
     const fresh = new DOMParser().parseFromString(last, "text/html").body;
