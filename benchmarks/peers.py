@@ -168,7 +168,7 @@ def main() -> None:
         for key in given.model or OURS:
             model = create(key)
             found = tallies(model, history, (Objective.MISORDERED, Objective.LOG_LOSS))
-            counts = sum((Complaints.of(model, step) for step in replay(model, history)), Complaints())
+            counts = Complaints.of(model, list(replay(model, history)))
             first = first or found
             unfair = (counts.unfinished_gains, counts.last_gains, counts.winner_losses, counts.late_losses)
             row(f"racebot `{key}`", found, first, ", ".join(map(str, unfair)))

@@ -9,8 +9,10 @@ seconds. Numba caches the machine code on disk
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from racebot.races.outcome import Outcome
 from racebot.ratings.kernel import KernelModel, Replayable
 from racebot.ratings.model import FloatArray, RatingModel
 
@@ -30,8 +32,7 @@ def replay(
         races: the races, in the order to rate them.
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
     """
-    worthwhile = table.ndim > 2 or sum(race.outcome.size**2 for race in races) >= LEAST_WORK
-    if worthwhile and table.flags.c_contiguous and isinstance(model, KernelModel) and compiles(model):
+    if isinstance(model, KernelModel) and table.flags.c_contiguous and _worthwhile(model, races, table.ndim):
         from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
 
         yield from compiled.replay(model, races, table)
@@ -41,6 +42,20 @@ def replay(
         after = model.rate(before, race.outcome)
         table[..., race.players, :] = after
         yield before, after
+
+
+def rater(model: RatingModel, races: Sequence[Replayable]) -> Callable[[FloatArray, Outcome], FloatArray]:
+    """Return `model.rate`, compiled if `replay` compiles these races: for states of shape [n, k]."""
+    if isinstance(model, KernelModel) and _worthwhile(model, races, 2):
+        from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
+
+        return partial(compiled.rate, model)
+    return model.rate
+
+
+def _worthwhile(model: KernelModel, races: Sequence[Replayable], axes: int) -> bool:
+    enough = axes > 2 or sum(race.outcome.size**2 for race in races) >= LEAST_WORK
+    return enough and compiles(model)
 
 
 def compiles(model: RatingModel) -> bool:

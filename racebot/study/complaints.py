@@ -6,15 +6,18 @@ system", sections 2, 4 and 6, https://github.com/blkerby/MultiEloRating.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from racebot.races.outcome import IntArray, Outcome
-from racebot.ratings.model import RatingModel
+from racebot.ratings import fast
+from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.study.history import History, Step
+from racebot.study.metrics import entries_by_size
 
 ALL_CHECKED = 10_000
 """Most entrants in all races of a history for which `Complaints.of` rates each race again."""
@@ -25,10 +28,12 @@ LARGE = 50
 MOST_CHECKED = 3
 """Finishers to check for late losses in larger fields."""
 
+Rate = Callable[[FloatArray, Outcome], FloatArray]
+
 
 @dataclass(frozen=True, slots=True)
 class Complaints:
-    """Counts of unfair-looking changes, which should all be 0. Add them with `+`.
+    """Counts of unfair-looking changes, which should all be 0.
 
     Attributes:
         unfinished_gains: players who did not finish but gained points.
@@ -49,29 +54,53 @@ class Complaints:
     late_losses: int = 0
 
     @classmethod
-    def of(cls, model: RatingModel, step: Step, *, again: bool = True) -> Self:
-        """Count the unfair-looking changes in one race, as a model with a single parameter set rated it.
+    def of(cls, model: RatingModel, steps: Sequence[Step], *, every: int = 1) -> Self:
+        """Count the unfair-looking changes in races, as a model with a single parameter set rated them.
 
-        Unless the race may be rated `again`, `order_dependent` and `late_losses` are not counted.
+        `order_dependent` and `late_losses` rate races again, one of `every`, and only count its changes.
         """
-        outcome = step.race.outcome
-        points = model.points(step.after)
-        change = points - model.points(step.before)
-        alike = outcome.group[:, np.newaxis] == outcome.group
-        alike &= (step.before[:, np.newaxis] == step.before).all(axis=-1)
-        unequal = _order_dependent(model, step, points) if again else 0
-        lost = np.flatnonzero((change < 0) & ~outcome.unfinished & again)
+        if not steps:
+            return cls()
+        outcomes = [step.race.outcome for step in steps]
+        sizes = np.array([outcome.size for outcome in outcomes])
+        race = np.repeat(np.arange(len(steps)), sizes)
+        before = np.concatenate([step.before for step in steps])
+        after = np.concatenate([step.after for step in steps])
+        group = np.concatenate([outcome.group for outcome in outcomes])
+        unfinished = np.concatenate([outcome.unfinished for outcome in outcomes])
+        last = np.repeat([outcome.last_group for outcome in outcomes], sizes)
+        points, change = np.empty((2, race.size), dtype=np.int64)
+        for rows in entries_by_size(sizes):
+            points[rows] = model.points(after[rows])
+            change[rows] = points[rows] - model.points(before[rows])
+        lost = (change < 0) & ~unfinished
+        rate = fast.rater(model, [step.race for step in steps])
+        starts = np.cumsum([0, *sizes])
+        order_dependent = late_losses = 0
+        for number in range(0, len(steps), every):
+            step, part = steps[number], slice(starts[number], starts[number + 1])
+            order_dependent += _order_dependent(model, rate, step, points[part])
+            losers = np.flatnonzero(lost[part])
+            forfeits = _after_forfeits(model, rate, step, losers)
+            late_losses += int(np.sum(forfeits > points[part][losers]))
+        alike = race, group, *before.T
         return cls(
-            unfinished_gains=int(np.sum(change[outcome.unfinished] > 0)),
-            last_gains=int(np.sum(change[outcome.group == outcome.last_group] > 0)),
-            winner_losses=int(np.sum(change[outcome.group == 0] < 0)),
-            unequal_ties=int(np.sum(alike & (change[:, np.newaxis] < change))),
-            order_dependent=unequal,
-            late_losses=int(np.sum(_after_forfeits(model, step, lost) > points[lost])),
+            unfinished_gains=int(np.sum(change[unfinished] > 0)),
+            last_gains=int(np.sum(change[group == last] > 0)),
+            winner_losses=int(np.sum(change[group == 0] < 0)),
+            unequal_ties=_equal_pairs(*alike) - _equal_pairs(*alike, change),
+            order_dependent=order_dependent,
+            late_losses=late_losses,
         )
 
-    def __add__(self, other: Complaints) -> Complaints:
-        return Complaints(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+def _equal_pairs(*columns: FloatArray | IntArray) -> int:
+    """Count the pairs of entries that are equal in all columns: shapes [entries]."""
+    order = np.lexsort(columns)
+    begins = np.ones(order.size + 1, dtype=np.bool_)
+    begins[1:-1] = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
+    count = np.diff(np.flatnonzero(begins))
+    return int(np.sum(count * (count - 1) // 2))
 
 
 def checked_again(history: History) -> int:
@@ -79,7 +108,7 @@ def checked_again(history: History) -> int:
     return 1 if history.races_of_players().sum() <= ALL_CHECKED else SAMPLE
 
 
-def _order_dependent(model: RatingModel, step: Step, points: IntArray) -> int:
+def _order_dependent(model: RatingModel, rate: Rate, step: Step, points: IntArray) -> int:
     """Count the players whose points would differ if the entrants were listed in reverse order."""
     outcome = step.race.outcome
     reverse = replace(
@@ -88,14 +117,15 @@ def _order_dependent(model: RatingModel, step: Step, points: IntArray) -> int:
         unfinished=outcome.unfinished[::-1],
         team=None if outcome.team is None else outcome.team[::-1],
     )
-    reverse_points = model.points(model.rate(step.before[::-1], reverse))[::-1]
+    reverse_points = model.points(rate(step.before[::-1], reverse))[::-1]
     if (points != reverse_points).any():
-        # A compiled replay can differ in the last digits, and so round to another point.
+        # Compiled results can differ in the last digits, and so round to another point.
         points = model.points(model.rate(step.before, outcome))
+        reverse_points = model.points(model.rate(step.before[::-1], reverse))[::-1]
     return int(np.sum(points != reverse_points))
 
 
-def _after_forfeits(model: RatingModel, step: Step, finishers: IntArray) -> IntArray:
+def _after_forfeits(model: RatingModel, rate: Rate, step: Step, finishers: IntArray) -> IntArray:
     """Return the points of each of these finishers if they had given up: shape [finishers]."""
     outcome = step.race.outcome
     if not finishers.size:
@@ -105,7 +135,7 @@ def _after_forfeits(model: RatingModel, step: Step, finishers: IntArray) -> IntA
     points = model.points(step.after)
     checked = finishers[np.argsort(-outcome.group[finishers], kind="stable")]
     for finisher in checked[: MOST_CHECKED if outcome.size > LARGE else None].tolist():
-        points[finisher] = model.points(model.rate(step.before, gave_up(outcome, finisher)))[finisher]
+        points[finisher] = model.points(rate(step.before, gave_up(outcome, finisher)))[finisher]
     return points[finishers]
 
 

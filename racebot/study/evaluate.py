@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from racebot.errors import ModelError, PayloadError
-from racebot.races.outcome import BoolArray, IntArray
+from racebot.races.outcome import BoolArray
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
@@ -23,15 +23,16 @@ from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
 from racebot.study.metrics import (
     BINS,
+    BLOCK,
     Field,
     Figures,
     Predictions,
     Scores,
     betting,
+    entries_by_size,
     figures,
     log_loss,
     misordered,
-    observed_pairs,
     split_predictions,
     tightest,
 )
@@ -172,7 +173,7 @@ def evaluate(
     whole = Field.of(history)
     first = 0 if since is None else sum(race.ended_at < since for race in history.races)
     runs = []
-    for run in spread(_run, [(history, entry, first, earlier) for entry in entries]):
+    for run in spread(_run, [(history, whole, entry, first, earlier) for entry in entries]):
         runs.append(run)
         if progress is not None:
             progress(run.entry.label)
@@ -204,35 +205,46 @@ class _Run:
     final: FloatArray
 
 
-def _run(history: History, entry: Entry, first: int, earlier: Earlier | None) -> _Run:
+def _run(history: History, whole: Field, entry: Entry, first: int, earlier: Earlier | None) -> _Run:
     model = entry.own or create(entry.model, entry.parameters)
     table = at_start(model, history, earlier)
-    ratings, probabilities = [np.empty(0)], [np.empty(0)]
-    tightness = np.full(len(history), np.nan)
-    complaints, every = Complaints(), checked_again(history)
-    for number, step in enumerate(replay(model, history, table)):
-        better, worse = observed_pairs(step.race.outcome)
-        ratings.append(model.rating(step.before))
-        probabilities.append(model.win_probability(step.before[better], step.before[worse]))
-        if number >= first:
-            tightness[number] = _tightness(model, step.before, step.race.outcome.team)
-            complaints = complaints + Complaints.of(model, step, again=number % every == 0)
-    predictions = Predictions(np.concatenate(ratings), np.concatenate(probabilities))
+    steps = list(replay(model, history, table))
+    before = np.concatenate([table[:0], *(step.before for step in steps)])
+    probabilities = [np.empty(0)]
+    for start in range(0, whole.better.size, BLOCK):
+        better, worse = whole.better[start : start + BLOCK], whole.worse[start : start + BLOCK]
+        probabilities.append(model.win_probability(before[better], before[worse]))
+    rating = np.empty(len(before))
+    tightness = np.empty(len(history))
+    for rows in entries_by_size(whole.sizes()):
+        rating[rows] = model.rating(before[rows])
+        tightness[whole.race[rows[:, 0]]] = _tightness(model, before[rows], rating[rows])
+    for number, step in enumerate(steps):
+        if step.race.outcome.team is not None and isinstance(model, TrueSkill):
+            tightness[number] = model.match_quality(step.before, step.race.outcome.team)
+    tightness[:first] = np.nan
+    predictions = Predictions(rating, np.concatenate(probabilities))
     if not (np.isfinite(predictions.rating).all() and np.isfinite(predictions.probability).all()):
         raise ModelError(
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
         )
     return _Run(
-        entry, {} if entry.own else as_json(model), predictions, tightness, complaints, model.rating(table)
+        entry,
+        {} if entry.own else as_json(model),
+        predictions,
+        tightness,
+        Complaints.of(model, steps[first:], every=checked_again(history)),
+        model.rating(table),
     )
 
 
-def _tightness(model: RatingModel, before: FloatArray, team: IntArray | None) -> float:
-    """Return how close a race should be: the model's match quality, or the mean distance of ratings."""
+def _tightness(model: RatingModel, before: FloatArray, rating: FloatArray) -> FloatArray:
+    """Return how close races of one size should be: match quality, or the mean distance of ratings."""
     if isinstance(model, TrueSkill):
-        return float(model.match_quality(before, team))
-    rating = model.rating(before)
-    return -float(np.mean(np.abs(rating[:, np.newaxis] - rating)))
+        return model.match_quality(before)
+    distance = np.abs(rating[:, :, np.newaxis] - rating[:, np.newaxis])
+    closeness: FloatArray = -distance.reshape(len(rating), -1).mean(-1)
+    return closeness
 
 
 def _judge(history: History, whole: Field, run: _Run, first: int) -> Evaluation:

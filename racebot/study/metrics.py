@@ -21,9 +21,9 @@ The sources leave some choices open. Here:
 
 from __future__ import annotations
 
-import itertools
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -36,15 +36,38 @@ from racebot.study.history import History
 BINS = 5
 """Bins of places in a race, each a fifth of the field (evaluation-metrics §V)."""
 
+BLOCK = 100_000
+"""Pairs of entrants to take at a time, to bound the memory."""
+
 _CERTAIN = 1e-15
 """Smallest probability in the log loss, so that a certain but wrong forecast costs 34.5, not infinity."""
 
 
-def ranks(values: FloatArray | IntArray) -> FloatArray:
-    """Rank values from 1, smallest first: shape [n]. Equal values share the mean of their ranks."""
-    _, position, counts = np.unique(values, return_inverse=True, return_counts=True)
-    mean_ranks: FloatArray = np.cumsum(counts) - (counts - 1) / 2
-    return mean_ranks[position]
+def ranks(values: FloatArray | IntArray, race: IntArray) -> FloatArray:
+    """Rank values from 1 within each race, smallest first: shape [n]. Equal values share their mean rank."""
+    order, bounds, first = _runs(values, race)
+    found = np.empty(order.size)
+    found[order] = np.repeat((bounds[:-1] + 1 + bounds[1:]) / 2 - first, np.diff(bounds))
+    return found
+
+
+def _runs(values: FloatArray | IntArray, race: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Sort by race, then value: return the order, bounds of runs of equals, and each run's race's start."""
+    order = np.lexsort((values, race))
+    races, ascending = race[order], values[order]
+    begins = np.ones(order.size + 1, dtype=np.bool_)
+    begins[1:-1] = (np.diff(races) != 0) | (np.diff(ascending) != 0)
+    bounds = np.flatnonzero(begins)
+    return order, bounds, races.searchsorted(races[bounds[:-1]])
+
+
+def entries_by_size(sizes: IntArray) -> Iterator[IntArray]:
+    """Yield the entries of races of one size, as many races as have `BLOCK` pairs: shapes [races, size]."""
+    starts = np.cumsum(sizes) - sizes
+    for size in np.unique(sizes).tolist():
+        found = starts[sizes == size]
+        for part in np.array_split(found, math.ceil(found.size * size**2 / BLOCK)):
+            yield part[:, np.newaxis] + np.arange(size)
 
 
 def observed_pairs(outcome: Outcome) -> tuple[IntArray, IntArray]:
@@ -88,29 +111,30 @@ class Field:
     @classmethod
     def of(cls, history: History) -> Field:
         """Collect the entries in the order of the races and of their outcomes' rows."""
-        seen = np.zeros(len(history.players), dtype=np.intp)
         none = np.empty(0, dtype=np.intp)
-        player, place, earlier, better, worse = [none], [np.empty(0)], [none], [none], [none]
-        sizes = [race.outcome.size for race in history.races]
+        better, worse = [none], [none]
         start = 0
-        for race in history.races:
-            player.append(race.players)
-            place.append(ranks(race.outcome.group))
-            earlier.append(seen[race.players])
-            seen[race.players] += 1
-            winners, losers = observed_pairs(race.outcome)
+        for past in history.races:
+            winners, losers = observed_pairs(past.outcome)
             better.append(start + winners)
             worse.append(start + losers)
-            start += race.outcome.size
+            start += past.outcome.size
+        race = np.repeat(np.arange(len(history)), [past.outcome.size for past in history.races])
+        player = np.concatenate([none, *(past.players for past in history.races)])
+        group = np.concatenate([none, *(past.outcome.group for past in history.races)])
         return cls(
             races=len(history),
-            race=np.repeat(np.arange(len(history)), sizes),
-            player=np.concatenate(player),
-            place=np.concatenate(place),
-            earlier=np.concatenate(earlier),
+            race=race,
+            player=player,
+            place=ranks(group, race),
+            earlier=ranks(race, player).astype(np.intp) - 1,
             better=np.concatenate(better),
             worse=np.concatenate(worse),
         )
+
+    def sizes(self) -> IntArray:
+        """Return the number of entrants of each race: shape [races]."""
+        return np.bincount(self.race, minlength=self.races)
 
     def pair_race(self) -> IntArray:
         """Return the index of each pair's race: shape [pairs]."""
@@ -130,19 +154,11 @@ class Field:
             position[self.better[pairs]],
             position[self.worse[pairs]],
         )
-        for entries in field.by_race():
-            field.place[entries] = ranks(field.place[entries])
-        return FieldPart(field, kept, pairs)
-
-    def by_race(self) -> Iterator[slice]:
-        """Yield the entries of each race that has any, in order."""
-        bounds = np.flatnonzero(np.diff(self.race, prepend=-1, append=self.races))
-        for start, stop in itertools.pairwise(bounds.tolist()):
-            yield slice(start, stop)
+        return FieldPart(replace(field, place=ranks(field.place, field.race)), kept, pairs)
 
     def bins(self) -> IntArray:
         """Return the fifth of the field in which each entry is placed, 0 for the best: shape [entries]."""
-        size = np.bincount(self.race, minlength=self.races)[self.race]
+        size = self.sizes()[self.race]
         return np.minimum((self.place - 0.5) / size * BINS, BINS - 1).astype(np.intp)
 
 
@@ -191,12 +207,11 @@ class Scores:
     @classmethod
     def of(cls, field: Field, rating: FloatArray) -> Scores:
         """Score the ranks that ratings predict, highest first: `rating` has shape [entries]."""
-        error, precision = np.empty(rating.size), np.empty(rating.size)
-        for entries in field.by_race():
-            place = field.place[entries]
-            error[entries] = np.abs(ranks(-rating[entries]) - place)
-            ahead = place <= place[:, np.newaxis]
-            precision[entries] = (ahead & (error[entries] == 0)).sum(axis=1) / ahead.sum(axis=1)
+        error, precision = np.abs(ranks(-rating, field.race) - field.place), np.empty(rating.size)
+        order, bounds, first = _runs(field.place, field.race)
+        exact = np.cumsum([0, *(error[order] == 0)])
+        share = (exact[bounds[1:]] - exact[first]) / (bounds[1:] - first)
+        precision[order] = np.repeat(share, np.diff(bounds))
         return cls(error, 1.0 / (1.0 + error), precision, 1.0 / np.log2(field.place + 1.0))
 
 

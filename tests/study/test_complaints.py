@@ -33,7 +33,7 @@ class Moved:
 
 
 def judge(model: RatingModel, race: PastRace, before: np.ndarray) -> Complaints:
-    return Complaints.of(model, Step(race, before, model.rate(before, race.outcome)))
+    return Complaints.of(model, [Step(race, before, model.rate(before, race.outcome))])
 
 
 def complaints(finishers: str, dnf: str, ratings: list[float], moves: list[float]) -> Complaints:
@@ -157,8 +157,8 @@ def test_a_long_history_is_rated_again_in_a_sample_of_races(monkeypatch: pytest.
     history = History.of([result(f"r{number}", "ann bo cy") for number in range(3)])
     step = Step(history.races[0], np.full((3, 1), 7.0), np.array([[8.0], [9.0], [10.0]]))
     model = cast(RatingModel, Moved((1, 2, 3)))
-    assert Complaints.of(model, step).order_dependent == 2
-    assert Complaints.of(model, step, again=False).order_dependent == 0
+    assert Complaints.of(model, [step] * 3).order_dependent == 6
+    assert Complaints.of(model, [step] * 3, every=2).order_dependent == 4
     assert checked_again(history) == 1
     monkeypatch.setattr("racebot.study.complaints.ALL_CHECKED", 8)
     assert checked_again(history) == SAMPLE

@@ -161,7 +161,7 @@ def test_without_newcomers_places_close_up() -> None:
 
 
 def test_equal_values_share_their_mean_rank() -> None:
-    assert ranks(np.array([30.0, 10.0, 20.0, 10.0])).tolist() == [4, 1.5, 3, 1.5]
+    assert ranks(np.array([30.0, 10.0, 20.0, 10.0]), np.zeros(4, dtype=np.intp)).tolist() == [4, 1.5, 3, 1.5]
 
 
 def test_misordered_and_log_loss_take_candidates() -> None:
