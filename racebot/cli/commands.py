@@ -36,6 +36,7 @@ SECTIONS = {
         "seeds": "Seed a bracket, with the reason for each seed",
         "player": "Show a player's standing and last races",
         "race": "Show how a race changed each rating, and why",
+        "event": "Count several rooms and sheets as one race",
     },
     "Pages": {
         "web": "Serve leaderboards, players and races as pages and JSON",
@@ -56,6 +57,7 @@ SECTIONS = {
         "include": "Include an excluded race again",
         "skip": "Keep a race off leaderboards that need no record",
         "count": "Let a race count now where no record is needed",
+        "annul": "Take a player's results out of an event",
         "audit": "List all orders with date and reason",
     },
     "Studies": {
@@ -74,7 +76,8 @@ SECTIONS = {
 """The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
-_MODULES |= {"doctor": "doctor", "service": "service", "rooms": "rooms", "seeds": "seeds", "scores": "scores"}
+_MODULES |= {name: name for name in ("doctor", "service", "rooms", "seeds", "scores")}
+_MODULES |= dict.fromkeys(("event", "annul"), "events")
 """The module of each command: that of its section, or its own."""
 FORMER = {"fit": "improve", "refit": "improve --no-fit"}
 """Former names of commands, and what replaces them."""

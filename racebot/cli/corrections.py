@@ -162,11 +162,12 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     if not given:
         console.print("no orders")
         return
-    made = table(None, "Given (UTC)", "Order", "Player or race", "Reason")
+    made = table(None, "Given (UTC)", "Order", "Player or race", "Reason", "By")
     for each in given:
         subject = _described(each.subject, each.name)
         target = "" if each.target is None else f" → {_described(each.target, each.target_name)}"
-        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", each.order, safe(subject + target), safe(each.reason))
+        words = map(safe, (subject + target, each.reason, each.author))
+        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", each.order, *words)
     console.print(made)
 
 

@@ -60,6 +60,9 @@ class Leaderboards(Table):
     def rename(self, board: Leaderboard, name: str, goals: Sequence[str]) -> None:
         """Store a leaderboard's new name and goals, and its rule. Changes no rating."""
         self._connection.ratings_written += 1
+        for table, column in (("races", "counts_on"), ("events", "leaderboard")):
+            sql = f"UPDATE {table} SET {column} = ? WHERE category = ? AND {column} = ?"  # noqa: S608 - ours
+            self._connection.write(sql, name, board.category, board.name)
         self._connection.write(
             "UPDATE leaderboards SET name = ?, goals = ?, rule = ? WHERE id = ?",
             name,

@@ -35,13 +35,21 @@ class OrderKind(StrEnum):
     INCLUDE = "include"
     SKIP = "skip"
     COUNT = "count"
+    EVENT_CREATE = "event create"
+    EVENT_ADD = "event add"
+    EVENT_CLOSE = "event close"
+    EVENT_REOPEN = "event reopen"
+    EVENT_REMOVE = "event remove"
+    ANNUL = "annul"
+    RESTORE = "restore"
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """One order about a player's id or a race's name. `target` is the account that a merge keeps.
 
-    `by_player` says whether players gave it about themselves, in chat.
+    `by_player` says whether players gave it about themselves, in chat. An event's order has its name as the
+    subject, and the room, sheet or player as its `target`. `author` is the moderator who gave it in chat.
     """
 
     given_at: datetime
@@ -50,6 +58,7 @@ class Order:
     target: str | None
     reason: str
     by_player: bool = False
+    author: str = ""
 
 
 class Orders(Table):
@@ -58,9 +67,9 @@ class Orders(Table):
     def all(self) -> list[Order]:
         """Return all orders ever given, oldest first."""
         return [
-            Order(moment_of(row[0]), OrderKind(row[1]), row[2], row[3], row[4], bool(row[5]))
+            Order(moment_of(row[0]), OrderKind(row[1]), row[2], row[3], row[4], bool(row[5]), row[6])
             for row in self._connection.rows(
-                "SELECT given_at, kind, subject, target, reason, by_player FROM orders ORDER BY id"
+                "SELECT given_at, kind, subject, target, reason, by_player, author FROM orders ORDER BY id"
             )
         ]
 

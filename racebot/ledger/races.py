@@ -114,8 +114,10 @@ class Races(Table):
 
     def goals(self) -> list[tuple[str, str]]:
         """Return each category and goal with recorded races."""
-        sql = "SELECT DISTINCT category, goal FROM races WHERE recorded ORDER BY category, goal"
-        rows = self._connection.rows(sql)
+        rows = self._connection.rows(
+            "SELECT DISTINCT category, goal FROM races WHERE recorded AND counts_on = ''"
+            " ORDER BY category, goal"
+        )
         return [(as_text(row["category"]), as_text(row["goal"])) for row in rows]
 
     def categories(self) -> list[str]:
@@ -175,8 +177,8 @@ class Races(Table):
             self._connection.races_written.add(result.name)
             self._connection.write(
                 "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint,"
-                " recorded) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
-                " goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
+                " recorded, counts_on) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name)"
+                " DO UPDATE SET goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
                 " fingerprint = excluded.fingerprint, recorded = excluded.recorded,"
                 " corrected_at = coalesce(?, corrected_at)",
                 result.name,
@@ -188,6 +190,7 @@ class Races(Table):
                 result.to_json(),
                 result.fingerprint(),
                 result.recorded,
+                result.leaderboard or "",
                 None if now is None else exact_time(now),
             )
             Players(self._connection).save(result, current=source != "import")
@@ -206,7 +209,9 @@ def _between(
     if goals:
         chosen = (
             f"{'' if board.rule.finished else 'recorded AND '}goal IN ({', '.join('?' for _ in goals)}) AND"
+            " counts_on IN ('', ?) AND"
         )
+        goals = (*goals, board.name)
     sql = (
         f"FROM races WHERE category = ? AND {chosen}"
         " counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)"

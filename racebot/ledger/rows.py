@@ -70,7 +70,10 @@ class Leaderboard:
         """Return whether a result counts on this leaderboard now."""
         if result.category != self.category or not (result.recorded or self.rule.finished):
             return False
-        return self.rule.judge(result, self.goals).counts
+        if result.leaderboard is None or self.rule.by_goals_alone:
+            judged = self.rule.judge(result, self.goals).counts
+            return judged and result.leaderboard in {None, self.name}
+        return result.leaderboard == self.name
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -282,7 +285,12 @@ def race_of(row: sqlite3.Row) -> StoredRace:
     """
     result = result_of(str(row["name"]), row["result"])
     return StoredRace(
-        result=replace(result, name=as_text(row["name"]), goal=as_text(row["goal"])),
+        result=replace(
+            result,
+            name=as_text(row["name"]),
+            goal=as_text(row["goal"]),
+            leaderboard=as_text(row["counts_on"]) or None,
+        ),
         counted_at=moment_of(row["counted_at"]),
         source=as_text(row["source"]),
         fingerprint=as_text(row["fingerprint"]),

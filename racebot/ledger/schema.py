@@ -409,6 +409,63 @@ _STATEMENTS = {
         );
         CREATE INDEX discord_waiting ON discord (webhook, id) WHERE shown <> wanted;
     """,
+    # Events: one race made of rooms and sheets. Orders have an author, and kinds that the code alone knows.
+    "m023_events": """
+        CREATE TABLE events (
+            name TEXT PRIMARY KEY,
+            title TEXT NOT NULL,
+            category TEXT NOT NULL,
+            leaderboard TEXT NOT NULL,
+            goal TEXT NOT NULL,
+            until TEXT NOT NULL,
+            timing TEXT NOT NULL,
+            shown INTEGER NOT NULL,
+            created_at TEXT NOT NULL,
+            closed_at TEXT
+        ) WITHOUT ROWID;
+        CREATE TABLE event_sources (
+            id INTEGER PRIMARY KEY,
+            event TEXT NOT NULL REFERENCES events (name) ON DELETE CASCADE,
+            kind TEXT NOT NULL CHECK (kind IN ('room', 'sheet')),
+            name TEXT NOT NULL,
+            result TEXT,
+            remarks TEXT NOT NULL,
+            added_at TEXT NOT NULL,
+            added_by TEXT NOT NULL,
+            UNIQUE (event, name)
+        );
+        CREATE UNIQUE INDEX event_rooms ON event_sources (name) WHERE kind = 'room';
+        ALTER TABLE races ADD COLUMN counts_on TEXT NOT NULL DEFAULT '';
+        DROP VIEW hidden_players;
+        DROP VIEW excluded_races;
+        CREATE TABLE orders_with_author (
+            id INTEGER PRIMARY KEY,
+            given_at TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            subject TEXT NOT NULL,
+            target TEXT,
+            reason TEXT NOT NULL,
+            by_player INTEGER NOT NULL DEFAULT 0,
+            author TEXT NOT NULL DEFAULT ''
+        );
+        INSERT INTO orders_with_author SELECT *, '' FROM orders;
+        DROP TABLE orders;
+        ALTER TABLE orders_with_author RENAME TO orders;
+        CREATE INDEX orders_by_subject ON orders (subject, kind, id);
+        CREATE VIEW hidden_players AS
+        SELECT subject AS player FROM orders
+        WHERE kind IN ('forget', 'hide') AND NOT EXISTS (
+            SELECT 1 FROM orders AS later
+            WHERE later.subject = orders.subject AND later.kind = 'unhide' AND later.id > orders.id
+        );
+        CREATE VIEW excluded_races AS
+        SELECT subject AS race, kind FROM orders
+        WHERE kind IN ('exclude', 'skip') AND NOT EXISTS (
+            SELECT 1 FROM orders AS later
+            WHERE later.subject = orders.subject AND later.id > orders.id
+            AND later.kind = CASE orders.kind WHEN 'exclude' THEN 'include' ELSE 'count' END
+        );
+    """,
 }
 """The statements of each migration. `casefold` and `fold_name` are ours: SQLite folds only ASCII letters."""
 

@@ -17,6 +17,7 @@ from racebot.ledger.cases import Cases
 from racebot.ledger.connection import Connection
 from racebot.ledger.database import connect, connect_to_read
 from racebot.ledger.discord import Posts
+from racebot.ledger.events import Events
 from racebot.ledger.jobs import Jobs
 from racebot.ledger.leaderboards import Leaderboards, Shadows
 from racebot.ledger.orders import Orders
@@ -59,6 +60,7 @@ class Ledger:
         self.messages = Outbox(connection)
         self.posts = Posts(connection)
         self.cases = Cases(connection)
+        self.events = Events(connection)
         self.jobs = Jobs(connection)
         self.backfills = Backfills(connection)
         self.transaction = connection.transaction

@@ -84,6 +84,7 @@ class RaceResult:
     `name` is unique on the site (`category/slug`). `hidden` is set while the site shows invented names.
     The facts after it choose leaderboards, and are no part of the fingerprint. They are None where the source
     does not say: only a race's own data has `opened_by`, the opener's name, empty if a bot opened the room.
+    `leaderboard` is the only one on which an event counts, None for a race of the site.
     """
 
     name: str
@@ -99,6 +100,7 @@ class RaceResult:
     opened_by: str | None = None
     opened_by_bot: str | None = None
     started_at: datetime | None = None
+    leaderboard: str | None = None
 
     @property
     def team_race(self) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import reprlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 from racebot.errors import PayloadError
 from racebot.races import cells
@@ -37,6 +38,14 @@ COLUMNS = {
     "factor": ("factor",),
 }
 """Names of each column in lower case, the best first."""
+ATTEMPT_COLUMNS = {
+    "player": (*COLUMNS["player"], "id", "user_id", "site id", "runner", "username"),
+    "time": COLUMNS["time"],
+    "proof": ("proof", "vod", "video", "link", "url"),
+    "comment": ("comment", "comments", "note", "notes"),
+}
+IN_GAME_TIME = ("igt", "in_game_time", "in-game time", "ingame time")
+ReaderT = TypeVar("ReaderT", bound="_Reader")
 _FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 
@@ -74,10 +83,37 @@ def read_table(
         MissingExtraError: Excel and Parquet files need the extra `files`.
         PayloadError: a line cannot be read; the message names the file, the line, the column and the fix.
     """
+    return _read(path, lambda notes: _Reader(path, category, goal, notes), columns or {})[1]
+
+
+def read_attempts(
+    path: Path, find: Callable[[str], Entrant], columns: Mapping[str, str] | None = None, *, in_game: bool
+) -> tuple[tuple[Entrant, ...], dict[str, tuple[str, str]], tuple[str, ...]]:
+    """Read the results of an event, a line for each racer.
+
+    Args:
+        find: returns the player with an id or a name, or raises BadCellError.
+        in_game: whether to read in-game times.
+
+    Returns:
+        The results, the proof and the comment by player, and notes on how the file was read.
+
+    Raises:
+        MissingExtraError, PayloadError: as `read_table`.
+    """
+    known = ATTEMPT_COLUMNS | ({"time": IN_GAME_TIME} if in_game else {})
+    reader, read = _read(path, lambda notes: _Attempts(path, notes, known, find), columns or {})
+    return read.results[0].entrants, reader.remarks, read.notes
+
+
+def _read(
+    path: Path, reader: Callable[[list[str]], ReaderT], columns: Mapping[str, str]
+) -> tuple[ReaderT, TableRaces]:
     try:
         for notes, rows in readings(path):
             try:
-                return _Reader(path, category, goal, notes).read(rows, columns or {})
+                made = reader(notes)
+                return made, made.read(rows, columns)
             except UnicodeDecodeError:
                 continue
     except OSError as error:
@@ -88,8 +124,16 @@ def read_table(
 class _Reader:
     """Reads the rows of one table. Equal texts become one object, since a file may have millions."""
 
-    def __init__(self, path: Path, category: str, goal: str, notes: list[str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        category: str,
+        goal: str,
+        notes: list[str],
+        known: Mapping[str, tuple[str, ...]] = COLUMNS,
+    ) -> None:
         self._path = path
+        self._known = known
         self._category = category
         self._goal = goal
         self._notes = notes
@@ -105,7 +149,7 @@ class _Reader:
 
     def read(self, rows: Iterator[Row], names: Mapping[str, str]) -> TableRaces:
         header = [cell.strip() for cell in next(rows, (1, []))[1]]
-        positions, notes = _columns(self._path, header, names)
+        positions, notes = _columns(self._path, header, names, self._known)
         self._is_ours = {"player", "name", "races_before"}.issubset(header)
         for number, row in rows:
             texts = [text.strip() for text in row]
@@ -130,7 +174,7 @@ class _Reader:
         if not results:
             raise PayloadError(f"{self._path}: no races: add a line for each entrant below the column names")
         notes += self._notes
-        if "ended_at" not in positions:
+        if "ended_at" not in positions and "ended_at" in self._known:
             notes.append("no dates: the races count in the order of the file")
         if self._words:
             notes.append("read " + ", ".join(f"{n} × {w!r} as {m}" for (w, m), n in self._words.items()))
@@ -147,7 +191,7 @@ class _Reader:
         entrant = self._entrant(row)
         if entrant is None:
             return
-        name = f"{self._category}/{row['race']}" if self._category else row["race"]
+        name = f"{self._category}/{row['race']}" if self._category else row.get("race", "")
         date = row.get("ended_at", "")
         race = self._races.get(name) or self._races.setdefault(name, _Race(number, date))
         if date != race.date:
@@ -214,7 +258,35 @@ class _Reader:
         return tuple(results)
 
 
-def _columns(path: Path, header: list[str], names: Mapping[str, str]) -> tuple[dict[str, int], list[str]]:
+class _Attempts(_Reader):
+    """Reads the attempts of an event."""
+
+    def __init__(
+        self,
+        path: Path,
+        notes: list[str],
+        known: Mapping[str, tuple[str, ...]],
+        find: Callable[[str], Entrant],
+    ) -> None:
+        super().__init__(path, "", "", notes, known)
+        self._find = find
+        self.remarks: dict[str, tuple[str, str]] = {}
+
+    def _entrant(self, row: Mapping[str, str]) -> Entrant | None:
+        read = super()._entrant(row)
+        if read is None:
+            return None
+        proof, comment, found = row.get("proof", ""), row.get("comment", ""), self._find(row["player"])
+        if proof and not proof.lower().startswith(("https://", "http://")):
+            raise BadCellError("proof", f"{reprlib.repr(proof)} is no web address: begin it with https://")
+        if found.user_id and (proof or comment):
+            self.remarks[found.user_id] = proof, comment
+        return replace(found, status=read.status, finish_time=read.finish_time)
+
+
+def _columns(
+    path: Path, header: list[str], names: Mapping[str, str], columns: Mapping[str, tuple[str, ...]]
+) -> tuple[dict[str, int], list[str]]:
     """Return the position of each of our columns in the file, and notes about the others."""
     lower = [cell.lower() for cell in header]
     for index, cell in enumerate(lower):
@@ -223,15 +295,15 @@ def _columns(path: Path, header: list[str], names: Mapping[str, str]) -> tuple[d
                 f"{path}, line 1, column {index + 1}: {header[index]!r} is repeated: remove it"
             )
     positions: dict[str, int] = {}
-    for ours, known in COLUMNS.items():
+    for ours, known in columns.items():
         wanted = (names[ours].strip().lower(),) if ours in names else known
         position = next((lower.index(name) for name in wanted if name in lower), None)
         if position is not None:
             positions[ours] = position
     unused = [name for at, name in enumerate(header) if name and at not in positions.values()]
-    missing = [name for name in (*REQUIRED, *names) if name not in positions]
+    missing = [name for name in (*REQUIRED, *names) if name in columns and name not in positions]
     if not missing and not set(OUTCOMES) & positions.keys():
-        missing = ["place"]
+        missing = ["place" if "place" in columns else "time"]
     if missing:
         hint = did_you_mean(names.get(missing[0], missing[0]), unused)
         found = ", ".join(map(reprlib.repr, filter(None, header))) or "nothing"

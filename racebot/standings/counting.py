@@ -114,6 +114,8 @@ class RatingRules:
     named: tuple[LeaderboardConfig, ...] = ()
     goals: Mapping[str, frozenset[str]] = field(default_factory=dict)
     renamed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    events: Mapping[str, str] = field(default_factory=dict)
+    """The rooms that belong to an event, and so do not count by themselves, each with the event's race."""
 
     def configs_for_goal(self, category: str, goal: str) -> list[LeaderboardConfig]:
         """Return the configurations, each with its name, that a goal has by its name alone."""
@@ -141,6 +143,8 @@ class RatingRules:
 
     def configs_for(self, room: Room) -> list[LeaderboardConfig]:
         """Return the configurations, each with its name, that choose a room."""
+        if room.name in self.events:
+            return []
         by_goal = [] if room.custom_goal else self.configs_for_goal(room.category, room.goal)
         return by_goal + [config for config, verdict in self.judged(room) if verdict.counts]
 
@@ -212,6 +216,10 @@ class RatingRules:
         """Return the configurations by which a result counts, or will once it is recorded."""
         if result.hidden:
             return []
+        if result.leaderboard is not None:
+            by_goal = self.configs_for_goal(result.category, result.goal)
+            by_rule = [c for c in self.named_in(result.category) if not c.rule.by_goals_alone]
+            return [config for config in by_goal + by_rule if config.name == result.leaderboard][:1]
         return [config for config in self.configs_for(result) if config.rule.finished or result.countable]
 
     def counts(self, result: RaceResult) -> bool:

@@ -67,7 +67,7 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
                 board = replace(board, carry=replace(carry, source=goal))
             if board != job.board or goal in board.goals:  # it reads the races by the name of their goal
                 ledger.jobs.request(board, job.start, job.reason)
-        settler.refresh_goal_names()
+        settler.refresh_rules()
         changed = [*_changed_boards(settler), *_missing_boards(settler)]
         reason = f"goal {earlier} is now called {goal}"
         update_ratings(ledger, since | {board.key: START for board in changed}, reason)

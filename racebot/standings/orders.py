@@ -35,6 +35,7 @@ class AuditEntry:
     target: str | None
     target_name: str | None
     reason: str
+    author: str = ""
 
 
 def audit(ledger: Ledger) -> list[AuditEntry]:
@@ -45,7 +46,9 @@ def audit(ledger: Ledger) -> list[AuditEntry]:
         return found.shown if found else None
 
     return [
-        AuditEntry(o.given_at, o.kind.value, o.subject, name(o.subject), o.target, name(o.target), o.reason)
+        AuditEntry(
+            o.given_at, o.kind.value, o.subject, name(o.subject), o.target, name(o.target), o.reason, o.author
+        )
         for o in ledger.orders.all()
     ]
 
@@ -56,8 +59,9 @@ def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None
     with ledger.transaction():
         if ledger.orders.is_forgotten(player.id):
             raise OrderError(f"{player.id} is already forgotten")
-        ledger.orders.add(Order(now, OrderKind.FORGET, player.id, None, _on_one_line(reason)))
+        ledger.orders.add(Order(now, OrderKind.FORGET, player.id, None, on_one_line(reason)))
         ledger.orders.amend_stored(player.id)
+        ledger.events.amend(player.id)
 
 
 def hide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
@@ -70,7 +74,7 @@ def hide(settler: Settler, player: Player, reason: str, now: datetime, *, by_pla
     with settler.ledger.transaction():
         if by_player in orders.hiding(player.id) or orders.is_forgotten(player.id):
             raise OrderError(f"{player.shown} is already hidden")
-        orders.add(Order(now, OrderKind.HIDE, player.id, None, _on_one_line(reason), by_player))
+        orders.add(Order(now, OrderKind.HIDE, player.id, None, on_one_line(reason), by_player))
 
 
 def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_player: bool = False) -> None:
@@ -88,7 +92,7 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_p
         if by_player and orders.is_hidden_by_operator(player.id):
             raise OrderError(f"the operator hid {player.shown}: only the operator can list this player again")
         hiding = orders.hiding(player.id)
-        orders.add(Order(now, OrderKind.UNHIDE, player.id, None, _on_one_line(reason), by_player))
+        orders.add(Order(now, OrderKind.UNHIDE, player.id, None, on_one_line(reason), by_player))
         if len(hiding) == 2:  # the last order applies, so give the player's own one again
             orders.add(Order(now, OrderKind.HIDE, player.id, None, hiding[True], by_player=True))
 
@@ -113,7 +117,7 @@ def _change_exclusion(
         excluded = name in orders.under(OrderKind.EXCLUDE)
         if excluded == (kind is OrderKind.EXCLUDE):
             raise OrderError(f"{name} is {'already' if excluded else 'not'} excluded")
-        orders.add(Order(now, kind, name, None, _on_one_line(reason)))
+        orders.add(Order(now, kind, name, None, on_one_line(reason)))
         done = "included again" if excluded else "excluded"
         return _rate_again(settler, settler.holding(name), race.position, f"{name} was {done}")
 
@@ -126,7 +130,7 @@ def skip(settler: Settler, race: str, reason: str, now: datetime) -> list[Leader
     with settler.ledger.transaction():
         if is_skipped(settler.ledger, race):
             raise OrderError(f"{race} is already skipped")
-        return _decide(settler, Order(now, OrderKind.SKIP, race, None, _on_one_line(reason)), "skipped")
+        return _decide(settler, Order(now, OrderKind.SKIP, race, None, on_one_line(reason)), "skipped")
 
 
 def is_skipped(ledger: Ledger, race: str) -> bool:
@@ -140,7 +144,7 @@ def count(settler: Settler, race: str, reason: str, now: datetime) -> list[Leade
     If the race is not stored yet, the caller must settle it.
     """
     with settler.ledger.transaction():
-        return _decide(settler, Order(now, OrderKind.COUNT, race, None, _on_one_line(reason)), "counted")
+        return _decide(settler, Order(now, OrderKind.COUNT, race, None, on_one_line(reason)), "counted")
 
 
 def _decide(settler: Settler, order: Order, done: str) -> list[Leaderboard]:
@@ -177,23 +181,35 @@ def merge_accounts(
             raise OrderError(
                 f"{kept.id} has no race in the ledger yet: merge the accounts after this one's first race"
             )
-        together = sorted(set(orders.races_with(old.id)) & set(orders.races_with(kept.id)))
+        together = sorted(_met_in(ledger, old.id) & _met_in(ledger, kept.id))
         if together:
             raise OrderError(
                 f"{old.shown} and {kept.shown} both raced in {', '.join(together[:3])}: "
                 "accounts that raced each other cannot be merged"
             )
         keys = orders.leaderboards_with(old.id)
-        orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, _on_one_line(reason)))
+        orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, on_one_line(reason)))
         for by_player in orders.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already
                 hide(settler, kept, reason, now, by_player=by_player)
         orders.amend_stored(old.id)
+        ledger.events.amend(old.id)
+        for name in sorted({source.event for source in ledger.events.with_player(kept.id)}):
+            if stored := ledger.races.get(name):
+                race = ledger.events.combined(ledger.events.find(name), stored.result.ended_at)
+                ledger.races.save(race, counted_at=stored.counted_at, source=stored.source, now=now)
         # A job may have rated races of the account that its live leaderboard does not hold yet.
         boards = [b for b in ledger.leaderboards.all() if b.key in keys or ledger.jobs.of(b)]
         rated = _rate_again(settler, boards, START, "accounts were merged")
         orders.remove_merged_players()
         return rated
+
+
+def _met_in(ledger: Ledger, player: str) -> set[str]:
+    """Return where a player met others: in races, or in the rooms and sheets of events."""
+    events = {event.name for event in ledger.events.all()}
+    sources = {f"{source.name} of {source.event}" for source in ledger.events.with_player(player)}
+    return set(ledger.orders.races_with(player)) - events | sources
 
 
 def _rate_again(
@@ -203,7 +219,8 @@ def _rate_again(
     return boards
 
 
-def _on_one_line(reason: str) -> str:
+def on_one_line(reason: str) -> str:
+    """Return a reason without line breaks, or raise OrderError if it is too long."""
     text = " ".join(reason.split())
     if len(text) > LONGEST_REASON:
         raise OrderError(f"the reason has {len(text)} characters: shorten it to {LONGEST_REASON}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
@@ -85,7 +85,7 @@ class Settler:
         self._settings = rules
         self.rules = rules
         """The rules of the settings, with current names in place of earlier names of goals."""
-        self.refresh_goal_names()
+        self.refresh_rules()
 
     def preview(self, result: RaceResult) -> list[RatedRace]:
         """Return the changes that a result would cause if it were recorded now. Writes nothing."""
@@ -93,6 +93,7 @@ class Settler:
 
     def previews(self, result: RaceResult) -> list[Preview]:
         """Read the ledger for a preview. The slow part is `Preview.rate`, which can run on any thread."""
+        self.refresh_rules()
         result = self.ledger.orders.amended(result)
         players = sorted(e.user_id for e in result.entrants if e.user_id is not None)
         found = []
@@ -122,6 +123,10 @@ class Settler:
             nothing to do.
         """
         with self.ledger.transaction():
+            self.refresh_rules()
+            if result.name in self.rules.events:
+                self.ledger.cases.remove(result.name)
+                return None
             result, position, is_known = self._compared(result)
             if is_known:
                 if result.recorded:
@@ -150,7 +155,7 @@ class Settler:
         return rated
 
     def withdraw(self, name: str) -> None:
-        """Delete a stored race that the site no longer records, and rate the races after it again."""
+        """Delete a stored race that no longer counts, and rate the races after it again."""
         with self.ledger.transaction():
             position = self.ledger.races.position(name)
             if position is None:
@@ -158,7 +163,6 @@ class Settler:
             boards = self.holding(name)
             self.ledger.races.remove(name)
             update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
-        log.warning("%s: no longer recorded; rated again without it", name)
 
     def add_past_races(
         self, results: Iterable[RaceResult], source: str, now: datetime | None = None
@@ -176,6 +180,7 @@ class Settler:
         since: dict[int, Position] = {}
         boards: dict[int, Leaderboard] = {}
         with self.ledger.transaction():
+            self.refresh_rules()
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
             rated = [result for result in past if self._counts_by(result, latest)]
             for given in past:
@@ -232,9 +237,10 @@ class Settler:
             update_ratings(self.ledger, dict.fromkeys(touched, START), "races counted in the future")
         return sorted(mended)
 
-    def refresh_goal_names(self) -> None:
-        """Give the rules the current names of goals."""
-        self.rules = self._settings.with_renamed(self.ledger.races.renamed_goals())
+    def refresh_rules(self) -> None:
+        """Give the rules the current names of goals, and the rooms of events."""
+        rules = self._settings.with_renamed(self.ledger.races.renamed_goals())
+        self.rules = replace(rules, events=self.ledger.events.rooms())
 
     def current(self, board: Leaderboard) -> Leaderboard:
         """Return a leaderboard as it is stored now: a job may have changed its id."""

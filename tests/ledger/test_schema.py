@@ -340,6 +340,22 @@ def m022_discord(ledger: Ledger) -> None:
     assert ledger.posts.waiting("1") == [Post("orb/r", "1", "withdrawn", None, {}, "7")]
 
 
+@stage(
+    "cad2ec064d89ce7c",
+    """INSERT INTO events VALUES ('orb/event-q', 'Q', 'orb', 'Any Orb', 'Any Orb', :later, 'rta', 0, :noon,
+    NULL)""",
+    """INSERT INTO event_sources (event, kind, name, result, remarks, added_at, added_by)
+    VALUES ('orb/event-q', 'room', 'orb/room', :result, '[]', :noon, '')""",
+)
+def m023_events(ledger: Ledger) -> None:
+    assert ledger.events.rooms() == {"orb/room": "orb/event-q"}
+    (source,) = ledger.events.sources("orb/event-q")
+    assert source.result == RACE
+    assert not ledger.events.find("q").shown
+    assert {stored.result.leaderboard for stored in ledger.races.of(board_of(ledger))} == {None}
+    assert {order.author for order in ledger.orders.all()} == {""}
+
+
 def schema(path: Path) -> set[tuple[str, str]]:
     """Return the name and the statement of each table, index and view but those of the migrations."""
     query = "SELECT name, trim(sql, char(10, 32)) FROM sqlite_master WHERE name NOT LIKE '%migrations%'"
@@ -429,7 +445,7 @@ def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> 
 
 FOLLOWED = frozenset({"pending", "joined", "quiet", "unrecorded", "cases"})
 """Tables of races that the bot follows, which one migration merges."""
-ADDED = {"rule", "recorded"}
+ADDED = {"rule", "recorded", "author", "counts_on"}
 """Columns that a later migration adds, with the value that leaves the rows as they were."""
 
 
@@ -439,7 +455,8 @@ def content(path: Path, but: frozenset[str] = frozenset()) -> dict[str, list[str
         connection.row_factory = sqlite3.Row
         tables = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
-            " AND name NOT LIKE '%migrations%' AND name NOT IN ('jobs', 'sqlite_sequence', 'discord')"
+            " AND name NOT LIKE '%migrations%' AND name NOT IN ('jobs', 'sqlite_sequence', 'discord',"
+            " 'events', 'event_sources')"
         ).fetchall()
         names = [table for (table,) in tables if table not in but]
         found = {table: connection.execute(f"SELECT * FROM {table}") for table in names}  # noqa: S608

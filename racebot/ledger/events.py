@@ -1,0 +1,130 @@
+"""Events with their sources, and the orders about their results."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from datetime import datetime
+
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.connection import Table
+from racebot.ledger.orders import OrderKind, Orders
+from racebot.ledger.races import Races
+from racebot.ledger.rows import moment_of, result_of
+from racebot.races.events import Attempt, Event, EventSource, SourceKind, Timing, attempts
+from racebot.races.result import RaceResult
+from racebot.text.format import exact_time
+
+
+class Events(Table):
+    """Reads and writes the tables `events` and `event_sources`."""
+
+    def all(self) -> list[Event]:
+        """Return all events, the newest first."""
+        found = []
+        for row in self._connection.rows("SELECT * FROM events ORDER BY created_at DESC, name"):
+            times = {
+                name: row[name] and moment_of(row[name]) for name in ("until", "created_at", "closed_at")
+            }
+            fixed = {"timing": Timing(row["timing"]), "shown": bool(row["shown"])}
+            found.append(Event(**{**dict(row), **times, **fixed}))
+        return found
+
+    def find(self, text: str) -> Event:
+        """Return the one event with a title, or with a name with or without its category.
+
+        Raises:
+            NoSuchEntryError: no event, or more than one, has that name.
+        """
+        wanted, events = text.strip().casefold(), self.all()
+        found = [e for e in events if wanted in {e.title.casefold(), e.name, e.name.partition("/")[2]}]
+        if len(found) == 1:
+            return found[0]
+        names = ", ".join(event.name for event in found or events) or "none yet"
+        raise NoSuchEntryError(f"{'several events are' if found else 'no event is'} named {text!r}: {names}")
+
+    def save(self, event: Event) -> None:
+        """Store an event, or its changes."""
+        times = {name: exact_time(getattr(event, name)) for name in ("until", "created_at")}
+        closed_at = event.closed_at and exact_time(event.closed_at)
+        self._connection.save("events", "name", [asdict(event) | times | {"closed_at": closed_at}])
+
+    def remove(self, event: Event) -> None:
+        """Delete an event with its sources."""
+        self._connection.write("DELETE FROM events WHERE name = ?", event.name)
+
+    def rooms(self) -> dict[str, str]:
+        """Return the rooms that belong to events, each with its event."""
+        rows = self._connection.rows("SELECT name, event FROM event_sources WHERE kind = 'room'")
+        return {row["name"]: row["event"] for row in rows}
+
+    def sources(self, event: str) -> list[EventSource]:
+        """Return the sources of an event, in the order in which they were added."""
+        rows = self._connection.rows("SELECT * FROM event_sources WHERE event = ? ORDER BY id", event)
+        return [
+            EventSource(
+                event,
+                SourceKind(row["kind"]),
+                row["name"],
+                row["result"] and result_of(row["name"], row["result"]),
+                {player: (proof, comment) for player, proof, comment in json.loads(row["remarks"])},
+                moment_of(row["added_at"]),
+                row["added_by"],
+            )
+            for row in rows
+        ]
+
+    def save_source(self, source: EventSource) -> None:
+        """Store a source, or its changes."""
+        changed = {
+            "result": source.result and source.result.to_json(),
+            "remarks": json.dumps([(player, *remark) for player, remark in source.remarks.items()]),
+            "added_at": exact_time(source.added_at),
+        }
+        row = {name: getattr(source, name) for name in ("event", "kind", "name", "added_by")}
+        self._connection.save("event_sources", "event, name", [row | changed])
+
+    def remove_source(self, source: EventSource) -> None:
+        sql = "DELETE FROM event_sources WHERE event = ? AND name = ?"
+        self._connection.write(sql, source.event, source.name)
+
+    def annulled(self, event: Event) -> dict[str, str]:
+        """Return the players whose results in an event are annulled, each with the reason."""
+        orders = Orders(self._connection)
+        merged, found = orders.merged(), dict[str, str]()
+        for order in orders.all():
+            if order.subject != event.name or order.given_at < event.created_at:
+                continue
+            player = merged.get(order.target or "", order.target or "")
+            if order.kind is OrderKind.ANNUL:
+                found[player] = order.reason
+            elif order.kind is OrderKind.RESTORE:
+                found.pop(player, None)
+        return found
+
+    def attempts(self, event: Event) -> list[Attempt]:
+        """Return all results of an event, with operators' orders applied."""
+        return attempts(self.sources(event.name), self.annulled(event))
+
+    def combined(self, event: Event, ended_at: datetime) -> RaceResult:
+        """Return the race of all entrants of an event, under the current name of its goal."""
+        goal = Races(self._connection).current_goal(event.category, event.goal)
+        return event.combined(self.attempts(event), goal, ended_at)
+
+    def with_player(self, player: str) -> list[EventSource]:
+        """Return the sources with a result of a player."""
+        sql = "SELECT DISTINCT event FROM event_sources WHERE instr(result, ?)"
+        rows = self._connection.rows(sql, json.dumps(player, ensure_ascii=False))
+        sources = (source for row in rows for source in self.sources(row["event"]))
+        return [s for s in sources if s.result and player in {e.user_id for e in s.result.entrants}]
+
+    def amend(self, player: str) -> None:
+        """Apply the orders to all results of a player. A forgotten player's proofs and comments go, too."""
+        orders = Orders(self._connection)
+        for source in self.with_player(player):
+            remarks = dict(source.remarks)
+            remark = remarks.pop(player, None)
+            if remark is not None and not orders.is_forgotten(player):
+                remarks[orders.account(player)] = remark
+            result = source.result and orders.amended(source.result)
+            self.save_source(replace(source, result=result, remarks=remarks))

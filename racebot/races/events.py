@@ -1,0 +1,95 @@
+"""Events: one race of all entrants, made of several sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from racebot.races.result import Entrant, RaceResult
+
+SECOND_ATTEMPT = "second attempt"
+
+
+class SourceKind(StrEnum):
+    """Where results of an event come from: a race room of the site, or a table."""
+
+    ROOM = "room"
+    SHEET = "sheet"
+
+
+class Timing(StrEnum):
+    """Which times of an event are compared. Only sheets have in-game times."""
+
+    REAL = "rta"
+    IN_GAME = "igt"
+
+
+@dataclass(frozen=True, slots=True)
+class EventSource:
+    """A room or a sheet of an event.
+
+    `result` has all attempts, and is None while a room has no final result. `remarks` has the proof, a web
+    address or empty, and the comment of each player in a sheet.
+    """
+
+    event: str
+    kind: SourceKind
+    name: str
+    result: RaceResult | None
+    remarks: Mapping[str, tuple[str, str]]
+    added_at: datetime
+    added_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event. `name` is that of its race; `shown` says whether results are shown before it closes."""
+
+    name: str
+    title: str
+    category: str
+    leaderboard: str
+    goal: str
+    until: datetime
+    timing: Timing
+    shown: bool
+    created_at: datetime
+    closed_at: datetime | None = None
+
+    def combined(self, found: Iterable[Attempt], goal: str, ended_at: datetime) -> RaceResult:
+        """Return the race of all entrants whose results count."""
+        entrants = tuple(replace(each.entrant, place=None) for each in found if each.note is None)
+        return RaceResult(
+            self.name, self.category, goal, ended_at, entrants, recorded=True, leaderboard=self.leaderboard
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One result of an event. `note` says why it does not count, None if it does."""
+
+    entrant: Entrant
+    source: str
+    proof: str
+    comment: str
+    note: str | None
+
+
+def attempts(sources: Iterable[EventSource], annulled: Mapping[str, str]) -> list[Attempt]:
+    """Return all results of an event, earliest first. A racer's first attempt counts.
+
+    Sources are in the order in which they ended; a sheet ends when it is added. `annulled` has the reason for
+    each player whose results are annulled.
+    """
+    found: list[Attempt] = []
+    seen: set[str | None] = set()
+    ended = [(source.result, source) for source in sources if source.result]
+    for result, source in sorted(ended, key=lambda each: (each[0].ended_at, each[1].name)):
+        for entrant in result.entrants:
+            player = entrant.user_id or ""
+            note = annulled.get(player) or (SECOND_ATTEMPT if player and player in seen else None)
+            seen.add(player)
+            found.append(Attempt(entrant, source.name, *source.remarks.get(player, ("", "")), note))
+    return found

@@ -1,0 +1,184 @@
+"""Carries out the steps of events: create, add, close, reopen and remove, and annulled results.
+
+Each step is an order with its date and author, in the transaction that carries it out. One that cannot be
+carried out is refused with an OrderError.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from racebot.errors import NoSuchEntryError, OrderError
+from racebot.ledger.orders import Order, OrderKind
+from racebot.ledger.rows import Leaderboard, Player
+from racebot.races.cells import BadCellError
+from racebot.races.events import Event, EventSource, SourceKind, Timing
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.table_file import read_attempts
+from racebot.standings.orders import on_one_line
+from racebot.standings.settle import Settler
+from racebot.text.parse import fold_name
+
+_SITE_ID = re.compile("[A-Za-z0-9]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class EventSteps:
+    """Gives the orders of one person about events. `author` is empty for the operator."""
+
+    settler: Settler
+    now: datetime
+    author: str = ""
+
+    def create(
+        self, title: str, board: Leaderboard, until: datetime, timing: Timing, *, shown: bool
+    ) -> Event:
+        """Create an event for a leaderboard, which need not be stored yet."""
+        title, events = on_one_line(title), self.settler.ledger.events
+        slug = re.sub(r"[^a-z0-9]+", "-", fold_name(title)).strip("-")
+        if not 0 < len(slug) <= 80:
+            raise OrderError("an event's name has letters or digits, and at most 80 characters")
+        name, goal = f"{board.category}/event-{slug}", board.first_goal or board.name
+        with self.settler.ledger.transaction():
+            if name in {event.name for event in events.all()}:
+                raise OrderError(f"there is an event {name} already: choose another name")
+            event = Event(name, title, board.category, board.name, goal, until, timing, shown, self.now)
+            events.save(event)
+            self._order(OrderKind.EVENT_CREATE, event)
+        return event
+
+    def add_room(self, event: Event, room: str, result: RaceResult | None) -> None:
+        """Add a room, with its result if it is final, or update it. It no longer counts by itself."""
+        events = self.settler.ledger.events
+        with self.settler.ledger.transaction():
+            _require_open(event)
+            other = events.rooms().get(room)
+            if event.timing is Timing.IN_GAME:
+                raise OrderError(f"{room} has no in-game times: add a file with a column igt instead")
+            if not room.startswith(f"{event.category}/"):
+                raise OrderError(f"{room} is not in {event.category}, the category of {event.title}")
+            if other not in {None, event.name}:
+                raise OrderError(f"{room} belongs to {other}: remove it there first")
+            amended = result and self.settler.ledger.orders.amended(result)
+            self._add(EventSource(event.name, SourceKind.ROOM, room, amended, {}, self.now, self.author))
+            self.settler.withdraw(room)
+
+    def add_sheet(self, event: Event, path: Path, columns: Mapping[str, str]) -> tuple[str, ...]:
+        """Add the results of a file, or replace those of a file of this name. Return notes about it."""
+        _require_open(event)
+        players = {
+            text: entrant
+            for source in self.settler.ledger.events.sources(event.name)
+            for entrant in (source.result.entrants if source.result else ())
+            for text in (entrant.user_id, entrant.name.casefold())
+        }
+        in_game = event.timing is Timing.IN_GAME
+        entrants, remarks, notes = read_attempts(
+            path, lambda text: self._player(players, text), columns, in_game=in_game
+        )
+        name = f"{event.category}/{path.name}"
+        result = RaceResult(name, event.category, event.goal, self.now, entrants)
+        with self.settler.ledger.transaction():
+            source = EventSource(
+                event.name, SourceKind.SHEET, path.name, result, remarks, self.now, self.author
+            )
+            self._add(source)
+        return notes
+
+    def close(self, event: Event) -> None:
+        """Combine the sources into one race that ends now, or when the event ended, and rate it."""
+        ledger = self.settler.ledger
+        with ledger.transaction():
+            _require_open(event)
+            unfinished = [source.name for source in ledger.events.sources(event.name) if not source.result]
+            if unfinished:
+                remedy = "wait for it, or take the room out with `racebot event remove`"
+                raise OrderError(f"{unfinished[0]} has no final result: {remedy}")
+            result = ledger.events.combined(event, min(event.until, self.now))
+            if not result.entrants:
+                raise OrderError(f"{event.title} has no results: add a room or a file")
+            if not self.settler.rules.counts(result):
+                raise OrderError(f"the settings have no leaderboard {event.leaderboard!r} any more: add it")
+            ledger.events.save(replace(event, closed_at=self.now))
+            self._order(OrderKind.EVENT_CLOSE, event)
+            self.settler.settle(result, lambda _: (), self.now)
+
+    def reopen(self, event: Event) -> None:
+        """Take back the race of a closed event. Its sources stay."""
+        with self.settler.ledger.transaction():
+            if event.closed_at is None:
+                raise OrderError(f"{event.title} is not closed")
+            self.settler.withdraw(event.name)
+            self.settler.ledger.events.save(replace(event, closed_at=None))
+            self._order(OrderKind.EVENT_REOPEN, event)
+
+    def remove(self, event: Event, names: Collection[str] = ()) -> None:
+        """Remove sources of an open event, or the whole event. Its rooms count by themselves again."""
+        events = self.settler.ledger.events
+        with self.settler.ledger.transaction():
+            sources = events.sources(event.name)
+            if names:
+                _require_open(event)
+            if missing := sorted(set(names).difference(source.name for source in sources)):
+                has = ", ".join(source.name for source in sources) or "none yet"
+                raise OrderError(f"{missing[0]} is no source of {event.title}. It has: {has}")
+            removed = [source for source in sources if source.name in names or not names]
+            for source in removed:
+                events.remove_source(source)
+                self._order(OrderKind.EVENT_REMOVE, event, source.name)
+            if not names:
+                self.settler.withdraw(event.name)
+                events.remove(event)
+                self._order(OrderKind.EVENT_REMOVE, event)
+            rooms = [s.result for s in removed if s.kind is SourceKind.ROOM and s.result is not None]
+            self.settler.add_past_races(rooms, "backfill", self.now)
+
+    def annul(self, event: Event, player: Player, reason: str, *, undo: bool = False) -> None:
+        """Take a player's results out of an event, or restore them, and rate a closed event again."""
+        ledger = self.settler.ledger
+        with ledger.transaction():
+            if not (undo or reason.strip()):
+                raise OrderError("an annulled result needs a reason: give --reason TEXT")
+            if player.id not in {each.entrant.user_id for each in ledger.events.attempts(event)}:
+                raise OrderError(f"{player.shown} has no result in {event.title}")
+            if (player.id in ledger.events.annulled(event)) != undo:
+                raise OrderError(f"{player.shown} is {'not' if undo else 'already'} annulled there")
+            self._order(OrderKind.RESTORE if undo else OrderKind.ANNUL, event, player.id, reason)
+            if event.closed_at is not None:
+                result = ledger.events.combined(event, min(event.until, event.closed_at))
+                self.settler.settle(result, lambda _: (), self.now)
+
+    def _order(self, kind: OrderKind, event: Event, target: str | None = None, reason: str = "") -> None:
+        order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)
+        self.settler.ledger.orders.add(order)
+
+    def _add(self, source: EventSource) -> None:
+        events = self.settler.ledger.events
+        if source.name not in {each.name for each in events.sources(source.event)} or source.remarks:
+            self.settler.ledger.orders.add(
+                Order(self.now, OrderKind.EVENT_ADD, source.event, source.name, "", author=self.author)
+            )
+        events.save_source(source)
+
+    def _player(self, players: Mapping[str | None, Entrant], text: str) -> Entrant:
+        """Return the player in the event's rooms or the ledger with an id or a name."""
+        if found := players.get(text) or players.get(text.casefold()):
+            return Entrant(found.user_id, found.name, found.status, discriminator=found.discriminator)
+        try:
+            known = self.settler.ledger.players.find(text)
+        except NoSuchEntryError as error:
+            if _SITE_ID.fullmatch(text):
+                return Entrant(text, text, EntrantStatus.RACING)
+            problem = f"{error}: correct {reprlib.repr(text)}, or write the site id"
+            raise BadCellError("player", problem) from None
+        return Entrant(known.id, known.name, EntrantStatus.RACING, discriminator=known.discriminator or None)
+
+
+def _require_open(event: Event) -> None:
+    if event.closed_at is not None:
+        raise OrderError(f"{event.title} is closed: run `racebot event reopen` first")

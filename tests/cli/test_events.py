@@ -1,0 +1,199 @@
+"""Events as an operator types them: two rooms and a sheet become one race."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import HOUR, SECOND, entrant, result, seen
+
+from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
+from racebot.racetime.client import Site
+from racebot.racetime.payload import Race
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.settle import Settler
+
+from .conftest import Done, Racebot
+
+EVENT = "orb/event-qualifier-1"
+SHEET = """Name,Time,VOD,Comment
+Old Bo,1:05:00,https://example.org/bo,late at night
+id-cy,DNF,,
+ann,0:59:00,,again
+"""
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> dict[str, RaceResult | None]:
+    """The rooms of the site, which the commands read."""
+    rooms: dict[str, RaceResult | None] = {
+        "orb/one": result("one", "ann bo", dnf="dee"),
+        "orb/two": result("two", "eve", after=1, recorded=False, custom_goal=True),
+    }
+
+    async def race(self: Site, name: str) -> tuple[Race, float]:
+        shown = rooms[name]
+        return seen(shown) if shown else replace(seen(), name=name), 0.0
+
+    monkeypatch.setattr(Site, "race", race)
+    return rooms
+
+
+@pytest.fixture
+def racebot(
+    racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Mapping[str, RaceResult]
+) -> Racebot:
+    """Run a command on a ledger that rated the first room and knows the players of the sheet."""
+    monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
+    monkeypatch.setenv("RACEBOT_CATEGORY", "orb")
+    monkeypatch.setenv("RACEBOT_MODEL", "elo-ffa")
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        known = (entrant("old bo", user_id="id-old", time=HOUR), entrant("cy", time=HOUR + SECOND))
+        early = [result("early", entrants=known, after=-9), site["orb/one"]]
+        Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(early, "import")
+    (tmp_path / "async.csv").write_text(SHEET)
+    return racebot
+
+
+def done(run: Racebot, *words: str) -> Done:
+    """Run a command that must work, and leave ratings that a replay confirms."""
+    outcome = run(*words)
+    assert outcome.code == 0, outcome.err
+    verified = run("verify")
+    assert verified.code == 0, verified.out
+    return outcome
+
+
+def create(run: Racebot, *options: str) -> None:
+    done(run, "event", "create", "Qualifier 1", "--leaderboard", "any orb", "--until", "2026-04-01", *options)
+
+
+def standing(run: Racebot, race: str = EVENT) -> dict[str, str]:
+    """The result of each player in a rated race."""
+    (board,) = json.loads(done(run, "race", race, "--json").out)["leaderboards"]
+    return {each["id"]: each["standing"] for each in board["entrants"]}
+
+
+def test_an_event_of_two_rooms_and_a_sheet_from_start_to_end(racebot: Racebot) -> None:
+    create(racebot)
+    done(racebot, "event", "add", "qualifier 1", "orb/one", "https://racetime.gg/orb/two", "async.csv")
+    assert racebot("race", "orb/one").code == 2, "the room no longer counts by itself"
+    sealed = done(racebot, "event", "show", "Qualifier 1").out
+    assert ("4 finished" in sealed, "Ann" in sealed) == (True, False)
+
+    done(racebot, "event", "close", "Qualifier 1")
+    # 1:01 is the second place of a room; Ann's second attempt, which was faster, does not count.
+    first = {"id-ann": "1", "id-eve": "1", "id-bo": "3", "id-old": "4", "id-cy": "DNF", "id-dee": "DNF"}
+    assert standing(racebot) == first
+    shown = done(racebot, "event", "show", EVENT).out
+    assert ("second attempt" in shown, "https://example.org/bo" in shown) == (True, True)
+
+    done(racebot, "annul", EVENT, "id-ann", "--reason", "no video")
+    assert standing(racebot) == {"id-eve": "1", "id-bo": "2", "id-old": "3", "id-cy": "DNF", "id-dee": "DNF"}
+    assert "no video" in done(racebot, "event", "show", EVENT).out
+    done(racebot, "annul", EVENT, "id-ann", "--undo")
+    assert standing(racebot) == first
+
+    done(racebot, "merge", "id-old", "id-bo", "--yes")
+    without_old = {player: place for player, place in first.items() if player != "id-old"}
+    assert standing(racebot) == without_old
+    done(racebot, "exclude", EVENT, "--reason", "wrong seed")
+    done(racebot, "include", EVENT)
+    done(racebot, "forget", "id-bo", "--yes")
+    assert "example.org" not in done(racebot, "event", "show", EVENT).out
+
+    done(racebot, "event", "reopen", EVENT)
+    assert racebot("race", EVENT).code == 2
+    done(racebot, "event", "close", EVENT)
+    assert standing(racebot) == without_old
+    done(racebot, "event", "remove", EVENT)
+    assert standing(racebot, "orb/one") == {"id-ann": "1", "id-bo": "2", "id-dee": "DNF"}
+    orders = [each["order"] for each in json.loads(racebot("audit", "--json").out)]
+    steps = ["create", *["add"] * 3, "close", "reopen", "close", *["remove"] * 4]
+    assert [each for each in orders if each.startswith("event")] == [f"event {step}" for step in steps]
+
+
+def test_a_room_of_an_event_is_not_rated_when_it_is_recorded(racebot: Racebot, tmp_path: Path) -> None:
+    create(racebot)
+    done(racebot, "event", "add", "Qualifier 1", "orb/one")
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+        race = result("one", "bo ann")
+        assert settler.preview(race) == []
+        assert settler.settle(race, lambda _: (), race.ended_at) is None
+        assert settler.add_past_races([race], "backfill").skipped == 1
+        assert not ledger.races.has("orb/one")
+
+
+def test_an_open_room_keeps_an_event_open_and_is_read_again(
+    racebot: Racebot, site: dict[str, RaceResult | None]
+) -> None:
+    create(racebot, "--open")
+    site["orb/three"] = None
+    done(racebot, "event", "add", EVENT, "orb/three", "orb/one")
+    assert "orb/three" in racebot("event", "close", EVENT).complaints[0]
+    assert "Ann" in done(racebot, "event", "show", EVENT).out
+    site["orb/three"] = result("three", "cy", after=2)
+    done(racebot, "event", "close", EVENT)
+    assert standing(racebot)["id-cy"] == "1"
+    done(racebot, "event", "reopen", EVENT)
+    done(racebot, "event", "remove", EVENT, "orb/three")
+    done(racebot, "event", "close", EVENT)
+    assert "id-cy" not in standing(racebot)
+
+
+def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) -> None:
+    create(racebot, "--time", "igt")
+    assert "igt" in racebot("event", "add", EVENT, "orb/one").complaints[0]
+    (tmp_path / "igt.csv").write_text("player,time,igt\nann,1:00:00,50:00\nbo,0:55:00,52:00\n")
+    done(racebot, "event", "add", EVENT, "igt.csv")
+    done(racebot, "event", "close", EVENT)
+    assert standing(racebot) == {"id-ann": "1", "id-bo": "2"}
+
+
+@pytest.mark.parametrize(
+    ("sheet", "place"),
+    [
+        ("player,time\nann,1:00:00\nNobody,1:00:00\n", "line 3, column player"),
+        ("player,time\nann,soon\n", "line 2, column time"),
+        ("player,time,proof\nann,59:00,javascript:alert(1)\n", "line 2, column proof"),
+        ("player,time\nann,59:00\nid-ann,58:00\n", "line 3, column player"),
+        ("player,date\nann,2026-03-01\n", "no column time"),
+    ],
+)
+def test_a_bad_sheet_names_the_line_and_adds_nothing(
+    racebot: Racebot, tmp_path: Path, sheet: str, place: str
+) -> None:
+    create(racebot)
+    (tmp_path / "bad.csv").write_text(sheet)
+    refused = racebot("event", "add", EVENT, "orb/one", "bad.csv")
+    assert (refused.code, place in refused.complaints[-1]) == (2, True), refused.err
+    assert standing(racebot, "orb/one")["id-ann"] == "1"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("event", "create", "Q", "--leaderboard", "any orb"),
+        ("event", "create", "Q", "--leaderboard", "other", "--until", "2026-04-01"),
+        ("event", "create", "?", "--leaderboard", "any orb", "--until", "2026-04-01"),
+        ("event", "create", "Qualifier 1", "--leaderboard", "any orb", "--until", "2026-04-01"),
+        ("event", "add"),
+        ("event", "add", "Qualifier 2", "orb/one"),
+        ("event", "add", EVENT, "one"),
+        ("event", "close", EVENT),
+        ("event", "reopen", EVENT),
+        ("event", "remove", EVENT, "orb/one"),
+        ("annul", EVENT, "id-ann", "--reason", "no video"),
+    ],
+)
+def test_a_step_that_cannot_be_taken_is_refused(racebot: Racebot, words: tuple[str, ...]) -> None:
+    create(racebot)
+    before = racebot("audit", "--json").out
+    refused = racebot(*words)
+    assert (refused.code, len(refused.complaints)) == (2, 1), refused
+    assert racebot("audit", "--json").out == before
