@@ -227,7 +227,7 @@ def _live_board(
     has_odds = not by_team and len(found) > 1
     racing = [row for row, entrant in enumerate(entrants) if entrant.status is EntrantStatus.RACING]
     chance_now = {}
-    if has_odds and len(racing) > 1 and any(entrant.finished for entrant in entrants):
+    if has_odds and racing and any(entrant.finished for entrant in entrants):
         left = forecasts(board, [states[row][0] for row in racing])
         chance_now = {row: each.win_chance for row, each in zip(racing, left, strict=True)}
     changes: dict[str, Change] = {}

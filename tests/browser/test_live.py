@@ -68,7 +68,7 @@ def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
     write_rooms(database, "open", "in_progress")
     expect(status).to_contain_text("in progress")
     write_rooms(database, "open", "finished")
-    expect(status).to_contain_text("changes if recorded")
+    expect(status).to_contain_text("if recorded")
     rated(
         database,
         [result("live-2", entrants=(entrant("r00", time=8 * SECOND), entrant("r01", time=9 * SECOND)))],
