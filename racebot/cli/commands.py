@@ -31,6 +31,7 @@ SECTIONS = {
     "Races": {
         "backfill": "Fetch the category's past races and rate them",
         "import": "Rate the races of a file",
+        "export-races": "Write a leaderboard's results to a file that `import` reads",
         "rooms": "Show which rooms count on a leaderboard, and why",
         "leaderboard": "Show the leaderboards",
         "seeds": "Seed a bracket, with the reason for each seed",

@@ -11,11 +11,13 @@ import typer
 from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
-from racebot.errors import SettingsError
+from racebot.errors import PayloadError, SettingsError
 from racebot.ledger.store import Ledger
+from racebot.queries.export_races import counted_results, csv_lines, json_lines
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
+from racebot.text.format import counted
 
 
 @app.command()
@@ -93,6 +95,32 @@ def import_file(
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))
+
+
+@app.command("export-races")
+def export_races(
+    name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
+    file: Annotated[Path, typer.Argument(help="File to write: .json in the site's format, or .csv.")],
+    with_hidden: Annotated[
+        bool, typer.Option("--with-hidden", help="Name hidden and forgotten players, too.")
+    ] = False,
+    database: Database = None,
+) -> None:
+    """Write all results that count on a leaderboard to a file that `import` and `evaluate` read.
+
+    Example: racebot export-races "SGL 2026" sgl-2026.json
+    """
+    writers = {".json": json_lines, ".csv": csv_lines}
+    if (write := writers.get(file.suffix.lower())) is None:
+        raise SettingsError(f"{file}: name a file that ends in {' or '.join(writers)}")
+    with open_ledger(database, only_reads=True) as (_, ledger):
+        board = common.one_board(ledger, name)
+        results = list(counted_results(ledger, board, with_hidden=with_hidden))
+    try:
+        file.write_text("".join(write(iter(results))), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise PayloadError(f"{file}: {error.strerror}") from None
+    common.tell(f"{file}: {counted(len(results), 'race')}")
 
 
 @app.command("leaderboard")

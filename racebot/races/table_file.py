@@ -145,12 +145,12 @@ class _Reader:
         self._problem: tuple[int, str] | None = None
         self._bad_lines = 0
         self._is_ours = False
-        """Whether it is a leaderboard's changes as racebot writes them, without the ids of hidden players."""
+        """Whether it is a file of racebot, without the ids of hidden players and deleted accounts."""
 
     def read(self, rows: Iterator[Row], names: Mapping[str, str]) -> TableRaces:
         header = [cell.strip() for cell in next(rows, (1, []))[1]]
         positions, notes = _columns(self._path, header, names, self._known)
-        self._is_ours = {"player", "name", "races_before"}.issubset(header)
+        self._is_ours = {"player", "name", "finish_time"}.issubset(header)
         for number, row in rows:
             texts = [text.strip() for text in row]
             if not any(texts):

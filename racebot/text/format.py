@@ -53,6 +53,14 @@ def timer(length: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
+def iso_duration(microseconds: int) -> str:
+    """Format a finish time as an ISO 8601 duration, which `parse_duration` reads back exactly."""
+    seconds, fraction = divmod(microseconds, 1_000_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"P{hours // 24}DT{hours % 24:02d}H{minutes:02d}M{seconds:02d}.{fraction:06d}S"
+
+
 def exact_time(moment: datetime) -> str:
     """Format a time in UTC as ISO 8601 with microseconds and offset. The texts sort by time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,107 @@
+"""The counted results of a leaderboard, as files that `racebot import` reads back to the same ratings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
+from racebot.text.format import exact_time, iso_duration
+
+CSV_COLUMNS = ("race", "ended_at", "player", "name", "finish_time", "place", "team")
+
+
+def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = False) -> Iterator[RaceResult]:
+    """Yield the results that count on a leaderboard, in the order in which they count.
+
+    A race that was recorded after a later one ends just after it here, since imported races count by their
+    end. Hidden and forgotten players are `hidden-1` and so on, unless they are wanted.
+
+    Raises:
+        DamagedRaceError: a stored result does not match its fingerprint.
+    """
+    hidden = set[str]() if with_hidden else ledger.orders.hidden()
+    names = {name.casefold() for name in ledger.players.names(hidden).values()}
+    excluded, aliases = ledger.orders.excluded(board), dict[str, str]()
+
+    def masked(entrant: Entrant) -> Entrant:
+        if entrant.user_id is None or entrant.user_id not in hidden:
+            return entrant
+        alias = aliases.setdefault(entrant.user_id, f"hidden-{len(aliases) + 1}")
+        return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None)
+
+    last = None
+    for stored in ledger.races.of(board):
+        stored.require_intact()
+        result = stored.result
+        if result.name in excluded:
+            continue
+        if last is not None and (result.ended_at, result.name) <= (last.ended_at, last.name):
+            result = replace(result, ended_at=last.ended_at + timedelta(microseconds=1))
+        opener = result.opened_by
+        if opener and opener.casefold() in names:
+            opener = HIDDEN_NAME
+        last = result
+        info = result.info if board.rule.info else None
+        entrants = tuple(map(masked, result.entrants))
+        yield replace(result, entrants=entrants, info=info, opened_by=opener)
+
+
+def json_lines(results: Iterator[RaceResult]) -> Iterator[str]:
+    """Yield the lines of a JSON list of races in the site's format."""
+    separator = "[\n"
+    for result in results:
+        yield separator + json.dumps(_document(result), ensure_ascii=False)
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def csv_lines(results: Iterator[RaceResult]) -> Iterator[str]:
+    """Yield the lines of a table with one row per entrant. `player` is an id, empty for deleted accounts."""
+    yield ",".join(CSV_COLUMNS) + "\n"
+    for result in results:
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        race, ended_at = result.name.partition("/")[2] or result.name, exact_time(result.ended_at)
+        for each in result.entrants:
+            time = "" if each.finish_time is None or not each.finished else iso_duration(each.finish_time)
+            place = (each.place or "") if each.finished and not time else ""
+            outcome = place if each.finished else each.status.value.upper()
+            rows.writerow((race, ended_at, each.user_id or "", each.name, time, outcome, each.team or ""))
+        yield text.getvalue()
+
+
+def _document(result: RaceResult) -> dict[str, Any]:
+    """Return a race as the site writes it. A fact that is unknown is left out."""
+    document: dict[str, Any] = {
+        "name": result.name,
+        "status": {"value": "finished"},
+        "goal": {"name": result.goal, "custom": result.custom_goal},
+        "info": result.info,
+        "opened_by_bot": result.opened_by_bot,
+        "started_at": result.started_at and exact_time(result.started_at),
+        "ended_at": exact_time(result.ended_at),
+        "recordable": result.recordable,
+        "recorded": result.recorded,
+        "entrants": [
+            {
+                "user": each.user_id
+                and {"id": each.user_id, "name": each.name, "discriminator": each.discriminator},
+                "status": {"value": each.status.value},
+                "finish_time": None if each.finish_time is None else iso_duration(each.finish_time),
+                "place": each.place,
+                "team": each.team and {"slug": each.team, "name": each.team_name or ""},
+            }
+            for each in result.entrants
+        ],
+    }
+    if result.opened_by is not None:
+        document["opened_by"] = {"name": result.opened_by} if result.opened_by else None
+    return document

@@ -1,0 +1,66 @@
+"""Results that leave the ledger and come back to the same ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import NOON, entrant, result
+
+from racebot.ledger.store import Ledger
+from racebot.queries.export_races import counted_results, csv_lines, json_lines
+from racebot.races.result import RaceResult
+from racebot.standings.backfill import read_races
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.orders import exclude, hide
+from racebot.standings.settle import Settler
+
+Lines = Callable[[Iterator[RaceResult]], Iterator[str]]
+FIRST = result("first", "ann bo cy=di", dnf="ed", dq="flo")
+GONE = replace(FIRST.entrants[1], user_id=None)
+LATE = result("late", "di ann", after=-30)
+"""A race that ended before the others, and was recorded after them."""
+
+
+@pytest.fixture
+def settler(ledger: Ledger) -> Settler:
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    odd = replace(
+        FIRST,
+        name="orb/second",
+        ended_at=NOON + timedelta(hours=1.1234567),
+        entrants=(*FIRST.entrants[:1], GONE, entrant("cy", time=3_723_000_001), *FIRST.entrants[3:]),
+    )
+    settler.add_past_races([FIRST, odd, result("out", "ed ann", after=5)], "backfill")
+    settler.add_past_races([LATE], "backfill")
+    ledger.races.move(LATE.name, NOON + timedelta(hours=9))
+    settler.rebuild(ledger.leaderboards.all()[0])
+    stored = ledger.races.get("orb/out")
+    assert stored is not None
+    exclude(settler, stored, "crashed", NOON)
+    hide(settler, ledger.players.find("id-cy"), "", NOON)
+    return settler
+
+
+@pytest.mark.parametrize(("lines", "ending"), [(json_lines, "json"), (csv_lines, "csv")])
+@pytest.mark.parametrize("with_hidden", [False, True])
+def test_an_exported_leaderboard_is_imported_with_the_same_ratings(
+    settler: Settler, tmp_path: Path, lines: Lines, ending: str, with_hidden: bool
+) -> None:
+    ledger = settler.ledger
+    (board,) = ledger.leaderboards.all()
+    file = tmp_path / f"races.{ending}"
+    file.write_text("".join(lines(counted_results(ledger, board, with_hidden=with_hidden))), newline="")
+    assert ("id-cy" in file.read_text()) is with_hidden
+    assert ("Cy" in file.read_text()) is with_hidden
+    with Ledger.open(tmp_path / "empty.db") as empty:
+        other = Settler(empty, settler.rules)
+        other.add_past_races(read_races(file, category="orb", goal=FIRST.goal), "import")
+        states = {each.player: each.state for each in empty.standings.all(empty.leaderboards.all()[0])}
+    expected = {each.player: each.state for each in ledger.standings.all(board)}
+    if not with_hidden:
+        expected["hidden-1"] = expected.pop("id-cy")
+    assert states == expected
