@@ -77,6 +77,10 @@ class Texts(BaseModel):
         "This race does not count: it changes no ratings.",
         "opens the first answer in a room whose race is custom, unranked, cancelled or not recorded",
     )
+    in_event: str = _text(
+        "This race is part of the event {event}, and counts when that closes.",
+        "opens the first answer in a room of an event",
+    )
     team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
     more: str = _text("and {count} more", "stands in that line after 8 entrants")

@@ -23,6 +23,7 @@ from racebot.ledger.rows import Player
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
+from racebot.text.safe import plain
 
 log = logging.getLogger(__name__)
 
@@ -179,9 +180,17 @@ class CommandHandler:
             return Reply(lambda: text, asker.id) if text else None
         if is_quiet:
             return None
+        self.work.settler.refresh_rules()  # the operator may have added the room to an event
+        event = self.work.settler.rules.events.get(race.name)
         draft = self.answers.draft(command, race, asker, moderator=message.can_moderate)
+        if event is not None:
+            title = plain(self.work.ledger.events.find(event).title)
+            return Reply(
+                self._with_note(draft, command, race, self.texts.in_event.format(event=title)),
+                asker.id if self.private else None,
+            )
         if (race.custom_goal or not race.recordable) and not self.answers.settler.rules.needs_no_record(race):
-            draft = self._with_note(draft, command, race)
+            draft = self._with_note(draft, command, race, self.texts.not_counted)
         return Reply(draft, asker.id if self.private else None)
 
     def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
@@ -197,9 +206,8 @@ class CommandHandler:
         self._given[key] = (text, now)
         return False
 
-    def _with_note(self, draft: Draft, command: ParsedCommand, race: Race) -> Draft:
+    def _with_note(self, draft: Draft, command: ParsedCommand, race: Race, note: str) -> Draft:
         """Add a note to the first answer in a race that does not count. There are no odds in it."""
-        note = self.texts.not_counted
         if command.command is Command.ODDS:
             return lambda: self.texts.odds_not_counted
         if race.name in self._noted:

@@ -103,7 +103,7 @@ class Answers:
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
         """Return the leaderboards of the race, of a goal, or with a name.
 
-        A custom goal may have none. Then the latest leaderboard stands in.
+        A custom goal and a room of an event may have none. Then the latest leaderboard stands in.
         """
         rules, stored = self.settler.rules, self.settler.ledger.leaderboards
         planned = rules.leaderboards(race)
@@ -113,7 +113,7 @@ class Answers:
             named = stored.get(race.category, goal)
             if named is not None and not named.rule.by_goals_alone:
                 planned = [named]
-        if planned or not race.custom_goal:
+        if planned or not (race.custom_goal or race.name in rules.events):
             return [stored.get(p.category, p.name) or p for p in planned]
         raced = [
             (latest, board)

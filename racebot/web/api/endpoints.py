@@ -221,7 +221,7 @@ def _with_addresses(
 def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
     page = page_of(view, addresses.RACE.path(race=race))
     site = view.publication.site
-    return {"room": f"{site}/{quote(race)}" if site else "", "page": page}
+    return {"room": f"{site}/{quote(race)}" if site and "/event-" not in race else "", "page": page}
 
 
 def page_of(view: LedgerView, path: str) -> str:

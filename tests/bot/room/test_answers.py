@@ -16,11 +16,13 @@ from racebot.chat.rate_limit import ORDERS_PER_PERSON, Limiter
 from racebot.chat.wording import Texts
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
+from racebot.races.events import Timing
 from racebot.races.result import EntrantStatus
 from racebot.racetime.frames import ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 
 RESULT = result("r", "ann bo", recorded=False)
@@ -272,6 +274,18 @@ def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
     assert talk.commands.answers.greeting(replace(race, entrants=open_room("ann bo").entrants)) == ""
     for _ in range(2):
         assert talk.say("!odds", race) == Said(Texts().odds_not_counted, None)
+
+
+def test_a_room_of_an_event_says_so_once(talk: Talk) -> None:
+    talk.follower.frame(seen(result("earlier", "ann bo")))
+    race = seen(status="open")
+    settler = Settler(talk.ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    steps = EventSteps(settler, NOON)
+    event = steps.create("Week 1", talk.ledger.leaderboards.all()[0], NOON, Timing.REAL, shown=False)
+    steps.add_room(event, race.name, None)
+    first, second = talk.answer("!rating", race), talk.answer("!rating", race)
+    assert first == f"{Texts().in_event.format(event='Week 1')} {second}"
+    assert second.startswith("Ann: ")
 
 
 def test_a_custom_race_before_any_that_counts_has_only_the_note(talk: Talk) -> None:
