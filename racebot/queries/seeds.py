@@ -180,6 +180,8 @@ def _note(
     """Yield the reasons for a seed."""
     if seed.place is not None:
         yield f"place {seed.place} of {listed}"
+    elif listing.scoring is not None and not listing.by_rating:
+        yield "no scored race"
     elif standing is not None and standing.finishes < listing.minimum_finishes:
         needed = counted(listing.minimum_finishes, "finish", "finishes")
         yield f"not ranked: {standing.finishes} of {needed} needed"

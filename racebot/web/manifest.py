@@ -65,7 +65,10 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
             for player, theirs in raced.items()
             if player not in view.hidden
         }
-        places = [(each.id, each.place, each.points, names.get(each.id)) for each in listed.values()]
+        places = [
+            (each.id, each.place, each.points, names.get(each.id), profiles.get(each.id))
+            for each in listed.values()
+        ]
         everything = _token(own, repr(places), *(str(digest.value) for digest in digests))
         front.append(everything)
         without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
