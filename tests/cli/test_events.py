@@ -146,6 +146,25 @@ def test_an_open_room_keeps_an_event_open_and_is_read_again(
     assert "id-cy" not in standing(racebot)
 
 
+def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Racebot, tmp_path: Path) -> None:
+    create(racebot)
+    done(racebot, "event", "add", EVENT, "orb/one", "async.csv")
+    page = tmp_path / f"site/races/{EVENT}.html"
+    done(racebot, "export-site", "site")
+    assert not page.exists(), "the results are sealed"
+    done(racebot, "event", "close", EVENT)
+    done(racebot, "annul", EVENT, "id-bo", "--reason", "wrong <seed>")
+    done(racebot, "hide", "id-cy")
+    done(racebot, "export-site", "site")
+    text = page.read_text()
+    assert 'href="https://example.org/bo"' in text
+    assert 'racetime.gg/orb/one"' in text
+    assert f"racetime.gg/{EVENT}" not in text
+    assert "wrong &lt;seed&gt;" in text
+    assert "second attempt" in text
+    assert "Cy" not in text
+
+
 def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) -> None:
     create(racebot, "--time", "igt")
     assert "igt" in racebot("event", "add", EVENT, "orb/one").complaints[0]

@@ -11,6 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from racebot.queries.events import event_results
 from racebot.queries.leaderboard import new_places
 from racebot.queries.odds import expected_course
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant
@@ -44,6 +45,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         request,
         template,
         report=report,
+        attempts=event_results(request.view.ledger, race) if "/event-" in race else [],
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
         **table(request),
