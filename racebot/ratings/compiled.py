@@ -27,7 +27,7 @@ from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, Replayable
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.plackett_luce import tied_losses
-from racebot.ratings.numerics.expectation_propagation import jointly
+from racebot.ratings.numerics.expectation_propagation import jointly, jointly_banded
 from racebot.ratings.numerics.order_quadrature import order_moments, sums
 from racebot.ratings.numerics.order_statistics import pair_moments, posterior_moments
 
@@ -64,14 +64,14 @@ def _no_losses(rates, mass):
     return [0.0 for _ in rates], False
 
 
-def _no_evidence(means, variances, winners, losers, margins, rounds, tolerance):
-    return means, variances, False
+def _banded(means, variances, winners, losers, margins, rounds, tolerance):
+    return jointly_banded(means, variances, winners, losers, margins, rounds, tolerance)
 
 
-# Ties and cycles of comparisons are left to plain Python.
+# Ties are left to plain Python.
 overload(posterior_moments)(lambda means, scales, places: _fast_moments)
 overload(tied_losses)(lambda rates, mass: _no_losses)
-overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _no_evidence)
+overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _banded)
 
 
 class RaceBlock(NamedTuple):

@@ -43,7 +43,7 @@ from racebot.ratings.model import (
     shrink_variance,
     to_points,
 )
-from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers
+from racebot.ratings.numerics.expectation_propagation import Evidence, along_chain, jointly, through_layers
 from racebot.ratings.parameters import broadcast_to, parameter, stack_parameters, start_state
 
 _SITE_ROUNDS = 10
@@ -82,9 +82,7 @@ def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, ste
         variances[number[i]] += skill[i]
     for k in range(len(sizes)):
         variances[k] += sizes[k] * settings.noise
-    precision, pull, sound = evidence(means, variances, sizes, groups, settings.margin, settings.tie > 0.0)
-    if not sound:
-        return False
+    precision, pull = evidence(means, variances, sizes, groups, settings.margin, settings.tie > 0.0)
     for i in range(len(number)):
         k = number[i]
         gain = skill[i] * (1.0 / (1.0 + precision[k] * variances[k]))
@@ -104,16 +102,15 @@ def units(race: KernelRace) -> tuple[list[int], list[int], list[int]]:
 
 def evidence(
     means: list[float], variances: list[float], sizes: list[int], groups: list[int], margin: float, tie: bool
-) -> tuple[list[float], list[float], bool]:
-    """Compare units, best first, and return the evidence, and False if compiled code cannot."""
+) -> Evidence:
+    """Compare units, best first, and return the evidence."""
     count = len(groups)
     starts = [k for k in range(count) if k == 0 or groups[k] != groups[k - 1]]
     if tie or len(starts) == count:
         margins = [math.sqrt(sizes[k] + sizes[k + 1]) * margin for k in range(count - 1)]
         drawn = [groups[k] == groups[k + 1] for k in range(count - 1)]
         rounds = _SITE_ROUNDS if tie else _ROUNDS
-        precision, pull = along_chain(means, variances, margins, drawn, rounds, _TOLERANCE)
-        return precision, pull, True
+        return along_chain(means, variances, margins, drawn, rounds, _TOLERANCE)
     starts.append(count)
     winners, losers = [0 for _ in range(0)], [0 for _ in range(0)]
     layers = [0]
@@ -126,8 +123,7 @@ def evidence(
     margins = [math.sqrt(sizes[winners[k]] + sizes[losers[k]]) * margin for k in range(len(winners))]
     if len(winners) > count - 1:
         return jointly(means, variances, winners, losers, margins, _ROUNDS, _TOLERANCE)
-    precision, pull = through_layers(means, variances, winners, losers, margins, layers, _ROUNDS, _TOLERANCE)
-    return precision, pull, True
+    return through_layers(means, variances, winners, losers, margins, layers, _ROUNDS, _TOLERANCE)
 
 
 @dataclass(frozen=True, kw_only=True)

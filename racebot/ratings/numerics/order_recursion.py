@@ -135,6 +135,7 @@ class _Recursion:
         self.value = self.log_value if self.logs else np.exp(self.log_value)
         self.level = np.empty((len(self.groups), 2, *x.shape))
         self.rise = np.empty_like(self.level)
+        self.kept: dict[tuple[int, int], FloatArray] = {}
         self.hazard: list[FloatArray | None] = [None, None]
         self._recur()
 
@@ -192,13 +193,15 @@ class _Recursion:
 
     def _pass_between(self, g: int, group: slice, side: int) -> None:
         """Pass a middle group, all of which lie between the performances of the neighboring groups."""
-        z = _seen(self.z[group], side)
         rise = self.rise[g - 1, side] if self.logs else _log(self.rise[g - 1, side])
-        level = np.empty_like(rise)
+        level = np.full_like(rise, -np.inf)
         for candidate in range(len(level)):
-            between = self._log_between(-z[:, candidate] if side else z[:, candidate])
-            joint = rise[candidate][:, np.newaxis] + between.sum(0)
-            level[candidate, 1:] = np.logaddexp.reduce(joint[:, 1:], axis=0)
+            between = self._between(group, candidate).sum(0)
+            if side:
+                between = between[::-1, ::-1].T
+            sums = level[candidate]
+            for a in range(len(sums) - 1):
+                np.logaddexp(sums[a + 1 :], rise[candidate, a] + between[a, a + 1 :], out=sums[a + 1 :])
         level[:, 0] = 2 * level[:, 1] - level[:, 2]
         if not self.logs:
             level -= level[:, -1:]
@@ -206,6 +209,15 @@ class _Recursion:
         self.level[g, side], self.rise[g, side] = (
             (level, rise) if self.logs else (np.exp(level), np.exp(rise))
         )
+
+    def _between(self, group: slice, candidate: int) -> FloatArray:
+        """Return `_log_between` of a group, which is needed three times: from either side, and at the end."""
+        key = group.start, candidate
+        if key not in self.kept:
+            if sum(values.nbytes for values in self.kept.values()) > MOST_KEPT:
+                self.kept.clear()
+            self.kept[key] = self._log_between(self.z[group, candidate])
+        return self.kept[key]
 
     def _log_between(self, z: FloatArray) -> FloatArray:
         """Return log P(z_a < Z < z_b) for grid points a (rows) and b (columns): shape [m, points, points]."""
@@ -266,11 +278,11 @@ class _Recursion:
             low, high = _log(low), _log(high)
         for candidate in range(len(low)):
             z, log_value = self.z[group, candidate], self.log_value[group, candidate]
-            between = self._log_between(z)
+            between = self._between(group, candidate)
             joint = low[candidate][:, np.newaxis] + high[candidate] + between.sum(0)
             chances = np.exp(joint - joint.max())
             chances /= chances.sum()
-            between[np.isinf(between)] = np.inf
+            between = np.where(np.isinf(between), np.inf, between)
             at_low, at_high = (
                 np.exp(np.subtract(edge, between)) * chances
                 for edge in (log_value[:, :, np.newaxis], log_value[:, np.newaxis, :])
@@ -282,6 +294,8 @@ class _Recursion:
         return first, second
 
 
+MOST_KEPT = 32 * 2**20
+"""Bytes to keep before the tables of tied groups are computed again."""
 NOTHING = 1e-300
 """Replaces zero before taking a logarithm or dividing."""
 

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers, wins
+from racebot.ratings.numerics.expectation_propagation import (
+    along_chain,
+    jointly,
+    jointly_banded,
+    through_layers,
+    wins,
+)
 from racebot.ratings.numerics.truncated_normal import win
 
 EXACT: dict[str, Any] = {"rounds": 500, "tolerance": 1e-10}
@@ -28,7 +34,7 @@ def by_layers(means, variances, layers: list[Comparisons], **effort: Any) -> Any
 def at_once(means, variances, comparisons: Comparisons, **effort: Any) -> Any:
     """Return precision and pull of each unit, for comparisons that are updated together."""
     winners, losers, margins = (list(c) for c in zip(*comparisons, strict=True))
-    return jointly(means, variances, winners, losers, margins, **effort)[:2]
+    return jointly(means, variances, winners, losers, margins, **effort)
 
 
 def posteriors(evidence: Any, means, variances) -> np.ndarray:
@@ -101,6 +107,20 @@ def test_cycles_agree_with_sampling(comparisons) -> None:
     true_mean, true_variance = sampled(means, variances, comparisons)
     np.testing.assert_allclose(mean, true_mean, atol=0.04)
     np.testing.assert_allclose(variance, true_variance, rtol=0.08)
+
+
+def test_plain_loops_give_the_evidence_of_linear_algebra() -> None:
+    """Ties at the start, in the middle and at the end, and an upset."""
+    groups = [[0, 1], [2], [3, 4, 5], [6, 7], [8], *([10 + i] for i in range(20)), list(range(30, 36))]
+    order = [unit for group in groups for unit in group]
+    rng = np.random.default_rng(4)
+    means, variances = rng.normal(25, 6, len(order)).tolist(), rng.uniform(2, 90, len(order)).tolist()
+    flat = [pair for better, worse in itertools.pairwise(groups) for pair in everyone(better, worse, 0.5)]
+    winners, losers = ([order.index(pair[side]) for pair in flat] for side in (0, 1))
+    arguments = (means, variances, winners, losers, [0.5] * len(flat))
+    np.testing.assert_allclose(
+        jointly_banded(*arguments, **EXACT), jointly(*arguments, **EXACT), rtol=1e-7, atol=1e-9
+    )
 
 
 def test_all_schedules_agree_on_a_chain() -> None:
