@@ -18,6 +18,8 @@ RacebotError
 └── NoSuchEntryError   the ledger has no such player, race or leaderboard
 """
 
+import re
+
 LONGEST_LINE = 1_000
 """Most characters of a message. Longer ones lose their middle, since place and remedy are at the ends."""
 
@@ -108,7 +110,8 @@ def reason(error: Exception) -> str:
     """Return why an operation failed, without the number that Python puts before the system's words."""
     if isinstance(error, UnicodeDecodeError):
         return "not UTF-8 text"
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return re.sub(r"^\[Errno -?\d+\] ", "", text)  # httpx quotes it
 
 
 def install_hint(extra: str) -> str:

@@ -23,7 +23,7 @@ import httpx
 from pydantic import SecretStr
 
 from racebot import __version__
-from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, reason
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
@@ -249,8 +249,8 @@ class Site:
             if (distrust := certificate_problem(error)) is not None:
                 raise SiteError(f"{self.url} is not trusted: {distrust}") from error
             # Other errors may quote a header, and so a token.
-            reason = str(error) if isinstance(error, httpx.ConnectError) else type(error).__name__
-            raise Transient(f"{self.url} cannot be reached ({reason})") from error
+            why = reason(error) if isinstance(error, httpx.ConnectError) else type(error).__name__
+            raise Transient(f"{self.url} cannot be reached ({why})") from error
         except TimeoutError:
             raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
         if (shown := time_or_none(answer.headers.get("X-Date-Exact"))) is not None:

@@ -314,7 +314,7 @@ async def test_a_transient_failure_is_retried(
 
 @pytest.mark.parametrize(
     ("failure", "reason"),
-    [(httpx.ConnectError("name not known"), "name not known"), (httpx.ReadTimeout("slow"), "ReadTimeout")],
+    [(httpx.ConnectError("[Errno -2] not known"), "not known"), (httpx.ReadTimeout("slow"), "ReadTimeout")],
 )
 async def test_site_that_cannot_be_reached_is_named_with_the_reason(
     site: Site, fake: FakeSite, failure: Exception, reason: str

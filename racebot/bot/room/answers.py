@@ -13,7 +13,7 @@ from racebot.bot.heartbeat import utc_now
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Draft
-from racebot.chat.commands import Command, CommandNames, ParsedCommand
+from racebot.chat.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.chat.people import Person
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
@@ -176,7 +176,7 @@ class CommandHandler:
                 text = "" if is_quiet else self.texts.moderators_only
             return Reply(lambda: text, None, confirms=question.may_order) if text else None
         if _is_about_self(command):
-            text = self._carry_out_about(asker, hide=command.argument.casefold() == "hide me")
+            text = self._carry_out_about(asker, hide=_words(command) == "hide me")
             return Reply(lambda: text, asker.id) if text else None
         if is_quiet:
             return None
@@ -274,9 +274,13 @@ def recent(history: ChatHistory) -> Sequence[ChatMessage]:
 
 def _order(command: ParsedCommand) -> str | None:
     """Return the order about the room in a command, or None."""
-    word = command.argument.casefold()
+    word = _words(command)
     return word if command.command is Command.HELP and word in ORDERS else None
 
 
 def _is_about_self(command: ParsedCommand) -> bool:
-    return command.command is Command.HELP and command.argument.casefold() in ABOUT_SELF
+    return command.command is Command.HELP and _words(command) in ABOUT_SELF
+
+
+def _words(command: ParsedCommand) -> str:
+    return command.argument.rstrip(CLOSING).casefold()

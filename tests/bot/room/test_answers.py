@@ -189,7 +189,7 @@ def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None
     assert talk.say("!ratings off") is None, "unauthorised users get no answer"
     talk.follower.show_final(RESULT)
     assert talk.follower.waiting() == []
-    assert talk.say("!ratings ON", moderator=True) == Said(Texts().on, None)
+    assert talk.say("!ratings ON.", moderator=True) == Said(Texts().on, None)
     (said,) = talk.follower.waiting()
     assert said.startswith("Ratings if recorded (Any Orb): 1 Ann")
     assert talk.say("!rating") is not None
@@ -311,7 +311,7 @@ def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
 @pytest.mark.parametrize("has_raced", [True, False])
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk, *, has_raced: bool) -> None:
     talk.follower.read(seen(result("earlier", "bo ann" if has_raced else "bo cy")))
-    assert talk.say("!ratings hide me") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
+    assert talk.say("!ratings hide me!") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
     talk.follower.show_final(RESULT)
     (text,) = talk.follower.waiting()
     assert "Bo" in text
