@@ -256,7 +256,8 @@ class Site:
         if (shown := time_or_none(answer.headers.get("X-Date-Exact"))) is not None:
             self.clock.set(shown)
         status = answer.status_code
-        if status in {401, 403} and path.startswith("/o/"):  # elsewhere, a front proxy refuses
+        # Elsewhere, a front proxy refuses. The site answers 401 to a wrong secret, and 403 to a bad token.
+        if path.startswith("/o/") and status in ({401} if path == "/o/token" else {401, 403}):
             raise CredentialsError(f"{where} refuses the credentials ({status})")
         if status == 404:
             raise NotFoundError(f"{where} does not exist")

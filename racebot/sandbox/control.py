@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 from inspect import Parameter, signature
+from json import JSONDecodeError
 from typing import Any
 
 from starlette.requests import Request
@@ -80,6 +81,8 @@ class Control:
             return _refusal(404, str(error))
         except SandboxError as error:
             return _refusal(409, str(error))
+        except (JSONDecodeError, UnicodeDecodeError):
+            return _refusal(400, "the body is not JSON")
         except ValueError as error:
             return _refusal(400, str(error))
         except (TypeError, AttributeError):

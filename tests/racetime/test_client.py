@@ -156,6 +156,7 @@ REFUSALS: dict[str, tuple[Ask, httpx.Response | None, type[Exception], str]] = {
     "no such race": (lambda s: s.race("orb/no"), None, NotFoundError, f"{URL}/orb/no/data does not exist"),
     "no such list": (lambda s: s.past_races("no", 1), httpx.Response(404), NotFoundError, "no category 'no'"),
     "a bad request": (lambda s: s.token(CREDENTIALS), httpx.Response(400, json={}), SiteError, "400"),
+    "a front proxy's token": (lambda s: s.token(WRONG), httpx.Response(403), SiteError, "answered 403"),
     "a front proxy": (lambda s: s.past_races("orb", 1), httpx.Response(403), SiteError, "403"),
     "another race": (lambda s: s.race("orb/no"), OTHER, PayloadError, "orb/a"),
     "the wrong shape": (lambda s: s.category("orb"), LIST, PayloadError, "category is not an object"),

@@ -171,3 +171,8 @@ async def test_another_sites_page_cannot_send_commands(control: Control) -> None
     assert (await control.client.post(address, data={"goal": "x"})).status_code == 415
     assert (await control.client.post(address, content="{}", headers=plain)).status_code == 415
     assert (await control.client.post(address, json=[])).status_code == 400
+    for content in (b"{", b'{"goal": "\xff"}'):
+        refused = await control.client.post(
+            address, content=content, headers={"Content-Type": "application/json"}
+        )
+        assert (refused.status_code, refused.json()["error"]) == (400, "the body is not JSON")
