@@ -1,12 +1,15 @@
 """Time one replay of a season by each model, and sweeps over parameter sets, beside other packages.
 
     python benchmarks/replay.py FILE [--repeats 3] [--candidates 256] [--plain] [--processor-time]
+    python benchmarks/replay.py [FILE] --evaluate
 
 FILE is an archive or JSON saved from the site. All runs share one process; the best of the repeats counts.
 Prints speeds as multiples of one replay by the `trueskill` package (its default backend) and by openskill's
 PlackettLuce, beside elo-mmr-py's compiled core if it is installed. With `--plain`, or without the extra
 `racebot[fast]`, nothing is compiled. On a busy machine, --processor-time measures processor time instead,
 and divides that of compiled sweeps by the number of cores.
+
+--evaluate measures `racebot evaluate` instead, for FILE and for invented seasons of large and of many races.
 """
 
 from __future__ import annotations
@@ -14,6 +17,9 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import random
+import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -22,10 +28,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+# Same value as on the command line. numpy reads it on import.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from peers import peers as packages
+from support import people
 
 from racebot.ratings import fast, registry
 from racebot.ratings.parameters import declared
@@ -49,12 +57,18 @@ PEERS = ("trueskill", "openskill PlackettLuce", "elo-mmr-py Elo-MMR")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--candidates", type=int, default=256)
     parser.add_argument("--plain", action="store_true", help="do not use compiled kernels")
     parser.add_argument("--processor-time", action="store_true", help="ignore time spent waiting")
+    parser.add_argument("--evaluate", action="store_true", help="measure `racebot evaluate`")
     arguments = parser.parse_args()
+    if arguments.evaluate:
+        evaluations(arguments.file, arguments.repeats)
+        return
+    if arguments.file is None:
+        parser.error("name a file, or use --evaluate")
     clock = time.process_time if arguments.processor_time else time.perf_counter
     fast.AVAILABLE = fast.AVAILABLE and not arguments.plain
     fast.LEAST_WORK = 0
@@ -113,6 +127,69 @@ def spread(model: Any, candidates: int) -> Any:
         else:
             changed[field.name] = rng.uniform(bounds[0], bounds[1], candidates)
     return replace(model, **changed)
+
+
+EVALUATE = """
+import sys
+from racebot.ratings import fast
+fast.AVAILABLE = {compiled}
+from racebot.__main__ import main
+sys.argv = ["racebot", "evaluate", {file!r}, "--jobs", "1"]
+main()
+"""
+RATE = """
+import numpy as np
+from racebot.races.outcome import Outcome
+from racebot.ratings.registry import create
+model = create({model!r})
+model.rate(np.array([model.initial()] * 20_000), Outcome.of(range(1, 18_001), unfinished=2_000))
+"""
+
+
+def evaluations(file: Path | None, repeats: int) -> None:
+    """Print what `racebot evaluate` takes with its default models, and what one race of 20,000 takes."""
+    rng = random.Random(1)
+    ties = set(rng.sample(range(224), 87))
+    biathlon = [(rng.randint(60, 118), 1 + number % 2 if number in ties else 0) for number in range(224)]
+    with tempfile.TemporaryDirectory() as folder:
+        files = {
+            "224 races of 60 to 118, 87 with ties": season(Path(folder, "a.csv"), 300, biathlon, rng),
+            "50,000 games of four": season(Path(folder, "b.csv"), 2_000, [(4, 0)] * 50_000, rng),
+            **({file.name: file} if file else {}),
+        }
+        for title, path in files.items():
+            for compiled in (False, True):
+                program = EVALUATE.format(file=str(path), compiled=compiled)
+                seconds, peak = min(usage(program) for _ in range(repeats if compiled else 1))
+                how = "compiled" if compiled else "plain"
+                print(f"{title:<40}{how:<12}{seconds:>6.1f} s{peak:>6.0f} MiB")
+    for model in ("thurstone-hurdle", "trueskill", "pairwise-elo"):
+        seconds, peak = usage(RATE.format(model=model))
+        print(f"{'a race of 20,000: ' + model:<40}{'plain':<12}{seconds:>6.1f} s{peak:>6.0f} MiB")
+
+
+def season(path: Path, players: int, fields: list[tuple[int, int]], rng: random.Random) -> Path:
+    """Write races of this many players, the second number of whom share a place each with the next one."""
+    skill = people(players, rng)
+    with path.open("w") as file:
+        file.write("race,player,place\n")
+        for number, (size, tied) in enumerate(fields):
+            order = sorted(rng.sample(list(skill), size), key=lambda player: rng.gauss(skill[player], 1))
+            places = list(range(1, size + 1))
+            for at in rng.sample(range(1, size // 2), tied):
+                places[at] = places[at - 1]
+            for player, place in zip(order, places, strict=True):
+                file.write(f"race-{number},{player},{'DNF' if place > 0.97 * size else place}\n")
+    return path
+
+
+def usage(program: str) -> tuple[float, float]:
+    """Return the processor time in seconds, and the peak memory in MiB, of a Python program."""
+    quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
+    child = os.posix_spawn(sys.executable, [sys.executable, "-c", program], os.environ, file_actions=quiet)
+    _, status, used = os.wait4(child, 0)
+    assert status == 0, program
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 if __name__ == "__main__":
