@@ -62,8 +62,8 @@ class Health:
 
     def _write_heartbeat(self) -> None:
         """Write the time of the category that was seen the longest ago, and which ones are suspended."""
-        watched = [slug for slug in self.categories if slug not in self._refused]
-        if watched and all(slug in self._seen for slug in watched):
+        watched = [slug for slug in self.categories if slug not in self._refused] or self.categories
+        if all(slug in self._seen for slug in watched):
             seen_at = min(self._seen[slug][0] for slug in watched)
             suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
             write_heartbeat(self.database, seen_at, suspended)

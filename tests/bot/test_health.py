@@ -56,10 +56,14 @@ def test_a_suspended_category_is_tried_again(made: Health, monkeypatch: pytest.M
     assert not made.is_suspended("a")
 
 
-def test_refusals_of_all_categories_for_long_are_fatal(made: Health, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However the wall clock steps."""
+def test_refusals_of_all_categories_for_long_are_fatal(
+    made: Health, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the wall clock steps. They are shown before."""
     made.clock = lambda: NOON + timedelta(days=1)
     assert not any(made.is_fatal(f"{slug} rooms", REFUSAL) for slug in ("a", "b", "a", "b"))
+    assert suspended_categories(database).keys() == {"a", "b"}
+    assert last_seen(database) == NOON
     monkeypatch.setattr(health, "REFUSED_FOR_LONG", 0.0)
     assert made.is_fatal("a rooms", REFUSAL)
 
