@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -29,6 +30,11 @@ from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.safe import printable
 from racebot.web import missing
+
+if TYPE_CHECKING:
+    from racebot.racetime.client import Site
+
+T = TypeVar("T")
 
 console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
@@ -68,6 +74,17 @@ def open_ledger(database: Path | None, *, only_reads: bool = False) -> Generator
         opened = Ledger.open_to_read(settings.database)
     with opened as ledger:
         yield settings, ledger
+
+
+def ask_site(address: str, question: Callable[[Site], Awaitable[T]], **options: Any) -> T:
+    """Connect to the site with these options of the client, and return its answer to a question."""
+    from racebot.racetime.client import Site  # most commands need no HTTP client
+
+    async def answer() -> T:
+        async with Site(address, **options) as site:
+            return await question(site)
+
+    return asyncio.run(answer())
 
 
 def create_ledger(settings: Settings) -> None:

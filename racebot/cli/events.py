@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +25,10 @@ from racebot.settings.model import Settings
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.text.format import timer
+
+if TYPE_CHECKING:
+    from racebot.racetime.client import Site
+    from racebot.racetime.payload import Race
 
 
 class Step(StrEnum):
@@ -112,7 +115,7 @@ def _change(
     ledger = steps.settler.ledger
     if step is Step.CLOSE:  # an added room may have a result, or another one, by now
         rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
-    results = asyncio.run(_read(settings, rooms)) if step in {Step.ADD, Step.CLOSE} and rooms else []
+    results = _read(settings, rooms) if step in {Step.ADD, Step.CLOSE} and rooms else []
     with ledger.transaction():  # all sources are added, or none
         for room, result in zip(rooms, results, strict=bool(results)):
             steps.add_room(event, room, result)
@@ -129,12 +132,13 @@ def _change(
         _show(ledger, event, in_full=True)
 
 
-async def _read(settings: Settings, rooms: Sequence[str]) -> list[RaceResult | None]:
+def _read(settings: Settings, rooms: Sequence[str]) -> list[RaceResult | None]:
     """Return the result of each room as the site shows it now, None without a final one."""
-    from racebot.racetime.client import Site
 
-    async with Site(settings.site, interval=settings.request_interval) as site:
-        races = [(await site.race(room))[0] for room in rooms]
+    async def read(site: Site) -> list[Race]:
+        return [(await site.race(room))[0] for room in rooms]
+
+    races = common.ask_site(settings.site, read, interval=settings.request_interval)
     return [race.result if race.result is not None and race.result.final else None for race in races]
 
 

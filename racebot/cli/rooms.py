@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated, Any
 
 import typer
 
@@ -23,37 +21,7 @@ from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 
-T = TypeVar("T")
-
 USUAL_DAYS = 30
-_IN_WORDS = {
-    Reason.MATCHES: "fulfils all conditions",
-    Reason.LISTED: "listed by name",
-    Reason.GOAL: "goal {value} is not one of the goals",
-    Reason.CUSTOM_GOAL: "custom goal {value} matches no pattern",
-    Reason.INFO: "info {value} matches no pattern",
-    Reason.OPENED_BY: "opener {value} matches no pattern",
-    Reason.OPENED_BY_BOT: "bot {value} matches no pattern",
-    Reason.OPENER_UNKNOWN: "the site does not say who opened it",
-    Reason.TOO_EARLY: "it started before {value}",
-    Reason.TOO_LATE: "it started after {value}",
-    Reason.NOT_LISTED: "not in the list of rooms",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class RoomRow:
-    """A room on one leaderboard. `why` says why it counts or does not; `reason` is its code."""
-
-    room: str
-    started_at: datetime | None
-    goal: str
-    custom_goal: bool
-    leaderboard: str
-    counts: bool
-    reason: str
-    why: str
-    nearest: str | None
 
 
 @app.command("rooms")
@@ -80,7 +48,7 @@ def show_rooms(
         slugs = [s for s in settings.slugs() if any(config.category in {"", s} for config in chosen)]
     oldest = since or utc_now() - timedelta(days=USUAL_DAYS)
 
-    async def rows(site: Site) -> list[RoomRow]:
+    async def rows(site: Site) -> list[dict[str, Any]]:
         return [
             row
             for slug in slugs
@@ -88,13 +56,13 @@ def show_rooms(
             for row in _rows(room, rules, chosen, everything=name in settings.slugs())
         ]
 
-    found = _ask(settings, rows)
+    found = common.ask_site(settings.site, rows, interval=settings.request_interval)
     if as_json:
         common.print_json(found)
         return
     made = table(None, "Room", "Goal", "Leaderboard", "Counts", "Why")
     for row in found:
-        cells = (row.room, row.goal, row.leaderboard, "yes" if row.counts else "no", row.why)
+        cells = (row["room"], row["goal"], row["leaderboard"], "yes" if row["counts"] else "no", row["why"])
         made.add_row(*map(safe, cells))
     console.print(made if found else "no rooms")
 
@@ -124,7 +92,7 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
 def in_words(verdict: Verdict) -> str:
     """Return the reason of a verdict as text."""
     value = verdict.value if verdict.reason in {Reason.TOO_EARLY, Reason.TOO_LATE} else repr(verdict.value)
-    text = _IN_WORDS[verdict.reason].format(value=value)
+    text = verdict.reason.value.format(value=value)
     return f"{text}; nearest: {verdict.nearest!r}" if verdict.nearest else text
 
 
@@ -138,7 +106,7 @@ def unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> Race
     async def read(site: Site) -> Race:
         return (await site.race(name))[0]
 
-    result = _ask(settings, read).result
+    result = common.ask_site(settings.site, read, interval=settings.request_interval).result
     if result is None or not result.final:
         raise OrderError(f"{name} is not finished: repeat this afterwards")
     if rules.grace(result) is None:
@@ -148,30 +116,23 @@ def unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> Race
 
 def _rows(
     room: Room, rules: RatingRules, chosen: list[LeaderboardConfig], *, everything: bool
-) -> list[RoomRow]:
+) -> list[dict[str, Any]]:
     own = [c for c in rules.configs_for(room) if everything and c.name not in {x.name for x in rules.named}]
     current = [c for c in rules.named_in(room.category) if c.name in {each.name for each in chosen}]
     verdicts = [(c, c.rule.judge(room, c.goals)) for c in current]
     verdicts += [(config, Verdict(Reason.MATCHES)) for config in own]
     return [
-        RoomRow(
-            room.name,
-            room.started_at,
-            room.goal,
-            room.custom_goal,
-            config.name,
-            verdict.counts,
-            verdict.reason.value,
-            in_words(verdict) + ("" if config.rule.finished or not verdict.counts else ", if recorded"),
-            verdict.nearest,
-        )
+        {
+            "room": room.name,
+            "started_at": room.started_at,
+            "goal": room.goal,
+            "custom_goal": room.custom_goal,
+            "leaderboard": config.name,
+            "counts": verdict.counts,
+            "reason": verdict.reason.name.lower(),
+            "why": in_words(verdict)
+            + (", if recorded" if verdict.counts and not config.rule.finished else ""),
+            "nearest": verdict.nearest,
+        }
         for config, verdict in verdicts
     ]
-
-
-def _ask(settings: Settings, question: Callable[[Site], Awaitable[T]]) -> T:
-    async def answer() -> T:
-        async with Site(settings.site, interval=settings.request_interval) as site:
-            return await question(site)
-
-    return asyncio.run(answer())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -20,7 +19,7 @@ from rich.text import Text
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
-from racebot.cli.common import console, create_ledger, progress_bars
+from racebot.cli.common import ask_site, console, create_ledger, progress_bars
 from racebot.cli.service import program
 from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import running
@@ -424,13 +423,8 @@ def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> N
 
 def _answer_of(site_url: str, question: Callable[[Site], Awaitable[T]]) -> T:
     """Ask the site, twice at most. Refusals raise the client's errors."""
-
-    async def answer() -> T:
-        async with Site(site_url, attempts=2) as site:
-            return await question(site)
-
     try:
-        return asyncio.run(answer())
+        return ask_site(site_url, question, attempts=2)
     except (CredentialsError, NotFoundError):
         raise
     except SiteError as error:

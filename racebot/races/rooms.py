@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from enum import StrEnum
+from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
@@ -38,20 +38,20 @@ class Room(Protocol):
     def ended_at(self) -> datetime | None: ...
 
 
-class Reason(StrEnum):
-    """Why a room counts on a leaderboard or does not. Only the first two count."""
+class Reason(Enum):
+    """Why a room counts on a leaderboard or does not, in words. Only the first two count."""
 
-    MATCHES = "matches"
-    LISTED = "listed"
-    GOAL = "goal"
-    CUSTOM_GOAL = "custom_goal"
-    INFO = "info"
-    OPENED_BY = "opened_by"
-    OPENER_UNKNOWN = "opener_unknown"
-    OPENED_BY_BOT = "opened_by_bot"
-    TOO_EARLY = "too_early"
-    TOO_LATE = "too_late"
-    NOT_LISTED = "not_listed"
+    MATCHES = "fulfils all conditions"
+    LISTED = "listed by name"
+    GOAL = "goal {value} is not one of the goals"
+    CUSTOM_GOAL = "custom goal {value} matches no pattern"
+    INFO = "info {value} matches no pattern"
+    OPENED_BY = "opener {value} matches no pattern"
+    OPENER_UNKNOWN = "the site does not say who opened it"
+    OPENED_BY_BOT = "bot {value} matches no pattern"
+    TOO_EARLY = "it started before {value}"
+    TOO_LATE = "it started after {value}"
+    NOT_LISTED = "not in the list of rooms"
 
 
 @dataclass(frozen=True, slots=True)

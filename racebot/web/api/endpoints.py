@@ -237,25 +237,13 @@ def _part(request: PageRequest, total: int) -> types.ListPage:
     return types.ListPage(whole_number(request.query, "page", 1, most=pages), per_page, pages, total)
 
 
-def _api(request: PageRequest) -> Content:
-    return templating.page(request, "api.html", index=openapi.api_index(served=request.served))
-
-
-def _description(request: PageRequest) -> openapi.Schema:
-    return openapi.description(request.view.publication.url, served=request.served)
-
-
-def _leaderboard_csv(request: PageRequest, board: Board) -> Content:
-    return Document(b"".join(csv_files.leaderboard_csv(request.view, board)), CSV)
+def _csv(parts: Iterable[bytes]) -> Document:
+    return Document(b"".join(parts), CSV)
 
 
 def _scores_csv(request: PageRequest, board: Board) -> Content:
     table = request.view.scores(board)
-    return None if table is None else Document(b"".join(csv_files.scores_csv(table)), CSV)
-
-
-def _seeds_csv(request: PageRequest, board: Board) -> Content:
-    return Document(b"".join(csv_files.seeds_csv(seeds_of(request, board))), CSV)
+    return None if table is None else _csv(csv_files.scores_csv(table))
 
 
 def _changes_csv(request: PageRequest, board: Board) -> Content:
@@ -288,9 +276,13 @@ def _without_ids(value: Any, hidden: Set[str]) -> Any:
 
 
 DATA: Mapping[Route, Callable[..., Content]] = {
-    addresses.API: _api,
+    addresses.API: lambda request: templating.page(
+        request, "api.html", index=openapi.api_index(served=request.served)
+    ),
     addresses.API_DATA: _json(lambda request: openapi.api_index(served=request.served)),
-    addresses.OPENAPI: _json(_description),
+    addresses.OPENAPI: _json(
+        lambda request: openapi.description(request.view.publication.url, served=request.served)
+    ),
     addresses.ALL_DATA: _json(all_leaderboards),
     addresses.FIND_PLAYERS: _json(find_players),
     addresses.RACE_DATA: _json(rated_race),
@@ -305,8 +297,8 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.SCORES_DATA: _json(lambda request, board: request.view.scores(board)),
     addresses.SCORES_CSV: _scores_csv,
     addresses.SEEDS_DATA: _json(seeds_of),
-    addresses.SEEDS_CSV: _seeds_csv,
-    addresses.LEADERBOARD_CSV: _leaderboard_csv,
+    addresses.SEEDS_CSV: lambda request, board: _csv(csv_files.seeds_csv(seeds_of(request, board))),
+    addresses.LEADERBOARD_CSV: lambda request, board: _csv(csv_files.leaderboard_csv(request.view, board)),
     addresses.DATA: _json(leaderboard),
 }
 """Every data address with its function, called with a request and the fields. The first match wins."""
