@@ -25,25 +25,9 @@ Tiers = Annotated[
 class Rules:
     """How a league scores its races and orders its racers.
 
-    Attributes:
-        par: how many of the fastest times are averaged; or pairs of entrants and how many from there on.
-        par_from: finishers from which scores are not preliminary. By default as many as are averaged.
-        family: the formula; see `racebot.scoring.ratio` and `racebot.scoring.standard`.
-        full: the score of a finish at par.
-        lowest: the least score of a finish. A forfeit scores 0, and so does a disqualification.
-        highest: the most that a race can score.
-        fast_seeds: pars in minutes at which the allowance for fast seeds begins and is complete.
-        most_allowed: minutes allowed at most for fast seeds, for spread seeds, and in all (season 4).
-        first: how many of a racer's first races count; None for all.
-        drop_best_from: entered races from which the best score is dropped; None keeps it.
-        drop_worst_from: entered races from which the worst score is dropped; None keeps it.
-        drop_forfeits: whether forfeits are left out of the total, before all else.
-        best: how many of the scores left are added up; None for all.
-        mean_over: divisor of the total at least; "races" is the league's number. None for a sum.
-        needed: races from which racers are ordered by total alone.
-        needed_are: which races satisfy `needed`.
-        races: how many races the league has; None if that is open.
-        cut: how many racers qualify; None without a cut.
+    `docs/leagues.md` explains each part. `fast_seeds` are pars in minutes at which the allowance begins and
+    is complete, `most_allowed` minutes at most for fast seeds, for spread seeds, and in all (season 4).
+    `races` is the league's number and `cut` how many qualify; None leaves them open.
     """
 
     par: Tiers = ((0, 4),)
@@ -96,15 +80,9 @@ def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
 
 
 _SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}
-_STANDARD: dict[str, Any] = {
-    "par": 7,
-    "full": 1000,
-    "lowest": 100,
-    "highest": 1100,
-    "first": 8,
-    "drop_forfeits": True,
-}
-_STANDARD |= {"drop_best_from": 2, "best": 4, "mean_over": None, "needed": 5, "needed_are": "finished"}
+_STANDARD: dict[str, Any] = {"par": 7, "full": 1000, "lowest": 100, "highest": 1100}
+_STANDARD |= {"first": 8, "drop_forfeits": True, "drop_best_from": 2, "best": 4}
+_STANDARD |= {"mean_over": None, "needed": 5, "needed_are": "finished"}
 NAMED: Mapping[str, Mapping[str, Any]] = {
     "sgl-2023": _SGL | {"first": 5, "drop_best_from": 4, "drop_worst_from": 5},
     "sgl-2024": _SGL | {"first": 6, "drop_worst_from": 4},

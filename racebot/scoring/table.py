@@ -12,7 +12,7 @@ from typing import NamedTuple
 from racebot.errors import PayloadError
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.scoring import ratio, standard
+from racebot.scoring import standard
 from racebot.scoring.rules import Par, Rules, par_of
 
 Key = tuple[int, float]
@@ -78,8 +78,12 @@ class Table:
 
 
 def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
-    """Return the score of a finish time in seconds, within its limits and before them."""
-    raw = (ratio if rules.family == "ratio" else standard).score(time, par, rules)
+    """Return the score of a finish time in seconds, within its limits and before them.
+
+    Sources of the ratio: https://github.com/midoshouse/midos.house, https://github.com/tcprescott/sahasrahbot
+    """
+    ratio = rules.full * (2 - time / par.time)
+    raw = ratio if rules.family == "ratio" else standard.score(time, par, rules)
     return min(max(raw, rules.lowest), rules.highest), raw
 
 
@@ -97,8 +101,16 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
     times = [_time(result, entrant) for entrant in result.entrants]
     sides = times
     if result.team_race and teams is TeamPolicy.TEAM:
-        of_teams = _team_times(result, times)
-        times, sides = [of_teams[team] for team in _teams(result)], list(of_teams.values())
+        # An entrant without a team stands alone.
+        teams_of = [entrant.team or index for index, entrant in enumerate(result.entrants)]
+        members: dict[str | int, list[float | None]] = defaultdict(list)
+        for team, time in zip(teams_of, times, strict=True):
+            members[team].append(time)
+        of_teams = {
+            team: None if None in each else fsum(filter(None, each)) / len(each)
+            for team, each in members.items()
+        }
+        times, sides = [of_teams[team] for team in teams_of], list(of_teams.values())
     par = par_of([time for time in sides if time is not None], len(sides), rules)
     scores = {}
     for time, entrant in zip(times, result.entrants, strict=True):
@@ -155,21 +167,6 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
 
 
 def _time(result: RaceResult, entrant: Entrant) -> float | None:
-    """Return a finish time in seconds."""
     if entrant.finished and not entrant.finish_time:
         raise PayloadError(f"race {result.name}: {entrant.name} has no finish time: scores need times")
     return (entrant.finish_time or 0) / 1e6 if entrant.finished else None
-
-
-def _teams(result: RaceResult) -> list[str | int]:
-    """Return each entrant's team. An entrant without one stands alone."""
-    return [entrant.team or index for index, entrant in enumerate(result.entrants)]
-
-
-def _team_times(result: RaceResult, times: Sequence[float | None]) -> dict[str | int, float | None]:
-    members: dict[str | int, list[float | None]] = defaultdict(list)
-    for team, time in zip(_teams(result), times, strict=True):
-        members[team].append(time)
-    return {
-        team: None if None in each else fsum(filter(None, each)) / len(each) for team, each in members.items()
-    }

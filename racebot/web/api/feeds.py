@@ -7,16 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 
+from racebot.queries import races as queries
 from racebot.queries.player import PlayedRace
-from racebot.queries.races import (
-    RaceRow,
-    RatingChange,
-    Winner,
-    latest_races,
-    races_numbered,
-    rating_changes,
-    winners_of,
-)
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
 from racebot.web.site import addresses
@@ -31,15 +23,15 @@ RESULTS = 10
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 """When a leaderboard without races was updated: a feed must say."""
 
-Entry = tuple[RaceRow | PlayedRace, str, str]
+Entry = tuple[queries.RaceRow | PlayedRace, str, str]
 """A race with its title and what happened in it."""
 
 
 def board_feed(request: PageRequest, board: Board) -> Content:
-    races = latest_races(request.view.ledger, board.key, ENTRIES)
+    races = queries.latest_races(request.view.ledger, board.key, ENTRIES)
     first = min((race.sequence for race in races), default=1)
-    changes: dict[int, list[RatingChange]] = defaultdict(list)
-    for change in rating_changes(request.view.ledger, board.key, first - 1):
+    changes: dict[int, list[queries.RatingChange]] = defaultdict(list)
+    for change in queries.rating_changes(request.view.ledger, board.key, first - 1):
         changes[change.sequence].append(change)
     entries = [(race, race_title(race), _results(changes[race.sequence])) for race in races]
     return _feed(request, board, plain_name(board.name), board.address.page(), entries)
@@ -51,7 +43,7 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
         return None
     name = plain_name(standing.name)
     history = request.view.history(board, player)[: -ENTRIES - 1 : -1]
-    winners = winners_of(request.view.ledger, board.key, [race.sequence for race in history])
+    winners = queries.winners_of(request.view.ledger, board.key, [race.sequence for race in history])
     entries = [
         (race, f"{name}: {_change(race)}", _outcome(race, winners.get(race.sequence, ()))) for race in history
     ]
@@ -59,7 +51,7 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
     return _feed(request, board, title, board.address.player(player), entries)
 
 
-def _results(changes: Sequence[RatingChange]) -> str:
+def _results(changes: Sequence[queries.RatingChange]) -> str:
     """List the changes of a race, as in "1 Ann 1190 (+90), 2 Bo 950 (−50); did not finish: Cy 960 (−40)"."""
     texts = [
         (each.place, f"{plain_name(each.name, 40)} {integer(each.after)} ({signed(each.change)})")
@@ -79,7 +71,7 @@ def _change(race: PlayedRace) -> str:
     return f"{points}, {standing_of(race)} in {slug(race.race)}"
 
 
-def _outcome(race: PlayedRace, winners: Sequence[Winner]) -> str:
+def _outcome(race: PlayedRace, winners: Sequence[queries.Winner]) -> str:
     """Return a player's time and the winners, as in "1:02:03, won by Ann"."""
     time = timer(race.finish_time) if race.finish_time is not None else ""
     names = ", ".join(plain_name(winner.name, 40) for winner in winners)
@@ -88,7 +80,7 @@ def _outcome(race: PlayedRace, winners: Sequence[Winner]) -> str:
 
 def _feed(request: PageRequest, board: Board, title: str, page: str, entries: Sequence[Entry]) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
-    races = races_numbered(request.view.ledger, board.key, [race.sequence for race, _, _ in entries])
+    races = queries.races_numbered(request.view.ledger, board.key, [race.sequence for race, _, _ in entries])
     updated = {sequence: race.updated_at for sequence, race in races.items()}
     publication = request.view.publication
 

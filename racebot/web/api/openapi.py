@@ -151,10 +151,8 @@ def _paths_and_schemas(*, served: bool) -> Schema:
     paths: dict[str, Any] = {}
     for route, kind in _ANSWERS.items():
         if isinstance(kind, str):
-            summary, answer = (
-                kind,
-                _answer("A heading row, then the data rows", "text/csv", {"type": "string"}),
-            )
+            summary = kind
+            answer = _answer("A heading row, then the data rows", "text/csv", {"type": "string"})
         else:
             summary = (kind.__doc__ or "").partition("\n")[0].rstrip(".")
             answer = _answer(summary, "application/json", schemas[kind, "serialization"])
@@ -191,13 +189,7 @@ def api_index(*, served: bool) -> ApiIndex:
 
 def _operation(route: Route, summary: str, answer: Schema, problem: Schema, served: bool) -> Schema:
     fields = [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "schema": {"type": "string"},
-            "description": _FIELD_TEXTS[name],
-        }
+        {"name": name, "in": "path"} | _required(_FIELD_TEXTS[name], {"type": "string"})
         for field, names in _FIELDS.items()
         if f"{{{field}}}" in route.pattern
         for name in names

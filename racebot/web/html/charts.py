@@ -115,14 +115,23 @@ def distribution(counts: Sequence[tuple[str, int]], label: str) -> Graph:
     return graph
 
 
-class Story:
+class Places:
+    """Rows of a drawing, one for each place from the top."""
+
+    LEFT, TOP, ROW = 30, 26, 24
+
+    def y(self, place: float) -> float:
+        return round(self.TOP + self.ROW * (place - 0.5), 1)
+
+
+class Story(Places):
     """A race as lines from each racer's expected place, on the left, to the place taken, on the right.
 
     `lines` have a kind (`gain`, `loss` or `same`), a path and a title, `names` what stands at their ends, and
     `ticks` the moments of the start, the first finish and the last.
     """
 
-    WIDTH, LEFT, RIGHT, TOP, ROW = 500, 30, 196, 26, 24
+    WIDTH, RIGHT = 500, 196
     LEAD = 0.3
     """Share of the width before the first finish."""
     MOMENTS = 16
@@ -173,9 +182,6 @@ class Story:
         share = (moment - self._first) / self._span if self._span > 1e-6 else 1.0
         return round(lead + (self.end - lead) * share, 1)
 
-    def y(self, place: float) -> float:
-        return round(self.TOP + self.ROW * (place - 0.5), 1)
-
 
 class Year:
     """The days of a year with races, as squares in columns of weeks.
@@ -189,11 +195,11 @@ class Year:
     def __init__(self, races: Sequence[PlayedRace]) -> None:
         last = races[-1].ended_at.astimezone(UTC).date()
         first = last - timedelta(days=last.weekday() + 7 * (self.WEEKS - 1))
-        raced: dict[date, list[PlayedRace]] = {}
+        shown: dict[date, list[PlayedRace]] = {}
         for race in races:
-            raced.setdefault(race.ended_at.astimezone(UTC).date(), []).append(race)
-        self.races = [race for at, each in raced.items() if at >= first for race in each]
-        shown = {at: each for at, each in raced.items() if at >= first}
+            if (at := race.ended_at.astimezone(UTC).date()) >= first:
+                shown.setdefault(at, []).append(race)
+        self.races = [race for each in shown.values() for race in each]
         count, days_with = counted(len(self.races), "race"), counted(len(shown), "day")
         self.label = f"{count} on {days_with} in the year to {day(last)}"
         self.days = []
@@ -206,13 +212,13 @@ class Year:
         self.ticks = [(week * self.SIZE, f"{at:%b}") for week, at in months[::2]]
 
 
-class Bump:
+class Bump(Places):
     """Places over time: a line for each player, with the name and last place at its end.
 
     Places after `DEEPEST` are drawn at the bottom.
     """
 
-    WIDTH, LEFT, RIGHT, TOP, ROW = 470, 30, 164, 30, 24
+    WIDTH, RIGHT, TOP = 470, 164, 30
     DEEPEST = 25
     KINDS = ("first", "second", "gain", "loss", "same")
 
@@ -240,9 +246,6 @@ class Bump:
             lowest = max(lowest + self.ROW, self.y(min(each[-1] or deepest, deepest)))
             self.names.append((lowest, f"{each[-1]} {name}", kind))
         self.height = max(lowest, self.y(deepest)) + self.ROW / 2 + 4
-
-    def y(self, place: float) -> float:
-        return round(self.TOP + self.ROW * (place - 0.5), 1)
 
 
 def waterfall(before: int, parts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float, str]]:

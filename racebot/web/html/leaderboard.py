@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -28,7 +27,7 @@ from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.movement import climber
-from racebot.web.site.addresses import PAGE_SIZE, BadQueryError, link, whole_number
+from racebot.web.site.addresses import PAGE_SIZE, BadQueryError, day_in, link, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
@@ -110,7 +109,7 @@ class Choice:
             down=down,
             minimum=whole_number(given, "min", 0, least=0, most=9999),
             active=whole_number(given, "active", 0, least=0, most=9999),
-            at=_day(given["at"]) if "at" in given else None,
+            at=day_in(given, "at"),
         )
 
     def query(self, page: int = 1) -> str:
@@ -279,15 +278,6 @@ def _chosen(view: LedgerView, report: OpenLeaderboard, choice: Choice) -> Sequen
     else:
         rows.sort(key=_SORT_KEYS[choice.sort], reverse=choice.down)
     return players.chosen(rows)
-
-
-def _day(text: str) -> date:
-    try:
-        if re.fullmatch(r"(19|20)\d\d-\d\d-\d\d", text):
-            return date.fromisoformat(text)
-    except ValueError:
-        pass
-    raise BadQueryError("at: must be a date, such as 2026-03-31")
 
 
 def embedded_board(request: PageRequest, board: Board) -> Content:

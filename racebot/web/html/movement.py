@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from racebot.queries.leaderboard import ListedPlayer, OpenLeaderboard
 from racebot.queries.movement import places_over_time
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
-from racebot.web.site.addresses import BadQueryError
+from racebot.web.site.addresses import BadQueryError, day_in
 from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import Content, PageRequest
@@ -48,10 +48,10 @@ def movement(request: PageRequest, board: Board) -> Content:
         players = list(report.players.chosen(rows[:SHOWN])) or players
     chart, moments = None, []
     if last is not None and players:
-        end = _moment(request, "to", datetime.combine(last.astimezone(UTC).date(), time(), UTC)) + timedelta(
-            days=1, seconds=-1
-        )
-        start = _moment(request, "from", end - WEEKS)
+        until = day_in(request.query, "to") or last.astimezone(UTC).date()
+        end = datetime.combine(until, time.max, UTC)
+        since = day_in(request.query, "from")
+        start = datetime.combine(since, time(), UTC) if since else end - WEEKS
         if start >= end:
             raise BadQueryError("from: must be an earlier date than to")
         moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
@@ -74,14 +74,3 @@ def movement(request: PageRequest, board: Board) -> Content:
         missing=missing,
         newest=last,
     )
-
-
-def _moment(request: PageRequest, name: str, default: datetime) -> datetime:
-    text = request.query.get(name)
-    if not text:
-        return default
-    try:
-        day = date.fromisoformat(text)
-        return datetime(day.year, day.month, day.day, tzinfo=UTC)
-    except ValueError:
-        raise BadQueryError(f"{name}: must be a date, such as 2026-03-31") from None

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -48,6 +49,17 @@ def whole_number(
     if not (text.isascii() and text.isdecimal() and len(text) < 12 and least <= int(text) <= most):
         raise BadQueryError(f"{name}: must be a number from {least} to {most}")
     return int(text)
+
+
+def day_in(query: Mapping[str, str], name: str) -> date | None:
+    """Return a date from the query, None if it is missing or empty. Another text is a `BadQueryError`."""
+    text = query.get(name)
+    try:
+        if not text or re.fullmatch(r"(19|20)\d\d-\d\d-\d\d", text):
+            return date.fromisoformat(text) if text else None
+    except ValueError:
+        pass
+    raise BadQueryError(f"{name}: must be a date, such as 2026-03-31")
 
 
 def segment(text: str) -> str:
