@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,13 +43,8 @@ def show_scores(
     """
     parts = {name: _value(text) for name, _, text in (each.partition("=") for each in param or [])}
     rules = rules_of({"rules": scoring, **parts}, cut=cut, races=races)
-    results = read_races(
-        file,
-        category="",
-        goal=goal,
-        columns=common.columns_of(columns),
-        note=lambda text: tell(text, to=notices),
-    )
+    chosen, note = common.columns_of(columns), partial(tell, to=notices)
+    results = read_races(file, category="", goal=goal, columns=chosen, note=note)
     results = sorted((each for each in results if each.final), key=lambda each: (each.ended_at, each.name))
     scored = [race for each in results if (race := score_race(each, rules, teams)) is not None]
     if not scored:

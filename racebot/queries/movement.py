@@ -50,9 +50,6 @@ def places_over_time(
     found = {}
     for player in players:
         own = points[row_of[player]]
-        places = 1 + (points > own).sum(0)
-        found[player] = [
-            None if unknown else place
-            for place, unknown in zip(places.tolist(), np.isnan(own).tolist(), strict=True)
-        ]
+        places = np.where(np.isnan(own), 0, 1 + (points > own).sum(0))
+        found[player] = [place or None for place in places.tolist()]
     return found

@@ -58,32 +58,22 @@ def scored(board: Leaderboard, result: RaceResult, rules: Rules | None) -> Score
 
 def document(table: Table) -> LeagueTable:
     """Return a table as JSON can hold it: rules, races with their pars, and racers, best first."""
-    cut, names = table.rules.cut, [race.result.name for race in table.races]
+    cut = table.rules.cut
     forecast = None if cut is None else Forecast(table, cut)
-    return LeagueTable(
-        rules=asdict(table.rules),
-        par=forecast.par.time if forecast and forecast.par else None,
-        line=None if forecast is None else forecast.line,
-        races=[
-            {"race": race.result.name, "ended_at": race.result.ended_at, "par": race.par and asdict(race.par)}
-            for race in table.races
-        ],
-        racers=[
-            LeagueRacer(
-                each.place,
-                each.player,
-                each.name,
-                each.total.score,
-                each.total.entered,
-                each.total.finished,
-                None if forecast is None else forecast.of(each),
-                [
-                    {"race": race, "time": found.time, "score": found.score, "counted": at in each.counted}
-                    if found
-                    else None
-                    for at, (race, found) in enumerate(zip(names, each.scores, strict=True))
-                ],
-            )
-            for each in table.standings
-        ],
-    )
+    races = [
+        {"race": race.result.name, "ended_at": race.result.ended_at, "par": race.par and asdict(race.par)}
+        for race in table.races
+    ]
+    racers = []
+    for each in table.standings:
+        scores = [
+            {"race": race["race"], "time": own.time, "score": own.score, "counted": at in each.counted}
+            if own
+            else None
+            for at, (race, own) in enumerate(zip(races, each.scores, strict=True))
+        ]
+        total, outlook = each.total, None if forecast is None else forecast.of(each)
+        of_total = total.score, total.entered, total.finished
+        racers.append(LeagueRacer(each.place, each.player, each.name, *of_total, outlook, scores))
+    par, line = (forecast.par, forecast.line) if forecast else (None, None)
+    return LeagueTable(asdict(table.rules), par.time if par else None, line, races, racers)

@@ -97,13 +97,13 @@ def seed_list(
             names[player],
             ledger.profiles.get(player).twitch,
             standing and standing.points,
-            uncertainty[index],
+            uncertainty.get(index),
             standing.races if standing else 0,
             scores.get(player),
             note="",
         )
         level = index > 0 and place is not None and place == places.get(ordered[index - 1])
-        note = "; ".join(_note(seed, len(places), standing, listing, level=level, ahead=ahead[index]))
+        note = "; ".join(_note(seed, len(places), standing, listing, level=level, ahead=ahead.get(index)))
         seeds.append(replace(seed, note=note))
     return SeedList(board.name, seeds, missing)
 
@@ -116,8 +116,8 @@ def _places(
         rows = league(ledger, board, listing.scoring).standings
         return {row.player: row.place for row in rows}, {row.player: row.total.score for row in rows}
     latest = ledger.standings.latest_race(board)
-    ratings = sorted(-each.rating for each in known.values() if listing.includes(each, latest))
-    listed = (each for each in known.values() if listing.includes(each, latest))
+    listed = [each for each in known.values() if listing.includes(each, latest)]
+    ratings = sorted(-each.rating for each in listed)
     return {each.player: bisect_left(ratings, -each.rating) + 1 for each in listed}, {}
 
 
@@ -148,24 +148,19 @@ def _not_seeded(ledger: Ledger, text: str, player: str | None) -> NotSeeded:
 
 def _from_model(
     board: Leaderboard, standings: Sequence[Standing | None]
-) -> tuple[list[int | None], list[float | None]]:
-    """Return each player's uncertainty in points, and chance to be placed before the next player."""
-    uncertainty: list[int | None] = [None] * len(standings)
-    ahead: list[float | None] = [None] * len(standings)
+) -> tuple[dict[int, int], dict[int, float]]:
+    """Return players' uncertainty in points, and chance to be placed before the next, by index if known."""
     rated = [index for index, standing in enumerate(standings) if standing is not None]
     if not rated:
-        return uncertainty, ahead
+        return {}, {}
     model = registry.create(board.model, board.parameters)
     states = np.array([standing.state for standing in standings if standing is not None])
+    uncertainty = {}
     if isinstance(model, GaussianHurdleModel):
         spread = np.sqrt(model.skill_variance(states)) * model.points_scale
-        for index, points in zip(rated, np.rint(spread).astype(int).tolist(), strict=True):
-            uncertainty[index] = points
-    chances = model.win_probability(states[:-1], states[1:]).tolist()
-    for (index, following), chance in zip(pairwise(rated), chances, strict=True):
-        if following == index + 1:
-            ahead[index] = chance
-    return uncertainty, ahead
+        uncertainty = dict(zip(rated, np.rint(spread).astype(int).tolist(), strict=True))
+    chances = zip(pairwise(rated), model.win_probability(states[:-1], states[1:]).tolist(), strict=True)
+    return uncertainty, {index: chance for (index, after), chance in chances if after == index + 1}
 
 
 def _note(

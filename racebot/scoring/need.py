@@ -82,14 +82,11 @@ class Forecast:
             return Outlook(Chance.OUT_OF_REACH)
         if self._suffices(standing, score(SLOWEST, par, rules)[0]):
             return Outlook(Chance.FINISH)
-        fast, slow = 0, SLOWEST
-        while slow - fast > 1:
-            middle = (fast + slow) // 2
-            if self._suffices(standing, score(middle, par, rules)[0]):
-                fast = middle
-            else:
-                slow = middle
-        return Outlook(Chance.TIME, fast)
+
+        def too_slow(time: int) -> bool:
+            return not self._suffices(standing, score(time, par, rules)[0])
+
+        return Outlook(Chance.TIME, bisect_left(range(1, SLOWEST), True, key=too_slow))
 
     def _is_secured(self, standing: Standing) -> bool:
         if self._coming is None:

@@ -11,15 +11,7 @@ from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
 
-from racebot.queries.leaderboard import (
-    BoardTotals,
-    ListedPlayer,
-    OpenLeaderboard,
-    StandingRow,
-    UnrankedPlayer,
-    unranked_count,
-    unranked_players,
-)
+from racebot.queries import leaderboard as queries
 from racebot.queries.player import last_results
 from racebot.queries.races import latest_races
 from racebot.queries.records import hall_of_fame
@@ -64,7 +56,7 @@ COLUMNS = (
 )
 _COLUMNS = {column.key: column for column in COLUMNS if column.sorts}
 
-_SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
+_SORT_KEYS: dict[str, Callable[[queries.StandingRow], Any]] = {
     "place": lambda row: -row.rating,
     "points": attrgetter("points"),
     "races": attrgetter("races"),
@@ -173,7 +165,7 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
     ids = [player.id for player in shown]
     last = None if choice.at is None else report.races
     updated = None if choice.at else request.view.totals(board).updated_at
-    totals = BoardTotals(len(report.players), report.races, report.last_race_at, updated)
+    totals = queries.BoardTotals(len(report.players), report.races, report.last_race_at, updated)
     return templating.board_page(
         request,
         "leaderboard.html",
@@ -188,7 +180,7 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
         ],
         players=shown,
         unranked=unranked(request, board, UNRANKED) if number == 1 and choice.default else [],
-        unranked_total=unranked_count(request.view.ledger, board.stored, board.listing),
+        unranked_total=queries.unranked_count(request.view.ledger, board.stored, board.listing),
         form=last_results(request.view.ledger, board.key, ids, RESULTS, last),
         matching=len(players),
         pages=pager(number, count, page_link),
@@ -197,8 +189,8 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
     )
 
 
-def unranked(request: PageRequest, board: Board, limit: int) -> list[UnrankedPlayer]:
-    return unranked_players(request.view.ledger, board.stored, board.listing, limit)
+def unranked(request: PageRequest, board: Board, limit: int) -> list[queries.UnrankedPlayer]:
+    return queries.unranked_players(request.view.ledger, board.stored, board.listing, limit)
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
@@ -256,7 +248,9 @@ def race_pages(total: int, number: int | None, page: Callable[[int | None], str]
     return RacePages(*race_span(total, number), pages, links if older else [])
 
 
-def _chosen(view: LedgerView, report: OpenLeaderboard, choice: Choice) -> Sequence[ListedPlayer]:
+def _chosen(
+    view: LedgerView, report: queries.OpenLeaderboard, choice: Choice
+) -> Sequence[queries.ListedPlayer]:
     players = report.players
     if choice.sort == "place" and not choice.down and not choice.narrowed:
         return players

@@ -69,7 +69,8 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigur
     """Compute a player's statistics from all of their races, oldest first."""
     settled = [race for race in races if race.races_before >= view.publication.provisional_races]
     rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
-    months = [(month, list(group)) for month, group in groupby(races, key=_first_of_month)]
+    by_month = groupby(races, key=lambda race: race.ended_at.astimezone(UTC).date().replace(day=1))
+    months = [(month, list(group)) for month, group in by_month]
     timed = [race for race in races if race.finish_time is not None]
     goals = sorted({race.goal for race in timed})
     return PlayerFigures(
@@ -90,11 +91,9 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigur
 
 def milestones(races: Sequence[PlayedRace]) -> list[tuple[str, PlayedRace]]:
     """Return what a player has reached and in which race, the latest first."""
-    found = {"First race": races[0]}
-    if won := next((race for race in races if race.place == 1), None):
-        found["First win"] = won
-    found |= {f"{number}th race": races[number - 1] for number in ROUND_RACES if number <= len(races)}
     wins = [race for race in races if race.place == 1]
+    found = {"First race": races[0]} | ({"First win": wins[0]} if wins else {})
+    found |= {f"{number}th race": races[number - 1] for number in ROUND_RACES if number <= len(races)}
     found |= {f"{number}th win": wins[number - 1] for number in ROUND_WINS if number <= len(wins)}
     found["Highest rating"] = max(races, key=lambda race: race.after)
     return sorted(found.items(), key=lambda each: -each[1].sequence)
@@ -117,10 +116,6 @@ def _place(race: PlayedRace) -> str:
     if race.place is None:
         return "unfinished"
     return str(race.place) if race.place <= LAST_PLACE else f"{LAST_PLACE + 1}+"
-
-
-def _first_of_month(race: PlayedRace) -> date:
-    return race.ended_at.astimezone(UTC).date().replace(day=1)
 
 
 def _streak(reached: Sequence[bool]) -> tuple[int, int]:
