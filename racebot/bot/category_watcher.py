@@ -210,11 +210,8 @@ class CategoryWorker:
     async def _read_past_races(self) -> None:
         oldest = self._site.clock() - LOOK_BACK
         seen = {}
-        async for _, listed in self._site.past_race_pages(self.slug):
+        async for _, listed in self._site.past_race_pages(self.slug, since=oldest):
             seen.update({race.name: race for race in listed.races})
-            ends = [race.result.ended_at for race in listed.races if race.result]
-            if ends and min(ends) < oldest:
-                break
         await self._follow_renames(seen.values())
         await self._forget_deleted(seen.values())
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -30,17 +29,7 @@ if TYPE_CHECKING:
     from racebot.racetime.client import Site
     from racebot.racetime.payload import Race
 
-
-class Step(StrEnum):
-    """What to do with an event."""
-
-    CREATE = "create"
-    ADD = "add"
-    CLOSE = "close"
-    REOPEN = "reopen"
-    REMOVE = "remove"
-    SHOW = "show"
-    LIST = "list"
+Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]
 
 
 @app.command("event")
@@ -66,23 +55,23 @@ def event_step(
 
     Example: racebot event create "Qualifier 1" --leaderboard "SGL 2026" --until 2026-12-01
     """
-    if step is not Step.LIST and not name:
-        raise SettingsError(f"racebot event {step.value}: add the event's name")
-    with open_ledger(database, only_reads=step in {Step.LIST, Step.SHOW}) as (settings, ledger):
+    if step != "list" and not name:
+        raise SettingsError(f"racebot event {step}: add the event's name")
+    with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
         steps = EventSteps(Settler(ledger, settings.rules()), utc_now())
-        if step is Step.LIST:
+        if step == "list":
             for each in ledger.events.all():
                 _show(ledger, each)
-        elif step is Step.CREATE:
+        elif step == "create":
             if not leaderboard or until is None:
                 raise SettingsError("racebot event create: add --leaderboard NAME and --until DATE")
             board = _board(settings, ledger, leaderboard)
             _show(ledger, steps.create(name, board, until, time, shown=shown))
         else:
             _change(settings, steps, step, ledger.events.find(name), sources or [], columns)
-            if step is not Step.SHOW:
+            if step != "show":
                 common.carry_out_jobs(ledger)
-                tell(f"{name}: {step.value} done")
+                tell(f"{name}: {step} done")
 
 
 @app.command()
@@ -113,22 +102,22 @@ def _change(
     except ValueError as error:
         raise SettingsError(f"{error}, or a file ({', '.join(TABLE_SUFFIXES)})") from None
     ledger = steps.settler.ledger
-    if step is Step.CLOSE:  # an added room may have a result, or another one, by now
+    if step == "close":  # an added room may have a result, or another one, by now
         rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
-    results = _read(settings, rooms) if step in {Step.ADD, Step.CLOSE} and rooms else []
+    results = _read(settings, rooms) if step in {"add", "close"} and rooms else []
     with ledger.transaction():  # all sources are added, or none
         for room, result in zip(rooms, results, strict=bool(results)):
             steps.add_room(event, room, result)
-        for file in files if step is Step.ADD else ():
+        for file in files if step == "add" else ():
             for note in steps.add_sheet(event, file, common.columns_of(columns)):
                 tell(f"{file}: {note}", to=common.notices)
-        if step is Step.CLOSE:
+        if step == "close":
             steps.close(event)
-        elif step is Step.REOPEN:
+        elif step == "reopen":
             steps.reopen(event)
-        elif step is Step.REMOVE:
+        elif step == "remove":
             steps.remove(event, [*rooms, *(file.name for file in files)])
-    if step is Step.SHOW:
+    if step == "show":
         _show(ledger, event, in_full=True)
 
 

@@ -13,7 +13,7 @@ from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
 from racebot.errors import PayloadError, SettingsError
 from racebot.ledger.store import Ledger
-from racebot.queries.export_races import counted_results, csv_lines, json_lines
+from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
@@ -110,14 +110,14 @@ def export_races(
 
     Example: racebot export-races "SGL 2026" sgl-2026.json
     """
-    writers = {".json": json_lines, ".csv": csv_lines}
+    writers = {".json": json_text, ".csv": csv_text}
     if (write := writers.get(file.suffix.lower())) is None:
         raise SettingsError(f"{file}: name a file that ends in {' or '.join(writers)}")
     with open_ledger(database, only_reads=True) as (_, ledger):
         board = common.one_board(ledger, name)
         results = list(counted_results(ledger, board, with_hidden=with_hidden))
     try:
-        file.write_text("".join(write(iter(results))), encoding="utf-8", newline="\n")
+        file.write_text(write(results), encoding="utf-8", newline="\n")
     except OSError as error:
         raise PayloadError(f"{file}: {error.strerror}") from None
     common.tell(f"{file}: {counted(len(results), 'race')}")

@@ -17,7 +17,6 @@ from racebot.errors import NoSuchEntryError, NotFoundError, OrderError
 from racebot.races.result import RaceResult
 from racebot.races.rooms import Reason, Room, Verdict
 from racebot.racetime.client import Site
-from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 
@@ -74,11 +73,8 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
     """
     listed = set(rules.listed_rooms(slug))
     shown: dict[str, Room] = dict((await site.category(slug)).rooms)
-    async for _, page in site.past_race_pages(slug):
+    async for _, page in site.past_race_pages(slug, since=oldest):
         shown.update({race.name: race for race in page.races})
-        ends = [race.ended_at for race in page.races if race.ended_at]
-        if ends and min(ends) < oldest:
-            break
     for name in sorted(listed - shown.keys()):
         try:
             yield (await site.race(name))[0]
@@ -91,8 +87,7 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
 
 def in_words(verdict: Verdict) -> str:
     """Return the reason of a verdict as text."""
-    value = verdict.value if verdict.reason in {Reason.TOO_EARLY, Reason.TOO_LATE} else repr(verdict.value)
-    text = verdict.reason.value.format(value=value)
+    text = verdict.reason.value.format(value=verdict.value)
     return f"{text}; nearest: {verdict.nearest!r}" if verdict.nearest else text
 
 
@@ -102,11 +97,8 @@ def unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> Race
     Raises:
         OrderError: the race is not over, or counts on no leaderboard without a record.
     """
-
-    async def read(site: Site) -> Race:
-        return (await site.race(name))[0]
-
-    result = common.ask_site(settings.site, read, interval=settings.request_interval).result
+    race, _ = common.ask_site(settings.site, lambda site: site.race(name), interval=settings.request_interval)
+    result = race.result
     if result is None or not result.final:
         raise OrderError(f"{name} is not finished: repeat this afterwards")
     if rules.grace(result) is None:

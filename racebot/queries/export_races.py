@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -54,28 +54,24 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
         yield replace(result, entrants=entrants, info=info, opened_by=opener)
 
 
-def json_lines(results: Iterator[RaceResult]) -> Iterator[str]:
-    """Yield the lines of a JSON list of races in the site's format."""
-    separator = "[\n"
-    for result in results:
-        yield separator + json.dumps(_document(result), ensure_ascii=False)
-        separator = ",\n"
-    yield "[]\n" if separator == "[\n" else "\n]\n"
+def json_text(results: Iterable[RaceResult]) -> str:
+    """Return a JSON list of races in the site's format, with one race per line."""
+    return "[\n" + ",\n".join(json.dumps(_document(each), ensure_ascii=False) for each in results) + "\n]\n"
 
 
-def csv_lines(results: Iterator[RaceResult]) -> Iterator[str]:
-    """Yield the lines of a table with one row per entrant. `player` is an id, empty for deleted accounts."""
-    yield ",".join(CSV_COLUMNS) + "\n"
+def csv_text(results: Iterable[RaceResult]) -> str:
+    """Return a table with one row per entrant. `player` is an id, empty for deleted accounts."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(CSV_COLUMNS)
     for result in results:
-        text = io.StringIO()
-        rows = csv.writer(text, lineterminator="\n")
         race, ended_at = result.name.partition("/")[2] or result.name, exact_time(result.ended_at)
         for each in result.entrants:
             time = "" if each.finish_time is None or not each.finished else iso_duration(each.finish_time)
             place = (each.place or "") if each.finished and not time else ""
             outcome = place if each.finished else each.status.value.upper()
             rows.writerow((race, ended_at, each.user_id or "", each.name, time, outcome, each.team or ""))
-        yield text.getvalue()
+    return text.getvalue()
 
 
 def _document(result: RaceResult) -> dict[str, Any]:

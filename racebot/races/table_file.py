@@ -89,17 +89,10 @@ def read_table(
 def read_attempts(
     path: Path, find: Callable[[str], Entrant], columns: Mapping[str, str] | None = None, *, in_game: bool
 ) -> tuple[tuple[Entrant, ...], dict[str, tuple[str, str]], tuple[str, ...]]:
-    """Read the results of an event, a line for each racer.
+    """Read the results of an event, a line for each racer. Errors are those of `read_table`.
 
-    Args:
-        find: returns the player with an id or a name, or raises BadCellError.
-        in_game: whether to read in-game times.
-
-    Returns:
-        The results, the proof and the comment by player, and notes on how the file was read.
-
-    Raises:
-        MissingExtraError, PayloadError: as `read_table`.
+    `find` returns the player with an id or a name, or raises BadCellError. Return the results, the proof and
+    the comment by player, and notes on how the file was read.
     """
     known = ATTEMPT_COLUMNS | ({"time": IN_GAME_TIME} if in_game else {})
     reader, read = _read(path, lambda notes: _Attempts(path, notes, known, find), columns or {})

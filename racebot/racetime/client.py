@@ -198,12 +198,18 @@ class Site:
             message = f"{self.url} has no category {category!r}: correct RACEBOT_CATEGORY"
             raise NotFoundError(message) from None
 
-    async def past_race_pages(self, category: str, *, first: int = 1) -> AsyncIterator[tuple[int, RacePage]]:
-        """Yield the pages of past races with their numbers, newest races first, at most `MOST_PAGES`."""
+    async def past_race_pages(
+        self, category: str, *, first: int = 1, since: datetime | None = None
+    ) -> AsyncIterator[tuple[int, RacePage]]:
+        """Yield the pages of past races with their numbers, newest races first, at most `MOST_PAGES`.
+
+        The page with the first race that ended before `since` is the last.
+        """
         for number in range(first, first + MOST_PAGES):
             page = await self.past_races(category, number)
             yield number, page
-            if number >= page.pages or not (page.races or page.skipped):
+            is_old = since and any(race.result and race.result.ended_at < since for race in page.races)
+            if is_old or number >= page.pages or not (page.races or page.skipped):
                 return
         log.warning("%s: stopped reading past races after %d pages", category, MOST_PAGES)
 

@@ -6,7 +6,7 @@ Nothing is announced in any room.
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,14 +24,11 @@ from racebot.text.parse import read_json
 
 if TYPE_CHECKING:
     from racebot.racetime.client import Site  # reading a file needs no HTTP client
-    from racebot.racetime.payload import RacePage
 
 RESUME_WITHIN = timedelta(hours=24)
 """How long an interrupted backfill can be resumed. Later, its pages are out of date."""
 LARGEST_FILE = 64 * 2**20
 """Most bytes of a JSON file of races. A page of 100 large races has 10 MB."""
-
-
 EDITED_WITHIN = timedelta(days=8)
 """Age up to which a room that is known is read again. Later, nobody edits its result."""
 
@@ -75,20 +72,17 @@ async def backfill(
     """
     ledger = settler.ledger
     first = ledger.backfills.next_page(category, not_before=clock() - RESUME_WITHIN)
-    needs_list = settler.rules.needs_list(category)
-    if first == 1 and not needs_list:
+    if settler.rules.needs_list(category):
+        async for page, listed in site.past_race_pages(category, first=first, since=selection.since):
+            results = [race.result for race in listed.races if race.result is not None]
+            with ledger.transaction():
+                ledger.backfills.save_page(category, page, results, clock())
+                for result in results:
+                    ledger.profiles.save(result.entrants, current=True)
+            progress(page, listed.pages, ledger.backfills.count(category))
+    elif first == 1:
         with ledger.transaction():
             ledger.backfills.save_page(category, 1, [], clock())
-    async for page, listed in site.past_race_pages(category, first=first) if needs_list else _nothing():
-        results = [race.result for race in listed.races if race.result is not None]
-        with ledger.transaction():
-            ledger.backfills.save_page(category, page, results, clock())
-            for result in results:
-                ledger.profiles.save(result.entrants, current=True)
-        progress(page, listed.pages, ledger.backfills.count(category))
-        oldest = min((result.ended_at for result in results), default=None)
-        if selection.since and oldest and oldest < selection.since:
-            break
 
     rooms = _to_read(settler, category, clock())
     for number, name in enumerate(rooms, start=1):
@@ -105,11 +99,6 @@ async def backfill(
         if before_commit is not None:
             before_commit(settler)
     return report
-
-
-async def _nothing() -> AsyncIterator[tuple[int, RacePage]]:
-    return
-    yield
 
 
 def _to_read(settler: Settler, category: str, now: datetime) -> list[str]:

@@ -65,7 +65,8 @@ class EventSteps:
             if other not in {None, event.name}:
                 raise OrderError(f"{room} belongs to {other}: remove it there first")
             amended = result and self.settler.ledger.orders.amended(result)
-            self._add(EventSource(event.name, SourceKind.ROOM, room, amended, {}, self.now, self.author))
+            source = EventSource(event.name, SourceKind.ROOM, room, amended, {}, self.now, self.author)
+            self._add(event, source)
             self.settler.withdraw(room)
 
     def add_sheet(self, event: Event, path: Path, columns: Mapping[str, str]) -> tuple[str, ...]:
@@ -87,7 +88,7 @@ class EventSteps:
             source = EventSource(
                 event.name, SourceKind.SHEET, path.name, result, remarks, self.now, self.author
             )
-            self._add(source)
+            self._add(event, source)
         return notes
 
     def close(self, event: Event) -> None:
@@ -157,12 +158,10 @@ class EventSteps:
         order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)
         self.settler.ledger.orders.add(order)
 
-    def _add(self, source: EventSource) -> None:
+    def _add(self, event: Event, source: EventSource) -> None:
         events = self.settler.ledger.events
-        if source.name not in {each.name for each in events.sources(source.event)} or source.remarks:
-            self.settler.ledger.orders.add(
-                Order(self.now, OrderKind.EVENT_ADD, source.event, source.name, "", author=self.author)
-            )
+        if source.name not in {each.name for each in events.sources(event.name)} or source.remarks:
+            self._order(OrderKind.EVENT_ADD, event, source.name)
         events.save_source(source)
 
     def _player(self, players: Mapping[str | None, Entrant], text: str) -> Entrant:

@@ -11,14 +11,14 @@ import pytest
 from builders import NOON, entrant, result
 
 from racebot.ledger.store import Ledger
-from racebot.queries.export_races import counted_results, csv_lines, json_lines
+from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.races.result import RaceResult
 from racebot.standings.backfill import read_races
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.orders import exclude, hide
 from racebot.standings.settle import Settler
 
-Lines = Callable[[Iterator[RaceResult]], Iterator[str]]
+Writer = Callable[[Iterator[RaceResult]], str]
 FIRST = result("first", "ann bo cy=di", dnf="ed", dq="flo")
 GONE = replace(FIRST.entrants[1], user_id=None)
 LATE = result("late", "di ann", after=-30)
@@ -45,15 +45,15 @@ def settler(ledger: Ledger) -> Settler:
     return settler
 
 
-@pytest.mark.parametrize(("lines", "ending"), [(json_lines, "json"), (csv_lines, "csv")])
+@pytest.mark.parametrize(("text_of", "ending"), [(json_text, "json"), (csv_text, "csv")])
 @pytest.mark.parametrize("with_hidden", [False, True])
 def test_an_exported_leaderboard_is_imported_with_the_same_ratings(
-    settler: Settler, tmp_path: Path, lines: Lines, ending: str, with_hidden: bool
+    settler: Settler, tmp_path: Path, text_of: Writer, ending: str, with_hidden: bool
 ) -> None:
     ledger = settler.ledger
     (board,) = ledger.leaderboards.all()
     file = tmp_path / f"races.{ending}"
-    file.write_text("".join(lines(counted_results(ledger, board, with_hidden=with_hidden))), newline="")
+    file.write_text(text_of(counted_results(ledger, board, with_hidden=with_hidden)), newline="")
     assert ("id-cy" in file.read_text()) is with_hidden
     assert ("Cy" in file.read_text()) is with_hidden
     with Ledger.open(tmp_path / "empty.db") as empty:

@@ -181,15 +181,15 @@ class CommandHandler:
         if is_quiet:
             return None
         self.work.settler.refresh_rules()  # the operator may have added the room to an event
-        event = self.work.settler.rules.events.get(race.name)
+        rules = self.work.settler.rules
+        event = rules.events.get(race.name)
         draft = self.answers.draft(command, race, asker, moderator=message.can_moderate)
         if event is not None:
             title = plain(self.work.ledger.events.find(event).title)
-            return Reply(
-                self._with_note(draft, command, race, self.texts.in_event.format(event=title)),
-                asker.id if self.private else None,
-            )
-        if (race.custom_goal or not race.recordable) and not self.answers.settler.rules.needs_no_record(race):
+            draft = self._with_note(draft, command, race, self.texts.in_event.format(event=title))
+        elif (race.custom_goal or not race.recordable) and not self.answers.settler.rules.needs_no_record(
+            race
+        ):
             draft = self._with_note(draft, command, race, self.texts.not_counted)
         return Reply(draft, asker.id if self.private else None)
 
