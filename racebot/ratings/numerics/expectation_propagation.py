@@ -150,50 +150,50 @@ def through_layers(
     `starts` holds the first comparison of each layer, followed by n − 1. Each unit is in at most two
     neighboring layers.
     """
-    size, layers = len(means), len(starts) - 1
-    precision = [1.0 / v for v in variances]
-    weighted = [means[i] / variances[i] for i in range(size)]
-    # The messages of each comparison to winner and loser: precision, and mean times precision.
-    nothing = [0.0 for _ in winners]
-    pa, wa, pb, wb = nothing.copy(), nothing.copy(), nothing.copy(), nothing.copy()
-    new_pa, new_wa, new_pb, new_wb = nothing.copy(), nothing.copy(), nothing.copy(), nothing.copy()
+    last = len(starts) - 2
+    turns = [(starts[k], starts[k + 1]) for k in range(last + 1)]
+    turns += [turns[last - 1 - k] for k in range(last)]
+    # Of each unit: precision, and mean times precision. Of each comparison: the same two to winner and loser.
+    beliefs = [(1.0 / variances[i], means[i] / variances[i]) for i in range(len(means))]
+    messages = [(0.0, 0.0, 0.0, 0.0) for _ in winners]
+    changes = messages.copy()
     differences = [inf for _ in winners]
-    previous = [inf for _ in winners]
+    previous = differences.copy()
     for _ in range(rounds):
-        for turn in range(2 * layers - 1):
-            layer = turn if turn < layers else 2 * layers - 2 - turn
-            for k in range(starts[layer], starts[layer + 1]):
-                a, b = winners[k], losers[k]
-                va, vb = 1.0 / (precision[a] - pa[k]), 1.0 / (precision[b] - pb[k])
-                ma, mb = (weighted[a] - wa[k]) * va, (weighted[b] - wb[k]) * vb
+        for start, stop in turns:
+            for k in range(start, stop):
+                precision_a, weighted_a = beliefs[winners[k]]
+                precision_b, weighted_b = beliefs[losers[k]]
+                pa, wa, pb, wb = messages[k]
+                va, vb = 1.0 / (precision_a - pa), 1.0 / (precision_b - pb)
+                ma, mb = (weighted_a - wa) * va, (weighted_b - wb) * vb
                 v = va + vb
                 s = sqrt(v)
-                t = (ma - mb) / s
+                differences[k] = t = (ma - mb) / s
                 correction, w = win(t, margins[k] / s)
                 shift = s * correction
                 to_a, to_b = 1.0 / (v - va * w), 1.0 / (v - vb * w)
-                new_pa[k], new_wa[k] = w * to_a, (ma * w + shift) * to_a
-                new_pb[k], new_wb[k] = w * to_b, (mb * w - shift) * to_b
-                differences[k] = t
-            for k in range(starts[layer], starts[layer + 1]):
+                new_pa, new_wa = w * to_a, (ma * w + shift) * to_a
+                new_pb, new_wb = w * to_b, (mb * w - shift) * to_b
+                messages[k] = (new_pa, new_wa, new_pb, new_wb)
+                changes[k] = (new_pa - pa, new_wa - wa, new_pb - pb, new_wb - wb)
+            for k in range(start, stop):
                 a, b = winners[k], losers[k]
-                precision[a] = precision[a] + (new_pa[k] - pa[k])
-                weighted[a] = weighted[a] + (new_wa[k] - wa[k])
-                precision[b] = precision[b] + (new_pb[k] - pb[k])
-                weighted[b] = weighted[b] + (new_wb[k] - wb[k])
-                pa[k], wa[k], pb[k], wb[k] = new_pa[k], new_wa[k], new_pb[k], new_wb[k]
+                pa, wa, pb, wb = changes[k]
+                precision_a, weighted_a = beliefs[a]
+                precision_b, weighted_b = beliefs[b]
+                beliefs[a] = (precision_a + pa, weighted_a + wa)
+                beliefs[b] = (precision_b + pb, weighted_b + wb)
         settled = True
         for k in range(len(winners)):
             if not -tolerance <= differences[k] - previous[k] <= tolerance:
                 settled = False
-            previous[k] = differences[k]
+                break
         if len(winners) == 1 or settled:
             break
-    pull = [0.0 for _ in means]
-    for i in range(size):
-        pull[i] = weighted[i] - means[i] * precision[i]
-        precision[i] = precision[i] - 1.0 / variances[i]
-    return precision, pull
+        previous = differences.copy()
+    precisions = [beliefs[i][0] - 1.0 / variances[i] for i in range(len(means))]
+    return precisions, [beliefs[i][1] - means[i] * beliefs[i][0] for i in range(len(means))]
 
 
 def jointly(
@@ -211,22 +211,24 @@ def jointly(
     result is that of `through_layers`. It does not depend on the listing order.
     """
     prior_mean, prior_variance, margin = np.array(means), np.array(variances), np.array(margins)
+    a, b, each = np.array(winners), np.array(losers), np.arange(len(winners))
     signs = np.zeros((len(winners), len(means)))
-    for row, winner, loser in zip(signs, winners, losers, strict=True):
-        row[winner], row[loser] = 1.0, -1.0
+    signs[each, a], signs[each, b] = 1.0, -1.0
     # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
-    expected = prior_mean @ signs.T
-    prior_precision = np.eye(len(means)) / prior_variance[..., np.newaxis]
-    narrowest = _SHARPEST * (prior_variance @ np.abs(signs.T))
+    expected = prior_mean[a] - prior_mean[b]
+    ends = np.concatenate([b, a])
+    narrowest = _SHARPEST * (prior_variance[a] + prior_variance[b])
     precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
     previous = np.full_like(expected, np.inf)
     for _ in range(rounds):
-        covariance = np.linalg.inv(prior_precision + (signs.T * precision[..., np.newaxis, :]) @ signs)
+        matrix = np.diag(1.0 / prior_variance + np.bincount(ends, np.tile(precision, 2), len(means)))
+        matrix[a, b] = matrix[b, a] = -precision
+        covariance = np.linalg.inv(matrix)
         deviation = np.einsum("...ij,...j->...i", covariance, (weighted - precision * expected) @ signs)
-        spread = np.sum((signs @ covariance) * signs, axis=-1)
+        spread = (covariance[a, a] - covariance[b, a]) - (covariance[a, b] - covariance[b, b])
         # The cavity is the marginal of the difference without the comparison's message.
         v = spread / (1.0 - spread * precision)
-        m = (expected + deviation @ signs.T - spread * weighted) / (1.0 - spread * precision)
+        m = (expected + (deviation[a] - deviation[b]) - spread * weighted) / (1.0 - spread * precision)
         s = np.sqrt(v)
         t = m / s
         correction, w = wins(t, margin / s)

@@ -282,11 +282,16 @@ class _Recursion:
             joint = low[candidate][:, np.newaxis] + high[candidate] + between.sum(0)
             chances = np.exp(joint - joint.max())
             chances /= chances.sum()
-            between = np.where(np.isinf(between), np.inf, between)
-            at_low, at_high = (
-                np.exp(np.subtract(edge, between)) * chances
-                for edge in (log_value[:, :, np.newaxis], log_value[:, np.newaxis, :])
-            )
+            # Most chances are zero, as are their terms.
+            possible = np.broadcast_to(chances > 0, between.shape)
+            at_low, at_high = np.zeros((2, *between.shape))
+            for edge, term in (
+                (log_value[:, :, np.newaxis], at_low),
+                (log_value[:, np.newaxis, :], at_high),
+            ):
+                np.subtract(edge, between, out=term, where=possible)
+                np.exp(term, out=term, where=possible)
+                np.multiply(term, chances, out=term)
             first[:, candidate] = (at_low - at_high).sum((-2, -1))
             at_low *= z[:, :, np.newaxis]
             at_high *= z[:, np.newaxis, :]
