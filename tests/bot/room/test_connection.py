@@ -198,6 +198,8 @@ FULL = LedgerUnavailable("the disk is full")
 class Handler:
     """A command handler that records the commands it receives, and answers all in the same way."""
 
+    silent = False
+
     def __init__(self, draft: Callable[[], str] = str, *, refused: int = 0) -> None:
         self.answered: list[Command] = []
         self.seen: set[str] = set()
