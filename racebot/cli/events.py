@@ -16,7 +16,7 @@ from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.errors import NoSuchEntryError, SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.races.events import Event, SourceKind, Timing
+from racebot.races.events import Event, SourceKind, Timing, by_result
 from racebot.races.result import RaceResult
 from racebot.races.rooms import room_named
 from racebot.races.table_rows import TABLE_SUFFIXES
@@ -157,8 +157,7 @@ def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
         tell("the results are sealed until the event closes")
         return
     made = tables.table(None, "Player", ">Result", "Source", "Proof", "Comment", "Does not count")
-    found.sort(key=lambda each: (bool(each.note), not each.entrant.finished, each.entrant.finish_time or 0))
-    for each in found:
+    for each in by_result(found):
         entrant, length = each.entrant, each.entrant.finish_time
         result = timer(length / 1_000_000) if entrant.finished and length else entrant.status.value.upper()
         cells = (entrant.name, result, each.source, each.proof, each.comment, each.note or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from racebot.ledger.store import Ledger
-from racebot.races.events import Attempt
+from racebot.races.events import Attempt, by_result
 from racebot.races.result import HIDDEN_NAME, NO_NAME
 
 
@@ -23,7 +23,4 @@ def event_results(ledger: Ledger, race: str) -> list[Attempt]:
                 masked = replace(entrant, user_id=None, name=name, discriminator=None)
                 each = replace(each, entrant=masked, proof="", comment="")  # noqa: PLW2901
             found.append(each)
-    return sorted(
-        found,
-        key=lambda each: (bool(each.note), not each.entrant.finished, each.entrant.finish_time or 0),
-    )
+    return by_result(found)

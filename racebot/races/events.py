@@ -93,3 +93,11 @@ def attempts(sources: Iterable[EventSource], annulled: Mapping[str, str]) -> lis
             seen.add(player)
             found.append(Attempt(entrant, source.name, *source.remarks.get(player, ("", "")), note))
     return found
+
+
+def by_result(found: Iterable[Attempt]) -> list[Attempt]:
+    """Return results in the order in which to list them: those that count first, the fastest on top."""
+    return sorted(
+        found,
+        key=lambda each: (bool(each.note), not each.entrant.finished, each.entrant.finish_time or 0),
+    )
