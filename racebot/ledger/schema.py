@@ -355,7 +355,8 @@ _STATEMENTS = {
         DROP TABLE quiet;
         CREATE INDEX cases_by_next_look ON cases (category, next_look);
     """,
-    # Which rooms a leaderboard chooses, races that count without a record, and orders about such races.
+    # Which rooms a leaderboard chooses, and races that count without a record. Orders have an author, and
+    # kinds that the code alone knows.
     "m021_rooms": """
         ALTER TABLE leaderboards ADD COLUMN rule TEXT NOT NULL DEFAULT '';
         ALTER TABLE races ADD COLUMN recorded INTEGER NOT NULL DEFAULT 1;
@@ -364,20 +365,19 @@ _STATEMENTS = {
         CREATE INDEX races_by_category ON races (category, counted_at, name);
         DROP VIEW hidden_players;
         DROP VIEW excluded_races;
-        CREATE TABLE orders_of_all_kinds (
+        CREATE TABLE orders_with_author (
             id INTEGER PRIMARY KEY,
             given_at TEXT NOT NULL,
-            kind TEXT NOT NULL CHECK (
-                kind IN ('forget', 'hide', 'unhide', 'merge', 'exclude', 'include', 'skip', 'count')
-            ),
+            kind TEXT NOT NULL,
             subject TEXT NOT NULL,
             target TEXT,
             reason TEXT NOT NULL,
-            by_player INTEGER NOT NULL DEFAULT 0
+            by_player INTEGER NOT NULL DEFAULT 0,
+            author TEXT NOT NULL DEFAULT ''
         );
-        INSERT INTO orders_of_all_kinds SELECT * FROM orders;
+        INSERT INTO orders_with_author SELECT *, '' FROM orders;
         DROP TABLE orders;
-        ALTER TABLE orders_of_all_kinds RENAME TO orders;
+        ALTER TABLE orders_with_author RENAME TO orders;
         CREATE INDEX orders_by_subject ON orders (subject, kind, id);
         CREATE VIEW hidden_players AS
         SELECT subject AS player FROM orders
@@ -409,7 +409,7 @@ _STATEMENTS = {
         );
         CREATE INDEX discord_waiting ON discord (webhook, id) WHERE shown <> wanted;
     """,
-    # Events: one race made of rooms and sheets. Orders have an author, and kinds that the code alone knows.
+    # Events: one race made of rooms and sheets.
     "m023_events": """
         CREATE TABLE events (
             name TEXT PRIMARY KEY,
@@ -436,35 +436,6 @@ _STATEMENTS = {
         );
         CREATE UNIQUE INDEX event_rooms ON event_sources (name) WHERE kind = 'room';
         ALTER TABLE races ADD COLUMN counts_on TEXT NOT NULL DEFAULT '';
-        DROP VIEW hidden_players;
-        DROP VIEW excluded_races;
-        CREATE TABLE orders_with_author (
-            id INTEGER PRIMARY KEY,
-            given_at TEXT NOT NULL,
-            kind TEXT NOT NULL,
-            subject TEXT NOT NULL,
-            target TEXT,
-            reason TEXT NOT NULL,
-            by_player INTEGER NOT NULL DEFAULT 0,
-            author TEXT NOT NULL DEFAULT ''
-        );
-        INSERT INTO orders_with_author SELECT *, '' FROM orders;
-        DROP TABLE orders;
-        ALTER TABLE orders_with_author RENAME TO orders;
-        CREATE INDEX orders_by_subject ON orders (subject, kind, id);
-        CREATE VIEW hidden_players AS
-        SELECT subject AS player FROM orders
-        WHERE kind IN ('forget', 'hide') AND NOT EXISTS (
-            SELECT 1 FROM orders AS later
-            WHERE later.subject = orders.subject AND later.kind = 'unhide' AND later.id > orders.id
-        );
-        CREATE VIEW excluded_races AS
-        SELECT subject AS race, kind FROM orders
-        WHERE kind IN ('exclude', 'skip') AND NOT EXISTS (
-            SELECT 1 FROM orders AS later
-            WHERE later.subject = orders.subject AND later.id > orders.id
-            AND later.kind = CASE orders.kind WHEN 'exclude' THEN 'include' ELSE 'count' END
-        );
     """,
 }
 """The statements of each migration. `casefold` and `fold_name` are ours: SQLite folds only ASCII letters."""

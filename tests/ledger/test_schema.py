@@ -321,7 +321,7 @@ def m020_cases(ledger: Ledger) -> None:
 
 
 @stage(
-    "80532a7fbf0a17a4",
+    "f87b9aa065b153c4",
     """INSERT INTO orders (given_at, kind, subject, reason, by_player) VALUES
     (:noon, 'hide', 'shy', 'asked in chat', 1)""",
 )
@@ -333,7 +333,7 @@ def m021_rooms(ledger: Ledger) -> None:
 
 
 @stage(
-    "29c61173a87f8dcf",
+    "d64a3956bb3829f0",
     "INSERT INTO discord (race, webhook, wanted, message) VALUES ('orb/r', '1', 'withdrawn', '7')",
 )
 def m022_discord(ledger: Ledger) -> None:
