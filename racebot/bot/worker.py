@@ -188,8 +188,9 @@ class Worker:
         if settings.pages_dir is not None:
             command = [*racebot, "export-site", str(settings.pages_dir), *database]
 
-            async def revision() -> tuple[int, ...]:
-                return *await self._call(ledger.revision), pictures.version()
+            async def revision() -> tuple[object, ...]:
+                day = self._clock().date()  # seasons become final at midnight
+                return *await self._call(ledger.revision), pictures.version(), day
 
             exporter = SiteExporter(command, revision)
             jobs.every(PAGES_EVERY, exporter.export_if_changed, "pages")

@@ -13,6 +13,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -42,10 +43,18 @@ class Exported(NamedTuple):
     removed: int
 
 
-def export(ledger: Ledger, publication: Publication, folder: Path, *, everything: bool = False) -> Exported:
+def export(
+    ledger: Ledger,
+    publication: Publication,
+    folder: Path,
+    *,
+    everything: bool = False,
+    now: datetime | None = None,
+) -> Exported:
     """Write all pages to a folder, which is created if it does not exist.
 
-    `everything` renders every file, not only those whose data changed.
+    `everything` renders every file, not only those whose data changed. `now`, which is the current time by
+    default, decides which seasons are final.
 
     Raises:
         ExportError: the folder cannot be written, or holds the ledger.
@@ -58,17 +67,19 @@ def export(ledger: Ledger, publication: Publication, folder: Path, *, everything
     try:
         _make(folder)
         with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
-            return _export(ledger, publication, folder, everything)
+            return _export(ledger, publication, folder, everything, now)
     except OSError as error:
         raise ExportError(
             f"cannot write the pages into {folder}: {error.strerror or error}: check the folder and its disk"
         ) from None
 
 
-def _export(ledger: Ledger, publication: Publication, folder: Path, everything: bool) -> Exported:
+def _export(
+    ledger: Ledger, publication: Publication, folder: Path, everything: bool, now: datetime | None
+) -> Exported:
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
-        view = LedgerView(published, publication)
+        view = LedgerView(published, publication, now=now)
         wanted = export_tokens(view)
         changed = [path for path, token in wanted.items() if everything or before.get(path) != token]
         if not changed and len(wanted) == len(before):
@@ -102,7 +113,9 @@ def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -
     publication = replace(view.publication, listing=lambda board: listings.get(board.key, Listing()))
     facts = (view.ledger.path, publication, folder, view.picture_names)
     count = os.cpu_count() or 1
-    tasks = (delayed(render_files)(*facts, paths[n::count], parent=os.getpid()) for n in range(count))
+    tasks = (
+        delayed(render_files)(*facts, paths[n::count], parent=os.getpid(), now=view.now) for n in range(count)
+    )
     try:
         return dict(ChainMap(*Parallel(count)(tasks)))
     except BrokenProcessPool:
@@ -119,16 +132,18 @@ def render_files(
     paths: Iterable[str],
     *,
     parent: int | None = None,
+    now: datetime | None = None,
 ) -> dict[str, bool | None]:
     """Render files from one snapshot of a ledger.
 
     `picture_names` are the pictures that the export writes. The bot may fetch more while it runs. If `parent`
-    is given, this process ends when the process with that id is killed.
+    is given, this process ends when the process with that id is killed. `now` is the time of the export.
     """
     if parent is not None:
         threading.Thread(target=_end_with, args=[parent], daemon=True).start()
     with Ledger.open_to_publish(database) as ledger, ledger.snapshot():
-        pages = Pages(LedgerView(ledger, publication, picture_names=picture_names), served=False)
+        view = LedgerView(ledger, publication, picture_names=picture_names, now=now)
+        pages = Pages(view, served=False)
         return {path: _render(pages, folder, path) for path in paths}
 
 

@@ -47,7 +47,8 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         category = view.category_face(board.category)
         # A race changes the scores of all.
         scored = sum(each.value for each in digests) if board.listing.scoring else None
-        own = _token(program, repr((board.stored, board.address, board.listing, siblings, category, scored)))
+        facts = (board.stored, board.address, board.listing, siblings, category, scored, board.final_since)
+        own = _token(program, repr(facts))
         listed = {each.id: each for each in view.report(board).players}
         raced: dict[str, list[RaceDigest]] = defaultdict(list)
         for digest in digests:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from racebot.ledger.store import Ledger
@@ -25,6 +26,8 @@ ENTRY_BYTES = 1000
 _ON_LIVE_FILE = frozenset({addresses.FRONT, addresses.LIVE_DATA, *LIVE})
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
+Version = tuple[int, date]
+"""The ledger's version, and the day: a season becomes final at midnight."""
 
 
 class Cache:
@@ -64,12 +67,19 @@ class CachedPages:
     A ledger that cannot be read is a `LedgerError`, a query that the page does not accept a `BadQueryError`.
     """
 
-    def __init__(self, database: Path, publication: Publication) -> None:
+    def __init__(
+        self,
+        database: Path,
+        publication: Publication,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._clock = clock
         self._database = database
         self._publication = publication
         self._lock = threading.Lock()
         self._watch: Ledger | None = None
-        self._inode = self._version = 0
+        self._inode = 0
+        self._version: Version | None = None
         self._readers: list[_Reader] = []
         self._live = LiveReader(database)
         self.cache = Cache()
@@ -85,7 +95,7 @@ class CachedPages:
         if known is not None:
             return known
         with self._reader() as reader:
-            content = reader.document(match, query)
+            content = reader.document(match, query, self._clock())
         if isinstance(content, Document):
             cache.put(key, content)
         return content
@@ -93,12 +103,13 @@ class CachedPages:
     def stamp(self) -> str:
         """Return a text that changes whenever a document may have changed."""
         self._current_cache()
-        return f"{self._inode} {self._version} {self._live.stamp()}"
+        version, day = self._version or (0, "")
+        return f"{self._inode} {version} {day} {self._live.stamp()}"
 
     def chunks(self, match: Match) -> Iterator[bytes]:
         """Yield the chunks of a streamed document. Each call uses its own connection."""
         with closing(_Reader(self._database, self._publication, self._live)) as reader:
-            content = reader.document(match, {})
+            content = reader.document(match, {}, self._clock())
             if isinstance(content, Streamed):
                 yield from content.chunks()
 
@@ -120,11 +131,11 @@ class CachedPages:
                 self._watch = None
             if self._watch is None:
                 self._watch = Ledger.open_to_read(self._database)
-                self._inode, self._version = inode, -1
+                self._inode, self._version = inode, None
                 for reader in self._readers:
                     reader.close()
                 self._readers.clear()
-            version = self._watch.data_version()
+            version = self._watch.data_version(), self._clock().date()
             if version != self._version:
                 self._version, self.cache = version, Cache()
             return self.cache
@@ -154,14 +165,14 @@ class _Reader:
         self._publication = publication
         self._ledger = Ledger.open_to_publish(database)
         self._pages: Pages | None = None
-        self._version = 0
+        self._version: Version | None = None
 
-    def document(self, match: Match, query: Mapping[str, str]) -> Content:
+    def document(self, match: Match, query: Mapping[str, str], now: datetime) -> Content:
         with self._ledger.snapshot():
             # Compare inside the snapshot, so that what the pages remember is from the same one.
-            version = self._ledger.data_version()
+            version = self._ledger.data_version(), now.date()
             if self._pages is None or version != self._version:
-                view = LedgerView(self._ledger, self._publication, self._live)
+                view = LedgerView(self._ledger, self._publication, self._live, now=now)
                 self._pages, self._version = Pages(view, served=True), version
             return self._pages.content(match, query)
 

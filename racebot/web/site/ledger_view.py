@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -29,6 +29,7 @@ from racebot.queries.player import (
 )
 from racebot.queries.race import RaceReport, race_report
 from racebot.queries.scores import LeagueTable, document, league
+from racebot.queries.seasons import final_since
 from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
@@ -93,12 +94,14 @@ class Board:
     """A stored leaderboard with its address and the players it lists.
 
     `is_outdated` is set while it keeps its old ratings, because it is being rated again.
+    `final_since` is None unless it is a season that ended.
     """
 
     stored: Leaderboard
     address: BoardAddress
     listing: Listing
     is_outdated: bool
+    final_since: datetime | None = None
 
     @property
     def key(self) -> int:
@@ -158,7 +161,8 @@ def _remembered(method: Method) -> Method:
 class LedgerView:
     """A snapshot of the ledger. Create a new one when the ledger has changed.
 
-    An export has no `live` rooms, and names the pictures that it writes.
+    An export has no `live` rooms, and names the pictures that it writes. Seasons are final or not at `now`,
+    which is the time of the snapshot by default.
     """
 
     def __init__(
@@ -167,8 +171,10 @@ class LedgerView:
         publication: Publication,
         live: LiveReader | None = None,
         picture_names: frozenset[str] | None = None,
+        now: datetime | None = None,
     ) -> None:
         self.ledger = ledger
+        self.now = now or datetime.now(UTC)
         self._live = live
         if picture_names is not None:
             self.picture_names = picture_names
@@ -229,7 +235,13 @@ class LedgerView:
         stored = self.ledger.leaderboards.all()
         addresses = board_addresses(stored)
         return [
-            Board(board, address, self.publication.listing(board), self.ledger.jobs.of(board) is not None)
+            Board(
+                board,
+                address,
+                self.publication.listing(board),
+                self.ledger.jobs.of(board) is not None,
+                final_since(board, self.now),
+            )
             for board, address in zip(stored, addresses, strict=True)
         ]
 
