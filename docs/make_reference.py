@@ -37,9 +37,10 @@ The exit code is 0 for success, 1 if a check found a problem (`verify`, `health`
 something (a setting, a name, a file, the database), and 75 if the failure may pass: the site or the database
 cannot be reached at the moment, or the disk is full.
 
-`python docs/make_reference.py` writes this page from the program. "See above" below means these arguments and
-options, which are the same in each command:
+`python docs/make_reference.py` writes this page from the program. All commands that use the database take
+`--database`. "See above" below means these arguments and options, which are the same in each command:
 """
+DATABASE = "--database <path>"
 SETTINGS_INTRO = """\
 # Settings
 
@@ -68,7 +69,8 @@ def commands_page() -> str:
             example = text.removeprefix("Example: ")
             parts += [f"Example: `{example}`" if example != text else text, ""]
         lines = [_line(record) for record in own if record not in shared]
-        names = ", ".join(f"`{left.split()[0]}`" for left, _ in own if (left, _) in shared)
+        elsewhere = [left.split()[0] for left, _ in own if (left, _) in shared and left != DATABASE]
+        names = ", ".join(f"`{name}`" for name in elsewhere)
         lines += [f"- {names}: see above."] if names else []
         parts += [*lines, ""] if lines else []
     return "\n".join(parts)
