@@ -1,4 +1,4 @@
-"""Records of a leaderboard: highest ratings, upsets, streaks, fastest times, and most wins and races."""
+"""Records of a leaderboard: ratings, upsets, streaks, times, close finishes, and most wins and races."""
 
 from __future__ import annotations
 
@@ -41,11 +41,15 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """A player's longest run of won races, `ongoing` if the last race is part. Equal lengths share a rank."""
+    """A player's longest run of won races, up to `race`. Equal lengths share a rank.
+
+    It is `ongoing` if the player's last race is part of it.
+    """
 
     rank: int
     player: NamedPlayer
     length: int
+    race: str
     ended_at: datetime
     ongoing: bool
 
@@ -87,8 +91,20 @@ class BestTime:
 
 
 @dataclass(frozen=True, slots=True)
+class CloseFinish:
+    """The gap in seconds between first and second of a race without teams. Equal gaps share a rank."""
+
+    rank: int
+    player: NamedPlayer
+    second: NamedPlayer
+    gap: float
+    race: str
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class HallOfFame:
-    """Records of a leaderboard, each list best first. Only upsets name a player more than once.
+    """Records of a leaderboard, each list best first. Upsets and close finishes may name a player twice.
 
     `times` has a list for each goal.
     """
@@ -99,17 +115,20 @@ class HallOfFame:
     wins: Sequence[Count]
     races: Sequence[Count]
     times: Mapping[str, Sequence[BestTime]]
+    closest: Sequence[CloseFinish]
 
 
 def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfFame:
     """Read the records of a leaderboard. A player's ratings and wins count after `settled` races."""
+    times, closest = _from_results(ledger, board)
     return HallOfFame(
         peaks=_peaks(ledger, board, settled),
         streaks=_streaks(ledger, board),
         upsets=upsets(ledger, board, settled=settled, limit=SHOWN),
         wins=_most(ledger, board, "wins"),
         races=_most(ledger, board, "races"),
-        times=_fastest_times(ledger, board),
+        times=times,
+        closest=closest,
     )
 
 
@@ -213,6 +232,7 @@ def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
             rank,
             players[player],
             length,
+            races[sequence].race,
             races[sequence].ended_at,
             ongoing=(standing := standings[player]) is not None and standing.races == last,
         )
@@ -233,10 +253,11 @@ def _most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) 
     return [Count(rank, NamedPlayer(row[0], row[1]), row[2]) for rank, row in zip(ranks, rows, strict=True)]
 
 
-def _fastest_times(ledger: Ledger, board: Leaderboard) -> dict[str, list[BestTime]]:
-    """Return each goal's fastest finishes in races that count, one for each player."""
+def _from_results(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[BestTime]], list[CloseFinish]]:
+    """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
     hidden = ledger.orders.hidden()
     best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
+    gaps: list[tuple[int, int, str, str]] = []
     for sequence, race, goal, result in ledger.connection.stream(
         "SELECT sequence, race, goal, result FROM rated JOIN races ON races.name = race"
         " WHERE leaderboard = ? AND note IS NULL",
@@ -246,11 +267,40 @@ def _fastest_times(ledger: Ledger, board: Leaderboard) -> dict[str, list[BestTim
             entrants = entrants_of(race, result)
         except DamagedRaceError:
             continue  # the race's own page says so
-        for entrant in entrants:
-            player, time = entrant.get("user_id", ""), entrant.get("finish_time")
-            if entrant.get("status") == EntrantStatus.DONE and time and player and player not in hidden:
+        finishers = sorted(
+            (time, each.get("user_id") or "")
+            for each in entrants
+            if each.get("status") == EntrantStatus.DONE and (time := each.get("finish_time"))
+        )
+        for time, player in finishers:
+            if player and player not in hidden:
                 best[goal][player] = min(best[goal].get(player, (time, sequence)), (time, sequence))
-    return {goal: _times(ledger, board, of_players) for goal, of_players in best.items()}
+        if len(finishers) > 1 and not any(each.get("team") for each in entrants):
+            (time, first), (later, second) = finishers[:2]
+            if first and second and hidden.isdisjoint({first, second}):
+                gaps.append((later - time, sequence, first, second))
+    times = {goal: _times(ledger, board, of_players) for goal, of_players in best.items()}
+    return times, _closest(ledger, board, sorted(gaps)[:SHOWN])
+
+
+def _closest(
+    ledger: Ledger, board: Leaderboard, gaps: Sequence[tuple[int, int, str, str]]
+) -> list[CloseFinish]:
+    """Return gaps, in microseconds with the numbers of their races and the first two, as close finishes."""
+    ranks = _ranks([gap for gap, *_ in gaps])
+    players = _players(ledger, list({player for _, _, *both in gaps for player in both}))
+    races = races_numbered(ledger, board.key, [sequence for _, sequence, *_ in gaps])
+    return [
+        CloseFinish(
+            rank,
+            players[first],
+            players[second],
+            gap / 1_000_000,
+            races[sequence].race,
+            races[sequence].ended_at,
+        )
+        for rank, (gap, sequence, first, second) in zip(ranks, gaps, strict=True)
+    ]
 
 
 def _times(ledger: Ledger, board: Leaderboard, best: Mapping[str, tuple[int, int]]) -> list[BestTime]:

@@ -90,6 +90,28 @@ def test_each_goal_has_fastest_times_of_its_own(ledger: Ledger) -> None:
     }
 
 
+def test_closest_finishes_are_the_smallest_gaps_between_the_first_two(
+    settler: Settler, board: Leaderboard
+) -> None:
+    ledger = settler.ledger
+    orders.hide(settler, ledger.players.find(NAMES[0]), "", LATER)
+    mates = tuple(entrant(name, time=70 + n, team=name[:1]) for n, name in enumerate(("an", "al", "bo")))
+    deleted = (entrant("an", time=70), entrant("gone", time=70, user_id=None))
+    more = [result("teams", after=300, entrants=mates), result("deleted", after=301, entrants=deleted)]
+    settler.add_past_races(more, "import")
+    gaps = []
+    for race in RACES:
+        row = ledger.ratings.get(board, race.name)
+        first = sorted((each.finish_time or 0, each.name) for each in race.entrants if each.finished)[:2]
+        if row and row.changes and len(first) == 2 and NAMES[0].title() not in {name for _, name in first}:
+            gaps.append((first[1][0] - first[0][0]) / 1_000_000)
+    found = hall_of_fame(ledger, board, settled=0).closest
+    assert [each.gap for each in found] == sorted(gaps)[:SHOWN]
+    stored = {each.name: each.finish_time for each in ledger.races.find(found[-1].race).result.entrants}
+    last = found[-1]
+    assert (stored[last.second.name] or 0) - (stored[last.player.name] or 0) == round(last.gap * 1_000_000)
+
+
 def test_most_wins_and_races_share_ranks_and_leave_out_hidden_players(
     settler: Settler, board: Leaderboard
 ) -> None:

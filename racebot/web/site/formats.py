@@ -67,6 +67,11 @@ def gap(seconds: float) -> str:
     return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
 
 
+def margin(seconds: float) -> str:
+    """Format the time between two finishes of a close race, as in 0.4 s or 1:05."""
+    return f"{seconds:.1f} s" if seconds < 60 else gap(seconds).removeprefix("+")
+
+
 def percent(share: float, digits: int = 0) -> str:
     return f"{percentage(share, digits)}%"
 
