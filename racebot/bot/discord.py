@@ -20,6 +20,7 @@ import httpx
 from pydantic import SecretStr
 
 from racebot.bot import discord_embed
+from racebot.bot.discord_facts import race_facts
 from racebot.errors import RacebotError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
@@ -101,7 +102,7 @@ class DiscordSender:
     async def _send(self, post: Post, http: httpx.AsyncClient, address: SecretStr) -> None:
         source, note = f"Discord webhook {post.webhook}", partial(self.ledger.posts.note, post)
         try:
-            body = await asyncio.to_thread(discord_embed.body, self.ledger.path, self.settings, post)
+            body = await asyncio.to_thread(self._body, post)
             if body is None:
                 await self.call(note, None)
                 return
@@ -129,3 +130,8 @@ class DiscordSender:
             pause = RETRY_AFTER
             self.failures.failed(source, f"{source}: {problem}")
         self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
+
+    def _body(self, post: Post) -> dict[str, Any] | None:
+        """Return what a post should show now, None for nothing."""
+        with Ledger.open_to_read(self.ledger.path) as ledger:
+            return discord_embed.race(race_facts(ledger, self.settings, post), self.settings, post)

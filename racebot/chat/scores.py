@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from racebot.chat.format import chat_names, unbroken
 from racebot.chat.rating_message import split
@@ -19,22 +19,33 @@ def race_scores(
 ) -> list[str]:
     """Return the messages with the scores of a leaderboard's race, if that text is not switched off."""
     names = chat_names(race.result.entrants, texts)
-    scores = [each.score for each in race.scores.values()]
-    entries = [
-        unbroken(
-            texts.scores_player.format(
-                place=1 + sum(other > each.score for other in scores),
-                name=names[player],
-                score=f"{each.score:.1f}",
-            )
-        )
-        for player, each in race.scores.items()
-        if player not in hidden
-    ]
+    lines = score_lines(
+        race, {player: names[player] for player in race.scores if player not in hidden}, texts.scores_player
+    )
+    entries = list(lines.values())
     if race.par is not None and race.par.preliminary_until:
         entries.append(texts.scores_preliminary.format(needed=race.par.preliminary_until))
     opening = texts.scores.format(leaderboard=plain(leaderboard), number=number)
     return split(opening, entries, texts) if opening and race.scores else []
+
+
+def score_lines(
+    race: ScoredRace, names: Mapping[str, str], template: str, more: Mapping[str, Mapping[str, object]] = {}
+) -> dict[str, str]:
+    """Return a line for each racer with a name, best first. `more` has further fields of the template."""
+    scores = [each.score for each in race.scores.values()]
+    return {
+        player: unbroken(
+            template.format(
+                place=1 + sum(other > each.score for other in scores),
+                name=names[player],
+                score=f"{each.score:.1f}",
+                **more.get(player, {}),
+            )
+        )
+        for player, each in race.scores.items()
+        if player in names
+    }
 
 
 def why_score(race: ScoredRace | None, player: str, rules: Rules, texts: Texts) -> str:

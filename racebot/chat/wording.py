@@ -89,6 +89,11 @@ class Texts(BaseModel):
     discord_player: str = _text(
         "**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant on Discord", "before"
     )
+    discord_score: str = _text(
+        "**{place}** {name}{time} · {score} ({ordinal} with {total})",
+        "the same where scores by par order the leaderboard",
+    )
+    discord_best: str = _text("Personal best: {names}", "names finishers who were never faster")
     discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
 
     # Answers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -16,7 +16,7 @@ from racebot.ledger.rows import Leaderboard, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.player import NamedPlayer
 from racebot.queries.races import entrants_of, races_numbered
-from racebot.races.result import EntrantStatus
+from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -24,6 +24,8 @@ SHOWN = 10
 """Entries of each list."""
 UPSET = 0.15
 """A win with a lower chance is an upset."""
+BEST_FROM = 3
+"""Earlier finishes of a player from which on a fastest time is a personal best."""
 LIKELY_UPSETS = 12
 """Number of wins whose exact chance is computed in search of the least likely."""
 
@@ -253,15 +255,55 @@ def _most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) 
     return [Count(rank, NamedPlayer(row[0], row[1]), row[2]) for rank, row in zip(ranks, rows, strict=True)]
 
 
+def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> list[str]:
+    """Return the finishers of a race who were never faster, by place, after `BEST_FROM` earlier finishes.
+
+    Times are compared within the race's goal on a leaderboard that is stored.
+    """
+    done = [each for each in result.entrants if each.finished]
+    times = {each.user_id: each.finish_time for each in done if each.user_id and each.finish_time}
+    row, earlier = ledger.ratings.get(board, result.name), defaultdict[str, list[int]](list)
+    own_races = (
+        "AND goal = ?2 AND sequence < coalesce(?3, sequence + 1) AND sequence IN (SELECT sequence"
+        " FROM changes WHERE leaderboard = ?1 AND player IN (SELECT value FROM json_each(?4)))"
+    )
+    values = (result.goal, row and row.sequence, json.dumps(list(times)))
+    for _, _, finishers, _ in _finishers(ledger, board, own_races, *values):
+        for time, player in finishers:
+            earlier[player].append(time)
+    best = [p for p, time in times.items() if len(earlier[p]) >= BEST_FROM and time < min(earlier[p])]
+    return sorted(best, key=lambda player: times[player])
+
+
 def _from_results(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[BestTime]], list[CloseFinish]]:
     """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
     hidden = ledger.orders.hidden()
     best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     gaps: list[tuple[int, int, str, str]] = []
+    for sequence, goal, finishers, of_teams in _finishers(ledger, board):
+        for time, player in finishers:
+            if player and player not in hidden:
+                best[goal][player] = min(best[goal].get(player, (time, sequence)), (time, sequence))
+        if len(finishers) > 1 and not of_teams:
+            (time, first), (later, second) = finishers[:2]
+            if first and second and hidden.isdisjoint({first, second}):
+                gaps.append((later - time, sequence, first, second))
+    times = {goal: _times(ledger, board, of_players) for goal, of_players in best.items()}
+    return times, _closest(ledger, board, sorted(gaps)[:SHOWN])
+
+
+def _finishers(
+    ledger: Ledger, board: Leaderboard, which: str = "", *values: object
+) -> Iterator[tuple[int, str, list[tuple[int, str]], bool]]:
+    """Yield the number and goal of races that count, their times with players, and whether there are teams.
+
+    Times are in microseconds, the fastest first; a deleted account has no id. `which` is a condition in SQL.
+    """
     for sequence, race, goal, result in ledger.connection.stream(
-        "SELECT sequence, race, goal, result FROM rated JOIN races ON races.name = race"
-        " WHERE leaderboard = ? AND note IS NULL",
+        "SELECT sequence, race, goal, result FROM rated JOIN races ON races.name = race"  # noqa: S608
+        f" WHERE leaderboard = ?1 AND note IS NULL {which}",
         board.key,
+        *values,
     ):
         try:
             entrants = entrants_of(race, result)
@@ -272,15 +314,7 @@ def _from_results(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[Be
             for each in entrants
             if each.get("status") == EntrantStatus.DONE and (time := each.get("finish_time"))
         )
-        for time, player in finishers:
-            if player and player not in hidden:
-                best[goal][player] = min(best[goal].get(player, (time, sequence)), (time, sequence))
-        if len(finishers) > 1 and not any(each.get("team") for each in entrants):
-            (time, first), (later, second) = finishers[:2]
-            if first and second and hidden.isdisjoint({first, second}):
-                gaps.append((later - time, sequence, first, second))
-    times = {goal: _times(ledger, board, of_players) for goal, of_players in best.items()}
-    return times, _closest(ledger, board, sorted(gaps)[:SHOWN])
+        yield sequence, goal, finishers, any(each.get("team") for each in entrants)
 
 
 def _closest(

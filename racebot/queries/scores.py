@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any
 
 from racebot.ledger.rows import Leaderboard
@@ -39,13 +40,13 @@ class LeagueTable:
     racers: list[LeagueRacer]
 
 
-def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult) -> Table:
-    """Return the table of a leaderboard, and of results that are not stored yet.
+def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult, before: str = "") -> Table:
+    """Return the table of a leaderboard's races, or of those before one, and of results to come.
 
     Hidden players only make pars. Races whose finishers have no times are left out.
     """
-    results = [*(stored.result for stored in ledger.races.of(board)), *coming]
-    races = (scored(board, result, rules) for result in results)
+    stored = takewhile(lambda each: each.name != before, (row.result for row in ledger.races.of(board)))
+    races = (scored(board, result, rules) for result in [*stored, *coming])
     return standings(filter(None, races), rules, ledger.orders.hidden())
 
 

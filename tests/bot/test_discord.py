@@ -188,6 +188,33 @@ async def test_upsets_and_avatar_are_shown(channel: Channel) -> None:
     assert embed["thumbnail"]["url"] == f"{channel.settings.site}/media/ann.png"
 
 
+async def test_personal_bests_are_named_after_three_finishes(channel: Channel) -> None:
+    for number in range(3):
+        channel.record(result(f"r{number}", "bo ann" if number else "bo ann cy", after=number))
+    channel.record(result("last", "ann cy bo", after=20))
+    *earlier, last = await channel.shown()
+    assert "Personal best: Ann" in last.splitlines()
+    assert not any("Personal best" in text for text in earlier)
+
+
+async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(
+    sandbox: Sandbox, ledger: Ledger, clock: Clock
+) -> None:
+    own = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025"}
+    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
+    channel.record(result("r", "ann bo cy", dnf="di"))
+    channel.record(result("last", "bo ann cy", after=1))
+    first, last = await channel.shown()
+    assert first.replace("\\", "").splitlines() == [  # 100 · (2 - 60/61), and so on; totals are thirds
+        "Scores (Any Orb, race 1)",
+        "**1** Ann · 1:00:00 · 101.6 (1st with 33.9)",
+        "**2** Bo · 1:01:00 · 100.0 (2nd with 33.3)",
+        "**3** Cy · 1:02:00 · 98.4 (3rd with 32.8)",
+        "**4** Di · 0.0 (4th with 0.0)",
+    ]
+    assert "**2** Ann · 1:01:00 · 100.0 (1st with 67.2)" in last.replace("\\", "")
+
+
 async def test_new_places_stay_after_the_record(channel: Channel) -> None:
     for number, order in enumerate(("bo ann", "ann bo") * 2 + ("bo ann",)):
         channel.record(result(f"r{number}", order, after=number))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, unranked_count, unranked_players
 from racebot.queries.listing import Listing
-from racebot.queries.records import SHOWN, hall_of_fame
+from racebot.queries.records import SHOWN, hall_of_fame, personal_bests
 from racebot.races.result import RaceResult
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -73,6 +74,28 @@ def test_fastest_times_are_those_of_every_finish_in_races_that_count(
     first = found[0]
     stored = ledger.races.find(first.race).result
     assert (stored.ended_at, stored.name) == (first.ended_at, first.race)
+
+
+def test_personal_best_is_faster_than_three_or_more_earlier_finishes(
+    settler: Settler, board: Leaderboard
+) -> None:
+    times: dict[str | None, list[int]] = {}
+    named = 0
+    rated = {row.race for row in settler.ledger.ratings.rows(board) if row.changes}
+    for race in (race for race in RACES if race.name in rated):
+        done = [each for each in race.entrants if each.finished]
+        expected = [
+            each.user_id
+            for each in done
+            if len(earlier := times.get(each.user_id, [])) > 2 and (each.finish_time or 0) < min(earlier)
+        ]
+        assert personal_bests(settler.ledger, board, race) == expected
+        coming = replace(race, name=f"{race.name}-again", goal="Another")
+        assert personal_bests(settler.ledger, board, coming) == []
+        for each in done:
+            times.setdefault(each.user_id, []).append(each.finish_time or 0)
+        named += len(expected)
+    assert named > 5
 
 
 def test_each_goal_has_fastest_times_of_its_own(ledger: Ledger) -> None:
