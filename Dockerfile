@@ -25,11 +25,11 @@ RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir wheels .
 
 FROM python:3.13-slim@sha256:7c61056e61ac89e852de05f3dc6fa51a6dd2181797bceed46aa725dd7cb2cd3b
 
-# Cards need a font for emoji, and FriBidi to join Arabic letters. The program and its folder belong to root;
-# the bot may write into state/ alone. Debian removes replaced versions, so pinned ones could not be installed later.
+# Cards need FriBidi to join Arabic letters. The program and its folder belong to root; the bot may write into
+# state/ alone. Debian removes replaced versions, so pinned ones could not be installed later.
 # hadolint ignore=DL3008
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends fonts-noto-color-emoji libfribidi0 \
+    && apt-get install --yes --no-install-recommends libfribidi0 \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --gid 10001 racebot \
     && useradd --uid 10001 --gid racebot --no-create-home --home-dir /srv/racebot --shell /usr/sbin/nologin racebot \

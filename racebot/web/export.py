@@ -6,13 +6,7 @@ each one atomically. It removes its own files that are no longer needed and neve
 
 from __future__ import annotations
 
-import os
-import threading
-import time
-from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -21,7 +15,6 @@ from filelock import FileLock
 
 from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
 from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
@@ -31,8 +24,6 @@ MANIFEST = ".racebot-pages"
 """Manifest of the last export: a line for each file, with its path and token."""
 LOCK = f"{MANIFEST}.lock"
 """Empty file that an export locks while it writes."""
-FEW = 800
-"""Up to this many files, one process is faster than the time it takes to start several."""
 
 
 class Exported(NamedTuple):
@@ -87,70 +78,14 @@ def _export(
         # List old and new files, but no tokens of files about to change. If this export is interrupted, the
         # next one still knows every file and renders these again.
         _write_manifest(folder, before | wanted | dict.fromkeys(changed, ""))
-        if len(changed) > FEW:
-            done = _render_in_processes(view, folder, changed)
-        else:
-            pages = Pages(view, served=False)
-            done = {path: _render(pages, folder, path) for path in changed}
+        pages = Pages(view, served=False)
+        done = {path: _render(pages, folder, path) for path in changed}
     gone = {path for path, written in done.items() if written is None}
     wanted = {path: token for path, token in wanted.items() if path not in gone}
     removed = sum(_remove(folder, path) for path in before.keys() - wanted.keys() if _is_inside(path))
     _write_manifest(folder, wanted)
     written = sum(map(bool, done.values()))
     return Exported(written, len(wanted) - written, removed)
-
-
-def _render_in_processes(view: LedgerView, folder: Path, paths: Sequence[str]) -> dict[str, bool | None]:
-    """Render files in one process for each core.
-
-    A race settled during the export may appear on some pages and not on others. Its token has changed, so the
-    next export renders those pages again.
-    """
-    from joblib import Parallel, delayed  # noqa: PLC0415 - slow to import, and only large exports need it
-
-    listings = {board.key: board.listing for board in view.boards}
-    # A leaderboard that is created during the export is on none of its pages.
-    publication = replace(view.publication, listing=lambda board: listings.get(board.key, Listing()))
-    facts = (view.ledger.path, publication, folder, view.picture_names)
-    count = os.cpu_count() or 1
-    tasks = (
-        delayed(render_files)(*facts, paths[n::count], parent=os.getpid(), now=view.now) for n in range(count)
-    )
-    try:
-        return dict(ChainMap(*Parallel(count)(tasks)))
-    except BrokenProcessPool:
-        raise ExportError(
-            "a rendering process was killed, perhaps for lack of memory: free some or use fewer processes"
-        ) from None
-
-
-def render_files(
-    database: Path,
-    publication: Publication,
-    folder: Path,
-    picture_names: frozenset[str],
-    paths: Iterable[str],
-    *,
-    parent: int | None = None,
-    now: datetime | None = None,
-) -> dict[str, bool | None]:
-    """Render files from one snapshot of a ledger.
-
-    `picture_names` are the pictures that the export writes. The bot may fetch more while it runs. If `parent`
-    is given, this process ends when the process with that id is killed. `now` is the time of the export.
-    """
-    if parent is not None:
-        threading.Thread(target=_end_with, args=[parent], daemon=True).start()
-    with Ledger.open_to_publish(database) as ledger, ledger.snapshot():
-        view = LedgerView(ledger, publication, picture_names=picture_names, now=now)
-        pages = Pages(view, served=False)
-        return {path: _render(pages, folder, path) for path in paths}
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.05)
-    os._exit(1)
 
 
 def _render(pages: Pages, folder: Path, path: str) -> bool | None:

@@ -94,17 +94,6 @@ def test_marks_are_drawn_only_with_their_letter_and_by_its_font() -> None:
     assert cards.name("\U000f0000\ufe0f\u200d\U000f0000", "id-ann") == "id-ann"
 
 
-@pytest.mark.skipif(not fonts.drawable("\N{THUMBS UP SIGN}"), reason="needs a font with emoji")
-def test_emoji_are_drawn_in_color_and_sequences_as_one() -> None:
-    canvas = Canvas()
-    canvas.text(100, 300, "\N{THUMBS UP SIGN}", Style(84))
-    pixels = np.asarray(Image.open(io.BytesIO(canvas.png())).convert("RGB"), dtype=int)[200:330, 100:220]
-    assert (pixels[..., 0] - pixels[..., 2]).max() > 80  # yellow, which no text is
-    one, both = (fonts.width(text, Style(84)) for text in ("\U0001f469", "\U0001f469\u200d\U0001f4bb"))
-    assert one == both
-    assert fonts.width("\U0001f469 a", Style(84)) - one < fonts.width("m a", Style(84))
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [("Ann ليلى", ["Ann ", "ليلى"]), ("ليلى Ann", ["Ann", "ليلى "]), ("12 ليلى…", ["…", "ليلى", "12 "])],

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,14 +12,12 @@ import pytest
 from builders import NOON, entrant, result
 
 import racebot
-from racebot.chat.commands import Command, CommandNames
 from racebot.errors import ExportError
-from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
-from racebot.races.result import Profile, RaceResult
+from racebot.races.result import RaceResult
 from racebot.standings import orders
-from racebot.web import export as export_module, manifest
-from racebot.web.export import LOCK, MANIFEST, Exported, export, render_files
+from racebot.web import manifest
+from racebot.web.export import LOCK, MANIFEST, Exported, export
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import Content
@@ -257,44 +255,22 @@ def test_files_without_a_token_in_the_manifest_are_rendered_again(exported: Ledg
     assert contents(folder) == whole
 
 
-def test_several_processes_write_the_same_files(
+def test_a_race_settled_during_an_export_is_on_none_of_its_pages(
     filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publication = Publication(commands=CommandNames("?", {Command.ODDS: "chances"}))  # as the CLI makes it
-    export(filled, publication, folder)
-    monkeypatch.setattr(export_module, "FEW", 0)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    done = export(filled, publication, tmp_path / "other")
-    assert done.written == len(contents(folder))
+    run(filled, folder)
+    render, rendered = Pages.document, list[str]()
+
+    def racing(self: Pages, path: str, query: Mapping[str, str]) -> Content:
+        rendered.append(path)
+        if len(rendered) == 2:
+            rate(filled, replace(result("new", "ann bo"), goal="New Orb"))
+            rate(filled).withdraw("orb/c")
+        return render(self, path, query)
+
+    monkeypatch.setattr(Pages, "document", racing)
+    run(filled, tmp_path / "other")
     assert contents(tmp_path / "other") == contents(folder)
-
-
-def test_files_rendered_together_show_the_same_state(filled: Ledger, folder: Path) -> None:
-    player = "players/id-ann/orb/any-orb"
-
-    def paths() -> Iterator[str]:
-        yield f"{player}.html"
-        rate(filled, replace(result("new", "ann bo"), goal="New Orb"))
-        rate(filled).withdraw("orb/c")
-        yield f"{player}/feed.xml"
-
-    folder.mkdir()
-    render_files(filled.path, Publication(), folder, frozenset(), paths())
-    assert (folder / f"{player}/feed.xml").read_bytes().count(b"<entry>") == 2
-
-
-def test_pictures_fetched_during_an_export_are_on_none_of_its_pages(
-    filled: Ledger, folder: Path, tmp_path: Path
-) -> None:
-    avatar = "/media/ann.png"
-    ann = replace(entrant("ann", time=1), profile=Profile(avatar))
-    rate(filled, result("d", entrants=(ann, entrant("bo", time=2))))
-    pictures = Pictures(tmp_path / "pictures")
-    pictures.store(avatar, b"a picture")
-    page = "players/id-ann/orb/any-orb.html"
-    for known, shown in ((frozenset[str](), False), (pictures.names(), True)):
-        render_files(filled.path, Publication(pictures=tmp_path / "pictures"), folder, known, [page])
-        assert (f"avatars/{name_of(avatar)}.webp" in (folder / page).read_text(encoding="utf-8")) == shown
 
 
 class Links(HTMLParser):

@@ -5,7 +5,6 @@ Pillow draws each text with one font, so a text is split into runs.
 
 from __future__ import annotations
 
-import math
 import threading
 import unicodedata
 from bisect import bisect_right
@@ -27,25 +26,10 @@ _PACKAGED = (
     ("justmytype_intl_cjk", "fonts/ofl/notosanssc/NotoSansSC[wght].ttf"),
 )
 """Font packages by preference, with their files. The last three come with the extra `cjk`."""
-_SYSTEM_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "/Library/Fonts", "/System/Library/Fonts")
-_EMOJI = "NotoColorEmoji.ttf"
-_SYSTEM_FONTS = (
-    _EMOJI,
-    "NotoSansCJK-Bold.ttc",
-    "NotoSansCJK-Regular.ttc",
-    "NotoSansHebrew-Bold.ttf",
-    "NotoSansThai-Bold.ttf",
-    "NotoSansDevanagari-Bold.ttf",
-    "DejaVuSans-Bold.ttf",
-    "Arial Unicode.ttf",
-)
-"""Fonts that this machine may have, by preference."""
 _UNKNOWN = "\U0010ffff"
 """A character that no font has. A font draws the same box for all characters that it lacks."""
 _SHAPING = bool(features.check("raqm"))
-"""Whether Pillow can join Arabic letters and emoji, and align digits."""
-_PICTURES = 109
-"""The only size of a font of pictures, such as Noto Color Emoji."""
+"""Whether Pillow can join Arabic letters, and align digits."""
 
 _local = threading.local()
 
@@ -64,18 +48,15 @@ class Run:
 
     text: str
     font: ImageFont.FreeTypeFont
-    scale: float
-    """Factor from the size of the font to that of the text; 1 except for pictures."""
 
     @property
     def width(self) -> float:
-        return self.scale * self.font.getlength(self.text, features=_features(self.text))
+        return self.font.getlength(self.text, features=_features(self.text))
 
     @property
     def reach(self) -> float:
         """The width in whole pixels, or more if a last letter or mark stands out beyond it."""
-        right: float = self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
-        return self.scale * right
+        return self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
 
 
 _TRIED = Style(20, 800)
@@ -86,8 +67,7 @@ MOST_MARKS = 2
 
 def runs(text: str, style: Style) -> list[Run]:
     """Split a text into runs, from left to right. Characters that no font has are left out."""
-    fonts = [(part, _font(path, style)) for part, path in _parts(text)]
-    found = [Run(part, font, style.size / font.size) for part, font in fonts]
+    found = [Run(part, _font(path, style)) for part, path in _parts(text)]
     strong = (unicodedata.bidirectional(char) for char in text)
     begins = next((each for each in strong if each in {"L", "R", "AL"}), "L")
     return found if begins == "L" else found[::-1]
@@ -106,12 +86,12 @@ def shortened(text: str, style: Style, limit: float) -> str:
     lengths = range(1, len(text) + 1)
     end = bisect_right(lengths, limit, key=lambda length: width(text[:length].rstrip() + "…", style))
     while end and unicodedata.category(text[end : end + 1] or "a") in {"Mn", "Me", "Cf"}:
-        end -= 1  # keeps a mark with its letter, and an emoji sequence whole
+        end -= 1  # keeps a mark with its letter
     return text[:end].rstrip() + "…"
 
 
 def missing(text: str) -> int:
-    """Return the number of letters and pictures in a text that no font has."""
+    """Return the number of characters in a text that no font has."""
     joined = "\N{ZERO WIDTH JOINER}"
     return sum(
         not _joins(char) and not char.isspace() and before != joined and _font_of(char) is None
@@ -129,20 +109,9 @@ def draw_text(canvas: Image.Image, at: tuple[float, float], text: str, style: St
     x, y = at
     draw = ImageDraw.Draw(canvas)
     for run in runs(text, style):
-        if run.scale == 1:
-            draw.text((x, y), run.text, color, run.font, anchor="ls", features=_features(run.text))
-        else:
-            _draw_pictures(canvas, (x, y), run)
+        draw.text((x, y), run.text, color, run.font, anchor="ls", features=_features(run.text))
         x += run.width
     return x - at[0]
-
-
-def _draw_pictures(canvas: Image.Image, at: tuple[float, float], run: Run) -> None:
-    left, top, right, bottom = run.font.getbbox(run.text, anchor="ls")
-    drawn = Image.new("RGBA", (math.ceil(right - left), math.ceil(bottom - top)))
-    ImageDraw.Draw(drawn).text((-left, -top), run.text, font=run.font, anchor="ls", embedded_color=True)
-    small = drawn.resize([max(1, round(side * run.scale)) for side in drawn.size], Image.Resampling.BOX)
-    canvas.paste(small, (round(at[0] + left * run.scale), round(at[1] + top * run.scale)), small)
 
 
 def _features(text: str) -> list[str] | None:
@@ -158,7 +127,7 @@ def _parts(text: str) -> Iterator[tuple[str, str]]:
     """The font of the last letter, None if no font has it. Its marks are left out with it."""
     for char in text:
         if char.isspace():
-            path: str | None = current if current and not current.endswith(_EMOJI) else _paths()[0]
+            path: str | None = current or _paths()[0]
         elif _joins(char):
             marks += 1
             path = letter if letter and marks <= MOST_MARKS and _stays(char, letter) else None
@@ -215,9 +184,6 @@ def _paths() -> tuple[str, ...]:
             path = Path(str(resources.files(package).joinpath(name)))
             if path.exists():
                 found.append(str(path))
-    folders = [folder for each in _SYSTEM_FOLDERS if (folder := Path(each)).is_dir()]
-    for name in _SYSTEM_FONTS:
-        found += [str(path) for folder in folders for path in sorted(folder.rglob(name))[:1]]
     return tuple(found)
 
 
@@ -226,16 +192,8 @@ def _font(path: str, style: Style, layout: ImageFont.Layout | None = None) -> Im
     fonts: dict[object, ImageFont.FreeTypeFont] = _local.__dict__.setdefault("fonts", {})
     key = (path, style, layout)
     if key not in fonts:
-        try:
-            font = ImageFont.truetype(path, style.size, layout_engine=layout)
-        except OSError:  # a font of pictures
-            font = ImageFont.truetype(path, _PICTURES, layout_engine=layout)
-        try:
-            axes = font.get_variation_axes()
-        except OSError:
-            axes = []  # not a variable font
-        if axes:
-            font.set_variation_by_axes([_axis(axis, style) for axis in axes])
+        font = ImageFont.truetype(path, style.size, layout_engine=layout)
+        font.set_variation_by_axes([_axis(axis, style) for axis in font.get_variation_axes()])
         fonts[key] = font
     return fonts[key]
 

@@ -161,7 +161,7 @@ def _remembered(method: Method) -> Method:
 class LedgerView:
     """A snapshot of the ledger. Create a new one when the ledger has changed.
 
-    An export has no `live` rooms, and names the pictures that it writes. Seasons are final or not at `now`,
+    An export has no `live` rooms. Seasons are final or not at `now`,
     which is the time of the snapshot by default.
     """
 
@@ -170,14 +170,11 @@ class LedgerView:
         ledger: Ledger,
         publication: Publication,
         live: LiveReader | None = None,
-        picture_names: frozenset[str] | None = None,
         now: datetime | None = None,
     ) -> None:
         self.ledger = ledger
         self.now = now or datetime.now(UTC)
         self._live = live
-        if picture_names is not None:
-            self.picture_names = picture_names
         self.publication = publication
         self.remembered: dict[object, Callable[..., Any]] = {}
 
