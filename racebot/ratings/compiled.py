@@ -22,7 +22,7 @@ import numpy as np
 from numba import get_num_threads, njit
 from numba.extending import overload, register_jitable
 
-from racebot.races.outcome import BoolArray, IntArray, Outcome
+from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, Replayable
 from racebot.ratings.model import FloatArray
@@ -170,19 +170,6 @@ def replay(
     remaining = iter(races)
     while block := list(islice(remaining, _BLOCK)):
         yield from _replay_block(model, block, table)
-
-
-class _Alone(NamedTuple):
-    players: IntArray
-    outcome: Outcome
-
-
-def rate(model: KernelModel, states: FloatArray, outcome: Outcome) -> FloatArray:
-    """Rate one race; see `racebot.ratings.model.RatingModel.rate`."""
-    table = np.array(states, order="C")
-    for _ in _replay_block(model, [_Alone(np.arange(len(table)), outcome)] * outcome.rateable, table):
-        pass
-    return table
 
 
 def _replay_block(

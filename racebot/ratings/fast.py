@@ -9,10 +9,8 @@ seconds. Numba caches the machine code on disk
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 
-from racebot.races.outcome import Outcome
 from racebot.ratings.kernel import KernelModel, Replayable
 from racebot.ratings.model import FloatArray, RatingModel
 
@@ -23,7 +21,10 @@ LEAST_WORK = 500_000
 
 
 def replay(
-    model: RatingModel, races: Sequence[Replayable], table: FloatArray
+    model: RatingModel,
+    races: Sequence[Replayable],
+    table: FloatArray,
+    like: Sequence[Replayable] | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Rate races in order, and yield the states before and after each.
 
@@ -31,8 +32,11 @@ def replay(
         model: a model with single parameters, or with arrays of shape [candidates].
         races: the races, in the order to rate them.
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
+        like: other races, if these are to be compiled just when a replay of the others is.
     """
-    if isinstance(model, KernelModel) and table.flags.c_contiguous and _worthwhile(model, races, table.ndim):
+    work = sum(race.outcome.size**2 for race in like or races)
+    enough = (table.ndim > 2 or work >= LEAST_WORK) and table.flags.c_contiguous
+    if isinstance(model, KernelModel) and enough and compiles(model):
         from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
 
         yield from compiled.replay(model, races, table)
@@ -42,20 +46,6 @@ def replay(
         after = model.rate(before, race.outcome)
         table[..., race.players, :] = after
         yield before, after
-
-
-def rater(model: RatingModel, races: Sequence[Replayable]) -> Callable[[FloatArray, Outcome], FloatArray]:
-    """Return `model.rate`, compiled if `replay` compiles these races: for states of shape [n, k]."""
-    if isinstance(model, KernelModel) and _worthwhile(model, races, 2):
-        from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
-
-        return partial(compiled.rate, model)
-    return model.rate
-
-
-def _worthwhile(model: KernelModel, races: Sequence[Replayable], axes: int) -> bool:
-    enough = axes > 2 or sum(race.outcome.size**2 for race in races) >= LEAST_WORK
-    return enough and compiles(model)
 
 
 def compiles(model: RatingModel) -> bool:

@@ -98,10 +98,7 @@ def best_first(group: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelModel(RatingModel, ABC):
-    """Base class for models that rate a race with a kernel.
-
-    In a sweep each numeric parameter is a number or an array of shape [candidates].
-    """
+    """Base class for models that rate a race with a kernel."""
 
     key: ClassVar[str]
     kernel: ClassVar[Callable[..., bool]]

@@ -6,13 +6,14 @@ system", sections 2, 4 and 6, https://github.com/blkerby/MultiEloRating.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from itertools import pairwise
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from racebot.races.outcome import IntArray, Outcome
+from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings import fast
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
@@ -27,8 +28,6 @@ LARGE = 50
 """Entrants up to which all finishers are checked for late losses."""
 MOST_CHECKED = 3
 """Finishers to check for late losses in larger fields."""
-
-Rate = Callable[[FloatArray, Outcome], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +72,15 @@ class Complaints:
         for rows in entries_by_size(sizes):
             points[rows] = model.points(after[rows])
             change[rows] = points[rows] - model.points(before[rows])
-        lost = (change < 0) & ~unfinished
-        rate = fast.rater(model, [step.race for step in steps])
-        starts = np.cumsum([0, *sizes])
-        order_dependent = late_losses = 0
-        for number in range(0, len(steps), every):
-            step, part = steps[number], slice(starts[number], starts[number + 1])
-            order_dependent += _order_dependent(model, rate, step, points[part])
-            losers = np.flatnonzero(lost[part])
-            forfeits = _after_forfeits(model, rate, step, losers)
-            late_losses += int(np.sum(forfeits > points[part][losers]))
+        lost = np.split((change < 0) & ~unfinished, np.cumsum(sizes)[:-1])
         alike = race, group, *before.T
         return cls(
             unfinished_gains=int(np.sum(change[unfinished] > 0)),
             last_gains=int(np.sum(change[group == last] > 0)),
             winner_losses=int(np.sum(change[group == 0] < 0)),
             unequal_ties=_equal_pairs(*alike) - _equal_pairs(*alike, change),
-            order_dependent=order_dependent,
-            late_losses=late_losses,
+            order_dependent=_order_dependent(model, steps, every),
+            late_losses=_late_losses(model, steps, every, lost),
         )
 
 
@@ -108,35 +98,60 @@ def checked_again(history: History) -> int:
     return 1 if history.races_of_players().sum() <= ALL_CHECKED else SAMPLE
 
 
-def _order_dependent(model: RatingModel, rate: Rate, step: Step, points: IntArray) -> int:
+class _Race(NamedTuple):
+    players: IntArray
+    outcome: Outcome
+
+
+def _points_after(
+    model: RatingModel, steps: Sequence[Step], races: Sequence[tuple[FloatArray, Outcome]]
+) -> list[IntArray]:
+    """Return the points after races with these states and outcomes, none of which affects another."""
+    if not races:
+        return []
+    starts = np.cumsum([0, *(outcome.size for _, outcome in races)])
+    table = np.concatenate([states for states, _ in races])
+    rows = [np.arange(*ends) for ends in pairwise(starts.tolist())]
+    changed = [_Race(each, race) for each, (_, race) in zip(rows, races, strict=True) if race.rateable]
+    for _ in fast.replay(model, changed, table, like=[step.race for step in steps]):
+        pass
+    return [model.points(table[each]) for each in rows]
+
+
+def _order_dependent(model: RatingModel, steps: Sequence[Step], every: int) -> int:
     """Count the players whose points would differ if the entrants were listed in reverse order."""
-    outcome = step.race.outcome
-    reverse = replace(
-        outcome,
-        group=outcome.group[::-1],
-        unfinished=outcome.unfinished[::-1],
-        team=None if outcome.team is None else outcome.team[::-1],
-    )
-    reverse_points = model.points(rate(step.before[::-1], reverse))[::-1]
-    if (points != reverse_points).any():
-        # Compiled results can differ in the last digits, and so round to another point.
-        points = model.points(model.rate(step.before, outcome))
-        reverse_points = model.points(model.rate(step.before[::-1], reverse))[::-1]
-    return int(np.sum(points != reverse_points))
+    reverse = [(step.before[::-1], _reversed(step.race.outcome)) for step in steps[::every]]
+    count = 0
+    for step, other, found in zip(steps[::every], reverse, _points_after(model, steps, reverse), strict=True):
+        points, reverse_points = model.points(step.after), found[::-1]
+        if (points != reverse_points).any():
+            # Compiled results can differ in the last digits, and so round to another point.
+            points = model.points(model.rate(step.before, step.race.outcome))
+            reverse_points = model.points(model.rate(*other))[::-1]
+        count += int(np.sum(points != reverse_points))
+    return count
 
 
-def _after_forfeits(model: RatingModel, rate: Rate, step: Step, finishers: IntArray) -> IntArray:
-    """Return the points of each of these finishers if they had given up: shape [finishers]."""
-    outcome = step.race.outcome
-    if not finishers.size:
-        return finishers
-    if isinstance(model, HurdleModel) and outcome.team is None:
-        return model.points(model.after_forfeit(step.before[finishers], outcome.day))
-    points = model.points(step.after)
-    checked = finishers[np.argsort(-outcome.group[finishers], kind="stable")]
-    for finisher in checked[: MOST_CHECKED if outcome.size > LARGE else None].tolist():
-        points[finisher] = model.points(rate(step.before, gave_up(outcome, finisher)))[finisher]
-    return points[finishers]
+def _reversed(outcome: Outcome) -> Outcome:
+    team = None if outcome.team is None else outcome.team[::-1]
+    return replace(outcome, group=outcome.group[::-1], unfinished=outcome.unfinished[::-1], team=team)
+
+
+def _late_losses(model: RatingModel, steps: Sequence[Step], every: int, lost: Sequence[BoolArray]) -> int:
+    """Count the finishers who lost points, as `lost` says of each race, and more than by giving up."""
+    count, quits = 0, []
+    for step, losers in zip(steps[::every], map(np.flatnonzero, lost[::every]), strict=True):
+        outcome = step.race.outcome
+        if isinstance(model, HurdleModel) and outcome.team is None:
+            forfeits = model.points(model.after_forfeit(step.before[losers], outcome.day))
+            count += int(np.sum(forfeits > model.points(step.after)[losers]))
+        else:
+            worst_first = losers[np.argsort(-outcome.group[losers], kind="stable")]
+            quits += [(step, i) for i in worst_first[: MOST_CHECKED if outcome.size > LARGE else None]]
+    forfeited = [(step.before, gave_up(step.race.outcome, i)) for step, i in quits]
+    for (step, i), points in zip(quits, _points_after(model, steps, forfeited), strict=True):
+        count += int(points[i] > model.points(step.after)[i])
+    return count
 
 
 def gave_up(outcome: Outcome, entrant: int) -> Outcome:

@@ -65,11 +65,7 @@ def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain, *, ties: bool) -
 
 @dataclass(frozen=True, kw_only=True)
 class TwoPlayerElo(GradientModel):
-    """Base class of two-player Elo.
-
-    Raises:
-        ModelError: from `rate`, for a race with more than two entrants.
-    """
+    """Base class of two-player Elo. It refuses races with more than two entrants."""
 
     rates: tuple[Number, ...] = inherited("rates", (0.2,))
 

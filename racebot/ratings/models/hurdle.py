@@ -72,26 +72,19 @@ def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle)
 
 
 def after_order(
-    means: list[float],
-    variances: list[float],
-    race: KernelRace,
-    new_means: list[float],
-    new_variances: list[float],
-) -> bool:
+    means: list[float], variances: list[float], race: KernelRace
+) -> tuple[list[float], list[float], bool]:
     """Update skill estimates of units by the order of their performances, s + N(0, 1/n) for n members.
 
     A skill moves by the share v/(v + 1/n) of its performance's update. The best finisher never falls, the
     worst never rises, no variance grows, and units that did not finish are unchanged.
 
     Returns:
-        False if compiled code cannot integrate this order. Plain Python always returns True.
+        Means, variances, and False if compiled code cannot integrate this order.
     """
-    for i in range(len(means)):
-        new_means[i] = means[i]
-        new_variances[i] = variances[i]
-    order = race.worst_first
+    new_means, new_variances, order = means.copy(), variances.copy(), race.worst_first
     if len(order) == 0 or race.group[order[0]] == race.group[order[-1]]:
-        return True
+        return new_means, new_variances, True
     scales = [math.sqrt(1.0 / race.sizes[i] + variances[i]) for i in order]
     places = [race.group[i] for i in order]
     first, second, sound = posterior_moments([means[i] for i in order], scales, places)
@@ -106,7 +99,7 @@ def after_order(
             moment = min(moment, 0.0)
         new_means[i] = means[i] + gain * moment
         new_variances[i] = variances[i] - gain * gain * (1.0 - second[k])
-    return sound
+    return new_means, new_variances, sound
 
 
 def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:
@@ -139,7 +132,8 @@ class HurdleModel(KernelModel, PredictsFinish):
     """Base class of the hurdle models.
 
     A forfeit has the same effect whatever the others do. Each kernel computes what it would have given, the
-    floor of a late finish (`racebot.ratings.late_finish_floor`).
+    floor of a late finish (`racebot.ratings.late_finish_floor`). The finish forecast has its own parameters:
+    those of the hurdle control how informative a finish is, not how likely.
     """
 
     rates_teams: ClassVar[bool] = True
@@ -179,19 +173,17 @@ class HurdleModel(KernelModel, PredictsFinish):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianHurdleModel(HurdleModel, PredictsPerformance):
-    """Base class of the hurdle models with Gaussian skills.
-
-    In a sweep each numeric parameter is a number or an array of shape [candidates].
+    """Base class of the hurdle models with Gaussian skills. Its defaults are those of `thurstone-hurdle`.
 
     Raises:
         ModelError: on creation, if the lapse is not below 1.
     """
 
     level: Number = parameter(
-        0.0, help="a of the hurdle: the skill at which half of the players finish", search=(-8.0, 6.0)
+        0.80, help="a of the hurdle: the skill at which half of the players finish", search=(-8.0, 6.0)
     )
     width: Number = parameter(
-        1.0,
+        1.93,
         help="b of the hurdle: the larger, the less a finish or a DNF counts",
         positive=True,
         search=(0.3, 8.0),
@@ -203,10 +195,10 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         minimum=0.0,
     )
     finish_level: Number = parameter(
-        0.0, help="rating at which a finish is forecast at 50 %", search=(-8.0, 6.0)
+        -1.34, help="rating at which a finish is forecast at 50 %", search=(-8.0, 6.0)
     )
     finish_width: Number = parameter(
-        1.0,
+        3.09,
         help="width of the finish forecast: the larger, the less the rating matters",
         positive=True,
         search=(0.3, 12.0),
@@ -240,12 +232,10 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         """Return the variance of each player's skill estimate: shape [..., n]."""
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the probability that a player in state `a` is placed before one in state `b`: shape [...].
+        """See `RatingModel`. This is Φ(κ·lead / √(2 + λ·(v₁ + v₂))), with the variances of the two skills.
 
-        This is Φ(κ·lead / √(2 + λ·(v₁ + v₂))): the lead in rating, relative to the variance of two
-        performances and the uncertainty of two skills. Finish probabilities are left out, because the ratings
-        already reflect them (see docs/model.md), unless `odds_by_finish` is set. Then Φ is for two finishers,
-        and a finisher is placed before a player who does not finish.
+        Finish probabilities are left out, because the ratings already reflect them (see docs/model.md),
+        unless `odds_by_finish` is set. Then Φ is for two finishers, who are placed before all others.
         """
         lead = self.rating(a) - self.rating(b)
         doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
@@ -258,19 +248,12 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         return (first - both * (1.0 - ahead)) / (first + second - both)
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
-        """Return the probability that each player finishes their next race: shape [..., n].
-
-        It has separate parameters: those of the hurdle control how informative a finish is, not how likely.
-        """
         rating = self.rating(states)
         width = np.sqrt(broadcast_to(self.finish_width, rating) ** 2 + self.skill_variance(states))
         return scipy.special.ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each player's next performance, given a finish: [..., n].
-
-        They are scaled like the odds of a pair, so that the odds of a race agree with those of its pairs.
-        """
+        # Scaled like the odds of a pair, so that the odds of a race agree with those of its pairs.
         rating = self.rating(states)
         doubt = broadcast_to(self.odds_doubt, rating) * self.skill_variance(states)
         return rating, np.sqrt(1.0 + doubt) / broadcast_to(self.odds_scale, rating)

@@ -37,14 +37,9 @@ PRECISION = 1e-11
 
 
 class PlackettLuceParameters(NamedTuple):
-    """The parameters of `update`.
+    """The parameters of `update`; see `SingleParameterModel.dummy_and_floor` and `bends`.
 
-    Attributes:
-        dummy: rating of the dummy player; NaN for none.
-        floor: lowest rating; -inf for none.
-        unfinished: `EXACT`, `INDEPENDENT` or `TIE`.
-        backwards: 1 for the reversed orientation, otherwise 0.
-        bends: the learning rates, followed by the knots.
+    `unfinished` is `EXACT`, `INDEPENDENT` or `TIE`, and `backwards` 1 for the reversed orientation.
     """
 
     dummy: float
@@ -292,10 +287,8 @@ class PlackettLuce(KernelModel, SingleParameterModel):
 
     @cached_property
     def settings(self) -> FloatArray:
-        dummy = math.nan if self.dummy is None else self.dummy
-        floor = -math.inf if self.floor is None else self.floor
         backwards = float(self.orientation == "reversed")
-        return stack_parameters((dummy, floor, _WORDS[self.unfinished], backwards, *self.bends))
+        return stack_parameters((*self.dummy_and_floor, _WORDS[self.unfinished], backwards, *self.bends))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return scipy.special.expit(a[..., 0] - b[..., 0])

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
-import numpy as np
 import scipy
 
 from racebot.ratings.kernel import Columns, KernelRace
@@ -27,10 +26,7 @@ from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, 
 
 
 class PlackettLuceHurdleParameters(NamedTuple):
-    """The parameters of `update`. `spare_finishers` is 0 or 1, and the floor is -inf if there is none.
-
-    `bends` holds the learning rates, followed by the knots.
-    """
+    """The parameters of `update`, as in `PlackettLuceParameters`. `spare_finishers` is 0 or 1."""
 
     level: float
     width: float
@@ -129,17 +125,13 @@ class PlackettLuceHurdle(HurdleModel, SingleParameterModel):
 
     @cached_property
     def settings(self) -> FloatArray:
-        floor = -np.inf if self.floor is None else self.floor
+        _, floor = self.dummy_and_floor
         return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.bends))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return scipy.special.expit(a[..., 0] - b[..., 0])
 
     def finish_probability(self, states: FloatArray) -> FloatArray:
-        """Return the probability that each player finishes their next race: shape [..., n].
-
-        It has separate parameters: those of the hurdle control how informative a finish is, not how likely.
-        """
         ratings = states[..., 0]
         level, width = broadcast_to(self.finish_level, ratings), broadcast_to(self.finish_width, ratings)
         return scipy.special.expit((ratings - level) / width)

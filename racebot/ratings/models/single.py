@@ -29,10 +29,7 @@ from racebot.ratings.ranking import Groups
 
 @dataclass(frozen=True, kw_only=True)
 class SingleParameterModel(RatingModel, ABC):
-    """Base class of models with one rating per player.
-
-    In a sweep each numeric parameter, and each entry of `knots` and `rates`, is a number or an array of
-    shape [candidates].
+    """Base class of models with one rating per player. In a sweep, entries of `knots` and `rates` are arrays.
 
     Raises:
         ModelError: on creation, if the knots do not ascend or do not match the rates.
@@ -70,13 +67,17 @@ class SingleParameterModel(RatingModel, ABC):
         return start_state(self, self.initial_rating)
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Return the ratings at the start of the next season. `most_races` has no effect."""
         return shrink_toward(self.initial()[..., np.newaxis, :], states, factor)
 
     @property
     def bends(self) -> tuple[Number, ...]:
         """Return the learning rates, followed by their knots; see `learning_rate_at`."""
         return (*self.rates, *self.knots[: len(self.rates)])
+
+    @property
+    def dummy_and_floor(self) -> tuple[Number, Number]:
+        """Return them as numbers for a kernel: NaN for no dummy, and -inf for no floor."""
+        return np.nan if self.dummy is None else self.dummy, -np.inf if self.floor is None else self.floor
 
     def rating(self, states: FloatArray) -> FloatArray:
         return states[..., 0]

@@ -27,14 +27,7 @@ from racebot.ratings.ranking import Groups
 
 
 class ThurstoneParameters(NamedTuple):
-    """The parameters of `update`.
-
-    Attributes:
-        dummy: rating of the dummy player; NaN for none.
-        floor: lowest rating; -inf for none.
-        weight: weight of each unfinished player.
-        bends: the learning rates, followed by the knots.
-    """
+    """The parameters of `update`; see `SingleParameterModel.dummy_and_floor` and `bends`."""
 
     dummy: float
     floor: float
@@ -115,9 +108,7 @@ class Thurstone(GradientModel, KernelModel, PredictsPerformance):
 
     @cached_property
     def settings(self) -> FloatArray:
-        dummy = math.nan if self.dummy is None else self.dummy
-        floor = -math.inf if self.floor is None else self.floor
-        return stack_parameters((dummy, floor, self.weight, *self.bends))
+        return stack_parameters((*self.dummy_and_floor, self.weight, *self.bends))
 
     def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: FloatArray) -> FloatArray:
         dummy, floor, weight, *bends = settings.tolist()
@@ -137,10 +128,7 @@ class Thurstone(GradientModel, KernelModel, PredictsPerformance):
         return bounded_gaussian_gain(-lead) if self.density == "gaussian" else logistic_win(lead)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each player's next performance: [..., n].
-
-        Logistic performances are approximated by Gaussian ones of the same variance.
-        """
+        """See `PredictsPerformance`. Logistic performances are taken for Gaussian ones of that variance."""
         return states[..., 0], np.ones(states.shape[:-1])
 
 

@@ -53,11 +53,10 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
     for i in range(size):
         grown[i] = before[1][i] + drift * drift + daily * daily * days_away(before[2][i], race.day)
     means, doubts = of_teams(before[0], race, 1), of_teams(grown, race, 2)
-    after_finish, after_place = means.copy(), means.copy()
-    finished, placed = doubts.copy(), doubts.copy()
+    after_finish, finished = means.copy(), doubts.copy()
     for k in range(len(means)):
         after_finish[k], finished[k] = after_hurdle(means[k], doubts[k], race.unfinished[k], hurdle)
-    sound = after_order(after_finish, finished, race, after_place, placed)
+    after_place, placed, sound = after_order(after_finish, finished, race)
     best = min(race.group)
     for i in range(size):
         k, mean, variance = race.unit[i], before[0][i], before[1][i]
@@ -135,8 +134,7 @@ class ThurstoneFilter(GaussianHurdleModel):
         return states[..., 1]
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Return the states at the start of the next season. Days are kept, so uncertainty keeps growing."""
         newcomer = self.initial()[..., np.newaxis, :]
         mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
         variance = shrink_variance(newcomer[..., 1], states[..., 1], factor)
-        return np.stack([mean, variance, states[..., 2]], -1)
+        return np.stack([mean, variance, states[..., 2]], -1)  # days away count on

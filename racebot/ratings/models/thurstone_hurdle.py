@@ -31,7 +31,7 @@ from racebot.ratings.models.hurdle import (
     of_member,
     of_teams,
 )
-from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
+from racebot.ratings.parameters import broadcast_to, parameter, start_state
 
 
 class HurdleParameters(NamedTuple):
@@ -60,11 +60,10 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
             variances[i] += yearly * days_away(before[2][i], race.day)
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
     means, doubts = of_teams(ratings, race, 1), of_teams(variances, race, 2)
-    after_finish, after_place = means.copy(), means.copy()
-    finished, unused = doubts.copy(), doubts.copy()
+    after_finish, finished = means.copy(), doubts.copy()
     for k in range(len(means)):
         after_finish[k], finished[k] = after_hurdle(means[k], doubts[k], race.unfinished[k], hurdle)
-    sound = after_order(after_finish, finished, race, after_place, unused)
+    after_place, _, sound = after_order(after_finish, finished, race)
     for i in range(len(variances)):
         k = race.unit[i]
         share = variances[i] / (race.sizes[k] * doubts[k])
@@ -108,16 +107,12 @@ class ThurstoneHurdle(GaussianHurdleModel):
         positive=True,
         search=(0.1, 5.0),
     )
-    level: Number = inherited_from(GaussianHurdleModel, "level", 0.80)
-    width: Number = inherited_from(GaussianHurdleModel, "width", 1.93)
     yearly_drift: Number = parameter(
         0.0,
         help="ω: standard deviation that a year without a race adds; above 0, the last race's day is kept",
         minimum=0.0,
         search=(0.0, 2.0),
     )
-    finish_level: Number = inherited_from(GaussianHurdleModel, "finish_level", -1.34)
-    finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 3.09)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -138,7 +133,6 @@ class ThurstoneHurdle(GaussianHurdleModel):
         return lasting**2 + (newcomer**2 - lasting**2) / (1.0 + races / settling)
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Return the states at the start of the next season, with or without days in the old one."""
         newcomer = self.initial()[..., np.newaxis, :]
         races = states[..., 1] if most_races is None else np.minimum(states[..., 1], most_races)
         carried = [shrink_toward(newcomer[..., 0], states[..., 0], factor), races]

@@ -130,8 +130,7 @@ def evidence(
 class TrueSkill(KernelModel, PredictsPerformance):
     """TrueSkill. Except for `unfinished`, the defaults are those of racetime.gg, which ranks by μ − 2σ.
 
-    The source has the same priors, β and γ (here `tau`), ranks by μ − 3σ, and names no draw probability. In a
-    sweep each numeric parameter is a number or an array of shape [candidates].
+    The source has the same priors, β and γ (here `tau`), ranks by μ − 3σ, and names no draw probability.
 
     Raises:
         ModelError: on creation, if the draw probability is not below 1.
@@ -193,10 +192,7 @@ class TrueSkill(KernelModel, PredictsPerformance):
         return to_points(points)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the probability that a player in state `a` is placed before one in state `b`: [...].
-
-        This is equation (1) with the uncertainty of both skills, ignoring draws.
-        """
+        """See `RatingModel`. This is equation (1) with the uncertainty of both skills, ignoring draws."""
         gap = a[..., 0] - b[..., 0]
         variance = 2.0 * broadcast_to(self.beta, gap) ** 2 + a[..., 1] ** 2 + b[..., 1] ** 2
         return scipy.special.ndtr(gap / np.sqrt(variance))
@@ -206,12 +202,11 @@ class TrueSkill(KernelModel, PredictsPerformance):
         return states[..., 0], np.sqrt(variance)
 
     def team_performance(self, states: FloatArray, members: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of each team's performance, the sum of its members': [m]."""
+        """See `PredictsPerformance`; here a team's performance is the sum of its members'."""
         mean, spread = self.performance(states)
         return mean @ members, np.sqrt(spread**2 @ members)
 
     def carried(self, states: FloatArray, factor: float, most_races: float | None = None) -> FloatArray:
-        """Return the states at the start of the next season. `most_races` has no effect."""
         newcomer = self.initial()[..., np.newaxis, :]
         mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
         variance = shrink_variance(newcomer[..., 1] ** 2, states[..., 1] ** 2, factor)

@@ -20,9 +20,8 @@ def after_places(
 ) -> tuple[list[float], list[float]]:
     """Return means and variances after the order."""
     outcome = Outcome(np.array(group), np.array(unfinished), max(group), any(unfinished))
-    race = KernelRace.of(outcome)
-    new_means, new_variances = [0.0] * len(group), [0.0] * len(group)
-    assert after_order(means, variances, race, new_means, new_variances)
+    new_means, new_variances, sound = after_order(means, variances, KernelRace.of(outcome))
+    assert sound
     return new_means, new_variances
 
 
