@@ -39,7 +39,7 @@ from racebot.ratings import fast, registry
 from racebot.ratings.parameters import declared
 from racebot.standings.backfill import read_races
 from racebot.study.history import History, replay
-from racebot.study.paired import Objective, tally
+from racebot.study.paired import Objective, tallies
 
 REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("trueskill, tie", "trueskill", {"unfinished": "tie"}),
@@ -103,7 +103,7 @@ def main() -> None:
         many = spread(model, arguments.candidates)
         shared = arguments.processor_time and fast.compiles(many)
         sets = arguments.candidates * (os.cpu_count() or 1 if shared else 1)
-        swept = sets * speed(partial(tally, many, history, Objective.MISORDERED))
+        swept = sets * speed(partial(tallies, many, history, [Objective.MISORDERED]))
         print(
             f"{f'  sweep of {arguments.candidates}':<32}{swept:>10,.0f}{times(swept)}{swept / alone:>10.1f}×"
         )

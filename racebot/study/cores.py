@@ -20,11 +20,6 @@ def cores(jobs: int = -1) -> AbstractContextManager[object]:
     return context
 
 
-def in_parallel() -> bool:
-    """Return True if `spread` uses other processes in this context."""
-    return bool(joblib.effective_n_jobs(joblib.Parallel().n_jobs) != 1)
-
-
 def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iterator[T]:
     """Call a function with each tuple of arguments, and yield the results in order.
 
@@ -34,7 +29,6 @@ def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iter
         function: a module-level function, so that other processes can import it.
         calls: the positional arguments of each call.
     """
-    if in_parallel() and len(calls) > 1:
-        yield from joblib.Parallel(return_as="generator")(joblib.delayed(function)(*call) for call in calls)
-    else:
-        yield from (function(*call) for call in calls)
+    jobs = None if len(calls) > 1 else 1  # None: as many as the block has
+    run = joblib.Parallel(n_jobs=jobs, return_as="generator")
+    yield from run(joblib.delayed(function)(*call) for call in calls)

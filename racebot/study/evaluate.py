@@ -17,7 +17,6 @@ from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
-from racebot.study.calibration import Reliability, of_pairs
 from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
@@ -27,12 +26,14 @@ from racebot.study.metrics import (
     Field,
     Figures,
     Predictions,
+    Reliability,
     Scores,
     betting,
     entries_by_size,
     figures,
     log_loss,
     misordered,
+    reliability,
     split_predictions,
     tightest,
 )
@@ -248,15 +249,17 @@ def _tightness(model: RatingModel, before: FloatArray, rating: FloatArray) -> Fl
 
 
 def _judge(history: History, whole: Field, run: _Run, first: int) -> Evaluation:
-    part, judged = whole.without_newcomers(), whole.pair_race() >= first
+    (part, entries, pairs), judged = whole.without_newcomers(), whole.pair_race() >= first
+    rating, probability = run.predictions.rating, run.predictions.probability
+    known = Predictions(rating[entries], probability[pairs])
     return Evaluation(
         label=run.entry.label,
         model=run.entry.model,
         parameters=run.parameters,
         complaints=run.complaints,
         views=_views(history, whole, run.predictions, run.final, first),
-        known=_views(history, part.field, run.predictions.of(part), run.final, first),
-        reliability=of_pairs(run.predictions.probability[judged]),
+        known=_views(history, part, known, run.final, first),
+        reliability=reliability(probability[judged]),
     )
 
 
@@ -282,15 +285,10 @@ def _views(
 
 def _tallies(whole: Field, run: _Run, first: int) -> tuple[Tally, Tally]:
     """Return a model's misordered pairs and log loss per judged race."""
-    race, rating = whole.pair_race(), run.predictions.rating
-    cases = np.bincount(race, minlength=whole.races)[first:]
-    wrong, loss = (
-        Tally(np.bincount(race, cost, minlength=whole.races)[first:].astype(np.float64), cases)
-        for cost in (
-            misordered(rating[whole.better], rating[whole.worse]),
-            log_loss(run.predictions.probability),
-        )
-    )
+    rating = run.predictions.rating
+    costs = misordered(rating[whole.better], rating[whole.worse]), log_loss(run.predictions.probability)
+    found = (Tally.of(cost, whole.pair_race(), whole.races) for cost in costs)
+    wrong, loss = (Tally(each.cost[first:], each.cases[first:]) for each in found)
     return wrong, loss
 
 

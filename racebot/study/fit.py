@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
@@ -27,11 +27,10 @@ from racebot.ratings import fast
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
-from racebot.study.calibration import of_pairs
 from racebot.study.cores import spread
-from racebot.study.history import History, final_states, replay
-from racebot.study.metrics import log_loss, misordered, observed_pairs
-from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tally
+from racebot.study.history import History, Step, final_states, replay
+from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
+from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
 from racebot.study.search import dimensions, four_digits, parameters_at
 from racebot.study.tuning import Judged, PairFigures
 from racebot.text.format import counted
@@ -95,12 +94,13 @@ def fit_odds(history: History, key: str, parameters: Parameters | None = None) -
     found = as_json(create(key, parameters))
     if len(history) < ODDS_FROM:
         return found
-    seen = _Seen.of(create(key, parameters), history)
+    steps = list(replay(create(key, parameters), history))
+    seen, quarters = _Seen.of(steps), _quarters(steps)
     if FORECAST[0] in found:
         usual = {name: cast(float, getattr(create(key), name)) for name in FORECAST}
         start = create(key, found | usual)
-        before = _judge((start, later) for _, later in seen.quarters()).finishes
-        fits = ((_finish_forecast(earlier, start), later) for earlier, later in seen.quarters())
+        before = _judge((start, later) for _, later in quarters).finishes
+        fits = ((_finish_forecast(earlier, start), later) for earlier, later in quarters)
         after = _judge(fits).finishes
         gain, error = float(before.mean() - after.mean()), standard_error(before, after)
         weight = max(0.0, 1.0 - (error / gain) ** 2) if gain > 0.0 else 0.0
@@ -109,7 +109,7 @@ def fit_odds(history: History, key: str, parameters: Parameters | None = None) -
             found[name] = four_digits(default + weight * (cast(float, fitted[name]) - default))
     if ODDS[0] in found:
         plain, through = (create(key, found | {"odds_by_finish": chosen}) for chosen in (False, True))
-        before, after = (_with_fitted_odds(seen, start).odds for start in (plain, through))
+        before, after = (_with_fitted_odds(quarters, start).odds for start in (plain, through))
         found = as_json(_scaled_odds(seen, through if _clearly_better(after, before) else plain))
     return found
 
@@ -140,7 +140,7 @@ def fit(
         shared = {name: starts[key][name] for name in ("newcomer_points", "odds_by_finish")}
         starts[other] = as_json(create(other, shared))
     current = create(key, starts[key])
-    before = _with_fitted_odds(_Seen.of(current, history), current)
+    before = _with_fitted_odds(_quarters(list(replay(current, history))), current)
     tried: dict[str, _Forward] = {}
     model, best = None, before
     for each, start in starts.items():
@@ -189,7 +189,7 @@ class _Forward(NamedTuple):
 
     @property
     def calibration_error(self) -> float:
-        return of_pairs(self.chance).error
+        return reliability(self.chance).error
 
 
 def _clearly_better(tried: Tally, best: Tally) -> bool:
@@ -209,7 +209,7 @@ def _judged(before: _Forward, after: _Forward) -> Judged:
 
 
 class _Seen(NamedTuple):
-    """The states before each race of a replay: of its observed pairs [pairs, k], and of its entrants.
+    """The states before each of some races: of its observed pairs [pairs, k], and of its entrants.
 
     `pairs` and `entrants` are their numbers by race: shapes [races].
     """
@@ -222,32 +222,14 @@ class _Seen(NamedTuple):
     entrants: IntArray
 
     @classmethod
-    def of(cls, model: RatingModel, history: History) -> _Seen:
+    def of(cls, steps: Iterable[Step]) -> _Seen:
         rows = []
-        for step in replay(model, history):
+        for step in steps:
             better, worse = observed_pairs(step.race.outcome)
             finished = ~step.race.outcome.unfinished
             sizes = np.array([better.size]), np.array([finished.size])
             rows.append((step.before[better], step.before[worse], step.before, finished, *sizes))
         return cls(*map(np.concatenate, zip(*rows, strict=True)))
-
-    def part(self, first: int, last: int) -> _Seen:
-        """Return some of the races."""
-        pairs = slice(self.pairs[:first].sum(), self.pairs[:last].sum())
-        entrants = slice(self.entrants[:first].sum(), self.entrants[:last].sum())
-        return _Seen(
-            self.better[pairs],
-            self.worse[pairs],
-            self.states[entrants],
-            self.finished[entrants],
-            self.pairs[first:last],
-            self.entrants[first:last],
-        )
-
-    def quarters(self) -> list[tuple[_Seen, _Seen]]:
-        """Return the first quarter, half and three quarters of the races, each with the next quarter."""
-        cuts = itertools.pairwise(_cuts(self.pairs.size))
-        return [(self.part(0, cut), self.part(cut, end)) for cut, end in cuts]
 
     @property
     def comparisons(self) -> int:
@@ -261,6 +243,12 @@ class _Seen(NamedTuple):
         return log_loss(np.where(self.finished, chance, 1.0 - chance))
 
 
+def _quarters(steps: Sequence[Step]) -> list[tuple[_Seen, _Seen]]:
+    """Return the first quarter, half and three quarters of the races, each with the next quarter."""
+    cuts = itertools.pairwise(_cuts(len(steps)))
+    return [(_Seen.of(steps[:cut]), _Seen.of(steps[cut:end])) for cut, end in cuts]
+
+
 def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> _Forward:
     """Return the costs of forecasts of races that the models did not see."""
     costs: list[tuple[Any, ...]] = []
@@ -268,18 +256,15 @@ def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> _Forward:
         chance = model.win_probability(seen.better, seen.worse)
         wrong = misordered(model.rating(seen.better), model.rating(seen.worse))
         costs.append((wrong, chance, seen.finish_loss(model)[0], seen.pairs, seen.entrants))
-    wrong, chance, finishes, pairs, entrants = map(np.concatenate, zip(*costs, strict=True))
-
-    def per_race(cost: FloatArray, cases: IntArray) -> Tally:
-        race = np.repeat(np.arange(cases.size), cases)
-        return Tally(np.bincount(race, cost, minlength=cases.size).astype(np.float64), cases)
-
-    odds = per_race(log_loss(chance), pairs)
-    return _Forward(per_race(wrong, pairs), odds, per_race(finishes, entrants), chance)
+    wrong, chance, finishes, *sizes = map(np.concatenate, zip(*costs, strict=True))
+    races = len(sizes[0])
+    pair, entrant = (np.repeat(np.arange(races), each) for each in sizes)
+    order, odds = (Tally.of(cost, pair, races) for cost in (wrong, log_loss(chance)))
+    return _Forward(order, odds, Tally.of(finishes, entrant, races), chance)
 
 
-def _with_fitted_odds(seen: _Seen, start: RatingModel) -> _Forward:
-    return _judge((_odds(earlier, start), later) for earlier, later in seen.quarters())
+def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingModel) -> _Forward:
+    return _judge((_odds(earlier, start), later) for earlier, later in quarters)
 
 
 def _with_everything_fitted(history: History, key: str, start: Parameters) -> _Forward:
@@ -287,7 +272,7 @@ def _with_everything_fitted(history: History, key: str, start: Parameters) -> _F
     parts = [replace(history, races=history.races[:cut]) for cut in cuts]
     models = (create(key, found) for found in spread(_everything, [(p, key, start) for p in parts[:-1]]))
     ends = zip(models, parts[1:], itertools.pairwise(cuts), strict=True)
-    return _judge((model, _Seen.of(model, part).part(*cut)) for model, part, cut in ends)
+    return _judge((model, _Seen.of(list(replay(model, part))[slice(*cut)])) for model, part, cut in ends)
 
 
 def _odds(seen: _Seen, start: RatingModel) -> RatingModel:
@@ -316,14 +301,14 @@ def _everything(history: History, key: str, parameters: Parameters) -> Fitted:
     comparisons = sum(race.outcome.size - 1 for race in history.races)
 
     def loss(model: RatingModel) -> FloatArray:
-        mean: FloatArray = tally(model, history, Objective.LOG_LOSS).mean()
-        return comparisons * mean
+        (lost,) = tallies(model, history, [Objective.LOG_LOSS])
+        return comparisons * lost.mean()
 
     found = _fitted(start, names, 0.3, loss)
     if not parameters.get("odds_by_finish"):
         return as_json(found)
     through = create(key, as_json(found) | {"odds_by_finish": True})
-    return as_json(_odds(_Seen.of(through, history), through))
+    return as_json(_odds(_Seen.of(replay(through, history)), through))
 
 
 def _fitted(

@@ -8,6 +8,7 @@ Sources:
 - win probabilities: J. Snellman, "Rating system for asymmetric multiplayer games",
   https://www.snellman.net/blog/archive/2015-11-18-rating-system-for-asymmetric-multiplayer-games/
 - "challenged": "TrueSkill" §4.1
+- calibration: M. P. Naeini and others, https://doi.org/10.1609/aaai.v29i1.9602
 
 The sources leave some choices open. Here:
 
@@ -23,18 +24,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray
-from racebot.study.calibration import of_pairs
 from racebot.study.history import History
 
 BINS = 5
 """Bins of places in a race, each a fifth of the field (evaluation-metrics §V)."""
+
+CHANCES = 10
+"""Bins of probabilities, of equal width."""
 
 BLOCK = 100_000
 """Pairs of entrants to take at a time, to bound the memory."""
@@ -86,6 +89,47 @@ def log_loss(probability: FloatArray) -> FloatArray:
     """Return the log loss in nats, given the probability of the actual result: shape [..., pairs]."""
     loss: FloatArray = -np.log(np.clip(probability, _CERTAIN, 1.0))
     return loss
+
+
+class Reliability(NamedTuple):
+    """Forecasts binned by probability, lowest first; those of 70 % should come true about 70 % of the time.
+
+    Empty bins are NaN and have weight 0.
+
+    Attributes:
+        predicted: shape [bins]; mean probability.
+        observed: shape [bins]; share of the events that happened.
+        weight: shape [bins]; number of predictions.
+    """
+
+    predicted: FloatArray
+    observed: FloatArray
+    weight: FloatArray
+
+    @property
+    def error(self) -> float:
+        """Return the expected calibration error, the mean distance of the two; NaN without predictions."""
+        total = float(self.weight.sum())
+        wrong = np.nansum(self.weight * np.abs(self.predicted - self.observed))
+        return float(wrong / total) if total else math.nan
+
+
+def reliability(chance: FloatArray, weight: FloatArray | None = None) -> Reliability:
+    """Return the reliability of the favorites' probabilities, in bins from ½ to 1.
+
+    Args:
+        chance: shape [pairs]; forecast probability of the actual result of each pair.
+        weight: shape [pairs]; weight of each pair; 1 by default.
+    """
+    weight = np.ones(chance.size) if weight is None else weight
+    favorite = np.maximum(chance, 1.0 - chance)
+    happened = (chance > 0.5) + 0.5 * (chance == 0.5)
+    number = np.minimum((favorite - 0.5) / 0.5 * CHANCES, CHANCES - 1).astype(np.intp)
+    total = np.bincount(number, weight, minlength=CHANCES).astype(np.float64)
+    filled = np.where(total > 0, total, np.nan)
+    predicted = np.bincount(number, weight * favorite, minlength=CHANCES)
+    observed = np.bincount(number, weight * happened, minlength=CHANCES)
+    return Reliability(predicted / filled, observed / filled, total)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,34 +184,20 @@ class Field:
         """Return the index of each pair's race: shape [pairs]."""
         return self.race[self.better]
 
-    def without_newcomers(self) -> FieldPart:
-        """Return the field without players in their first race. Others move up."""
+    def without_newcomers(self) -> tuple[Field, BoolArray, BoolArray]:
+        """Return the field without players in their first race, and masks of its entries and of its pairs."""
         kept = self.earlier > 0
         pairs = kept[self.better] & kept[self.worse]
         position = np.cumsum(kept) - 1
-        field = Field(
-            self.races,
-            self.race[kept],
-            self.player[kept],
-            self.place[kept],
-            self.earlier[kept],
-            position[self.better[pairs]],
-            position[self.worse[pairs]],
-        )
-        return FieldPart(replace(field, place=ranks(field.place, field.race)), kept, pairs)
+        race, better, worse = self.race[kept], position[self.better[pairs]], position[self.worse[pairs]]
+        place = ranks(self.place[kept], race)  # others move up
+        field = Field(self.races, race, self.player[kept], place, self.earlier[kept], better, worse)
+        return field, kept, pairs
 
     def bins(self) -> IntArray:
         """Return the fifth of the field in which each entry is placed, 0 for the best: shape [entries]."""
         size = self.sizes()[self.race]
         return np.minimum((self.place - 0.5) / size * BINS, BINS - 1).astype(np.intp)
-
-
-class FieldPart(NamedTuple):
-    """A part of a field, with masks of its entries and pairs: shapes [entries], [pairs]."""
-
-    field: Field
-    entries: BoolArray
-    pairs: BoolArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,10 +211,6 @@ class Predictions:
 
     rating: FloatArray
     probability: FloatArray
-
-    def of(self, part: FieldPart) -> Predictions:
-        """Return the predictions for a part of the field."""
-        return Predictions(self.rating[part.entries], self.probability[part.pairs])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,7 +250,7 @@ class Figures:
             half ("Kendall tau" in the first source).
         log_loss: mean log loss over pairs, in nats.
         sse: sum of squared errors of the win probabilities, over pairs.
-        calibration_error: expected calibration error of the win probabilities (`calibration`).
+        calibration_error: expected calibration error of the win probabilities.
         pair_accuracy: share of pairs in which the favorite was placed better; even odds count half.
         kendall: τ, concordant minus discordant pairs, divided by all pairs; equal ratings are neither.
         accuracy: share of exactly predicted ranks.
@@ -257,10 +283,10 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
         total = np.bincount(race, weight, minlength=field.races)
         worth = np.bincount(race, weight * value, minlength=field.races)
         present = total > 0
-        return float(np.mean(worth[present] / total[present])) if present.any() else float("nan")
+        return float(np.mean(worth[present] / total[present])) if present.any() else math.nan
 
     def mean_of_pairs(value: FloatArray) -> float:
-        return float(np.sum(halves * value) / pairs) if pairs else float("nan")
+        return float(np.sum(halves * value) / pairs) if pairs else math.nan
 
     once = counted.astype(np.float64)
     halves = 0.5 * (once[field.better] + once[field.worse])
@@ -274,7 +300,7 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
         misordered=mean_of_pairs(wrong),
         log_loss=mean_of_pairs(log_loss(chance)),
         sse=float(np.sum(halves * (1.0 - chance) ** 2)),
-        calibration_error=of_pairs(chance, halves).error,
+        calibration_error=reliability(chance, halves).error,
         pair_accuracy=mean_of_pairs((chance > 0.5) + 0.5 * (chance == 0.5)),
         kendall=mean_of_races(1.0 - 2.0 * wrong, halves, field.pair_race()),
         accuracy=mean_of_races((scores.error == 0).astype(np.float64), once, field.race),

@@ -39,28 +39,22 @@ class Tally(NamedTuple):
     cost: FloatArray
     cases: IntArray
 
+    @classmethod
+    def of(cls, cost: FloatArray, race: IntArray, races: int) -> Tally:
+        """Add up the costs of cases by race: shapes [cases]."""
+        total = np.bincount(race, cost, minlength=races).astype(np.float64)
+        return cls(total, np.bincount(race, minlength=races))
+
     def mean(self) -> FloatArray:
         """Return the mean over the cases of all races: shape [], or [candidates]."""
         mean: FloatArray = self.cost.sum(axis=0) / self.cases.sum()
         return mean
 
 
-def tally(
-    model: RatingModel, history: History, objective: Objective, table: FloatArray | None = None
-) -> Tally:
-    """Replay a history and return the objective of every race.
-
-    Args:
-        model: a model with single parameters, or with arrays of shape [candidates].
-        table: initial states, updated in place; see `replay`.
-    """
-    return tallies(model, history, [objective], table)[0]
-
-
 def tallies(
     model: RatingModel, history: History, objectives: Sequence[Objective], table: FloatArray | None = None
 ) -> list[Tally]:
-    """Replay a history once, and return several objectives. See `tally` for the arguments."""
+    """Replay a history once, and return objectives of every race. See `replay` for `model` and `table`."""
     costs: list[list[FloatArray]] = [[] for _ in objectives]
     cases: list[list[int]] = [[] for _ in objectives]
     for step in replay(model, history, table):

@@ -19,7 +19,7 @@ from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
 from racebot.study.history import History, newcomers
-from racebot.study.paired import Objective, tally
+from racebot.study.paired import Objective, tallies
 from racebot.text.parse import did_you_mean
 
 TOGETHER = 64
@@ -194,7 +194,8 @@ def _cost(
     model = type(start)(**parameters_at(start, space, x))
     table = newcomers(model, history)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = tally(model, history, objective, table).mean()
+        (costs,) = tallies(model, history, [objective], table)
+        found = costs.mean()
     return np.where(np.isfinite(found) & np.isfinite(table).all(axis=(1, 2)), found, np.inf)
 
 

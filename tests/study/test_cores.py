@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from racebot.study.cores import cores, in_parallel, spread
+from racebot.study.cores import cores, spread
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.search import TOGETHER, Effort
@@ -33,7 +35,7 @@ def evaluated(season: History) -> str:
 
 @pytest.fixture(scope="session")
 def alone(season: History) -> tuple[Tuned, str]:
-    assert not in_parallel()
+    assert set(spread(os.getpid, [()] * 4)) == {os.getpid()}
     return tuned(season), evaluated(season)
 
 
@@ -46,6 +48,6 @@ def test_two_processes_give_the_same_result(
 ) -> None:
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
     with cores(2):
-        assert in_parallel()
+        assert os.getpid() not in spread(os.getpid, [()] * 4)
         assert tuned(season) == alone[0]
         assert evaluated(season) == alone[1]

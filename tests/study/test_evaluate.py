@@ -10,10 +10,10 @@ from builders import result
 from racebot.errors import ModelError, PayloadError
 from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
-from racebot.study.calibration import of_pairs
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import Earlier, History, replay
-from racebot.study.paired import Objective, Tally, standard_error, tally
+from racebot.study.metrics import reliability
+from racebot.study.paired import Objective, Tally, standard_error, tallies
 
 ENTRIES = [
     Entry("site", "trueskill", {"unfinished": "tie"}),
@@ -36,7 +36,7 @@ def by_hand(history: History, entry: Entry, judged: range):
                 loss.append(-math.log(model.win_probability(step.before[a], step.before[b])))
         change = model.points(step.after) - model.points(step.before)
         gains += int(((change > 0) & step.race.outcome.unfinished).sum())
-    return np.mean(wrong), np.mean(loss), of_pairs(np.exp(-np.array(loss))).error, gains
+    return np.mean(wrong), np.mean(loss), reliability(np.exp(-np.array(loss))).error, gains
 
 
 def test_each_entry_is_judged_independently(season: History) -> None:
@@ -63,12 +63,12 @@ def test_margins_are_differences_to_the_best_with_their_error_over_races(season:
     assert wrong.difference == pytest.approx(figures[label].misordered - figures[report.best].misordered)
     assert loss.difference == pytest.approx(figures[label].log_loss - figures[report.best].log_loss)
     entries = {entry.label: entry for entry in ENTRIES}
-    tallies = []
+    judged = []
     for entry in (entries[report.best], entries[label]):
         model = create(entry.model, entry.parameters)
-        whole = tally(model, season, Objective.LOG_LOSS)
-        tallies.append(Tally(whole.cost[100:], whole.cases[100:]))
-    assert loss.error == pytest.approx(standard_error(*tallies))
+        (whole,) = tallies(model, season, [Objective.LOG_LOSS])
+        judged.append(Tally(whole.cost[100:], whole.cases[100:]))
+    assert loss.error == pytest.approx(standard_error(*judged))
 
 
 def test_earlier_races_only_train(season: History) -> None:

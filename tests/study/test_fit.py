@@ -14,7 +14,7 @@ from racebot.ratings.parameters import ParameterValue, defaults
 from racebot.ratings.registry import MODELS, create
 from racebot.study.fit import ODDS_FROM, SPREADS, expected_minutes, fit, fit_odds
 from racebot.study.history import History, final_states
-from racebot.study.paired import Objective, tally
+from racebot.study.paired import Objective, tallies
 
 KEY = "thurstone-hurdle"
 USUAL = defaults(MODELS[KEY])
@@ -50,7 +50,7 @@ def test_fitted_odds_are_the_best_on_a_grid_once_the_defaults_count(season: Hist
 
     def cost(scale: float, doubt: float) -> float:
         model = create(KEY, {**found, "odds_scale": scale, "odds_doubt": doubt})
-        loss = float(tally(model, season, Objective.LOG_LOSS).mean())
+        loss = float(tallies(model, season, [Objective.LOG_LOSS])[0].mean())
         distance = (np.log(scale) / SPREADS["odds_scale"]) ** 2 + ((doubt - 1) / SPREADS["odds_doubt"]) ** 2
         return comparisons * loss + 0.5 * distance / 0.2
 

@@ -37,6 +37,7 @@ from racebot.study.metrics import (
     log_loss,
     misordered,
     ranks,
+    reliability,
     split_predictions,
     tightest,
 )
@@ -148,11 +149,12 @@ def test_an_empty_view_has_no_figures() -> None:
 
 
 def test_without_newcomers_places_close_up() -> None:
-    part = FIELD.without_newcomers()
+    part, entries, pairs = FIELD.without_newcomers()
     # All of the first race are new, and E in the second: A is first of two, B second, at equal ratings.
-    assert part.field.race.tolist() == [1, 1]
-    assert part.field.place.tolist() == [1, 2]
-    found = of(field=part.field, said=predictions().of(part))
+    assert part.race.tolist() == [1, 1]
+    assert part.place.tolist() == [1, 2]
+    said = predictions()
+    found = of(field=part, said=Predictions(said.rating[entries], said.probability[pairs]))
     assert (found.races, found.entries, found.pairs) == (1, 2, 1)
     assert found.misordered == 0.5
     assert found.mae == 0.5
@@ -190,3 +192,30 @@ def test_the_tightest_fifth_of_the_races_is_chosen() -> None:
     tightness = np.array([math.nan, 0.1, 0.9, 0.5, 0.9, 0.2, 0.3, 0.9, 0.0, 0.1, 0.2])
     assert np.flatnonzero(tightest(tightness)).tolist() == [2, 4]
     assert not tightest(np.array([math.nan, 1.0])).any()
+
+
+def test_reliability_agrees_with_four_pairs_worked_by_hand() -> None:
+    """Predictions of .91 and .93, one of them right; a wrong one of .66; and an even one."""
+    found = reliability(np.array([0.91, 0.07, 0.34, 0.5]))
+    assert found.weight.tolist() == [1, 0, 0, 1, 0, 0, 0, 0, 2, 0]
+    filled = found.weight > 0
+    np.testing.assert_allclose(found.predicted[filled], [0.5, 0.66, 0.92])
+    np.testing.assert_allclose(found.observed[filled], [0.5, 0.0, 0.5])
+    assert np.isnan(found.predicted[~filled]).all()
+    assert found.error == pytest.approx((0 + 0.66 + 2 * 0.42) / 4)
+
+
+def test_weights_scale_the_counts() -> None:
+    chance = np.array([0.8, 0.2, 0.2])
+    weighted = reliability(chance[:2], np.array([1.0, 2.0]))
+    np.testing.assert_allclose(weighted, reliability(chance))
+    assert math.isnan(reliability(np.empty(0)).error)
+
+
+def test_only_overconfident_probabilities_have_a_calibration_error() -> None:
+    random = np.random.default_rng(1)
+    favorite = random.uniform(0.5, 1.0, 200_000)
+    chance = np.where(random.random(favorite.size) < favorite, favorite, 1 - favorite)
+    assert reliability(chance).error < 0.006
+    boast = np.where(chance > 0.5, 1 - (1 - chance) ** 2, chance**2)
+    assert reliability(boast).error > 0.08
