@@ -139,9 +139,11 @@ class CategoryWorker:
         self._followed -= set(category.goals) - set(self.goals)
         self.goals = category.goals
         await self._store_profile(category)
+        await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
         rules = self._settler.rules
         for name, room in category.rooms.items():
-            if self._is_ours(name) and (rules.configs_for(room) or rules.lacks_opener(room)):
+            wanted = rules.configs_for(room) or rules.lacks_opener(room) or name in rules.events
+            if self._is_ours(name) and wanted:
                 self._watch(name)
         now = self._site.clock()
         missing = set()
@@ -155,6 +157,7 @@ class CategoryWorker:
         for name in [*unfinished, *await self._call(self._ledger.messages.rooms, self.slug)]:
             if name not in missing:
                 self._watch(name)
+        await self._call(self._context.work.tell_of_events, list(self._watches))
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)

@@ -78,8 +78,15 @@ class Texts(BaseModel):
         "opens the first answer in a room whose race is custom, unranked, cancelled or not recorded",
     )
     in_event: str = _text(
-        "This race is part of the event {event}, and counts when that closes.",
-        "opens the first answer in a room of an event",
+        "This room belongs to {event}, and counts when that closes.",
+        "tells a room of an event whose results are open",
+    )
+    in_event_sealed: str = _text(
+        "This room belongs to {event}: results stay sealed until it closes.",
+        "tells a room of any other event",
+    )
+    event_closed: str = _text(
+        "{event} is closed, and counts now.", "tells a room that its event closed; the link follows"
     )
     team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
@@ -239,6 +246,8 @@ class Texts(BaseModel):
     needs_record: str = _text(
         "This race counts if it is recorded.", "answers !ratings count and skip where a record decides"
     )
+    event_unknown: str = _text("No open event has that name.", "answers a moderator's !ratings event")
+    event_taken: str = _text("This room belongs to another event.", "the same if it does")
     nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
     hidden: str = _text(
         "Your name is hidden. Your races still count. Write {command} show me to undo.",

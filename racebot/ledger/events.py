@@ -36,12 +36,24 @@ class Events(Table):
         Raises:
             NoSuchEntryError: no event, or more than one, has that name.
         """
-        wanted, events = text.strip().casefold(), self.all()
-        found = [e for e in events if wanted in {e.title.casefold(), e.name, e.name.partition("/")[2]}]
+        events = self.all()
+        found = [event for event in events if event.is_named(text)]
         if len(found) == 1:
             return found[0]
         names = ", ".join(event.name for event in found or events) or "none yet"
         raise NoSuchEntryError(f"{'several events are' if found else 'no event is'} named {text!r}: {names}")
+
+    def open_to(self, category: str, text: str, started_at: datetime) -> Event | None:
+        """Return the open event of a category with a name that takes a room with this start, or None."""
+        return next(
+            (
+                event
+                for event in self.all()
+                if event.category == category and event.closed_at is None and event.is_named(text)
+                if event.timing is Timing.REAL and started_at <= event.until
+            ),
+            None,
+        )
 
     def save(self, event: Event) -> None:
         """Store an event, or its changes."""
@@ -83,6 +95,14 @@ class Events(Table):
         }
         row = {name: getattr(source, name) for name in ("event", "kind", "name", "added_by")}
         self._connection.save("event_sources", "event, name", [row | changed])
+
+    def update_room(self, result: RaceResult) -> None:
+        """Store a room's result in its event, unless that is closed."""
+        sql = (
+            "UPDATE event_sources SET result = ? WHERE kind = 'room' AND name = ?"
+            " AND event IN (SELECT name FROM events WHERE closed_at IS NULL)"
+        )
+        self._connection.write(sql, result.to_json(), result.name)
 
     def remove_source(self, source: EventSource) -> None:
         sql = "DELETE FROM event_sources WHERE event = ? AND name = ?"

@@ -125,8 +125,11 @@ class Orders(Table):
         return {row[0] for row in self._connection.rows(sql, kind.value)}
 
     def last_about(self, race: str) -> datetime | None:
-        """Return when the last order to skip or count a race was given, or None."""
-        sql = "SELECT max(given_at) FROM orders WHERE subject = ? AND kind IN ('skip', 'count')"
+        """Return when the last order on whether a race counts by itself was given, or None."""
+        sql = (
+            "SELECT max(given_at) FROM orders WHERE (subject = ?1 AND kind IN ('skip', 'count'))"
+            " OR (target = ?1 AND kind IN ('event add', 'event remove'))"
+        )
         given_at = self._connection.value(sql, race)
         return given_at and moment_of(given_at)
 

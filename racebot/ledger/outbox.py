@@ -61,6 +61,7 @@ class ChatBody:
         buttons: the buttons below it, in the site's format, by label.
         greets: whether it is the greeting before the start.
         withdraws: whether it withdraws the announcement.
+        notes: whether it is not about ratings, but about the room's event.
     """
 
     text: str
@@ -74,6 +75,7 @@ class ChatBody:
     pin: bool = False
     greets: bool = False
     withdraws: bool = False
+    notes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

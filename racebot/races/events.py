@@ -58,6 +58,10 @@ class Event:
     created_at: datetime
     closed_at: datetime | None = None
 
+    def is_named(self, text: str) -> bool:
+        """Return whether a text is its title in any letter case, or its name with or without the category."""
+        return text.strip().casefold() in {self.title.casefold(), self.name, self.name.partition("/")[2]}
+
     def combined(self, found: Iterable[Attempt], goal: str, ended_at: datetime) -> RaceResult:
         """Return the race of all entrants whose results count."""
         entrants = tuple(replace(each.entrant, place=None) for each in found if each.note is None)

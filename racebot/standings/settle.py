@@ -111,9 +111,9 @@ class Settler:
     ) -> list[RatedRace] | None:
         """Rate a result that counts now and queue the messages about it, in one transaction.
 
-        A result that is already stored changes nothing. If a different result of the race is stored, or it
-        counts on other leaderboards now, ratings are computed again from this race on, or by a job if that
-        takes long.
+        A result that is already stored changes nothing, and that of an event's room goes to the event. If a
+        different result of the race is stored, or it counts on other leaderboards now, ratings are computed
+        again from this race on, or by a job if that takes long.
 
         Args:
             messages: returns the outbox messages; called inside the transaction with the rated changes.
@@ -125,7 +125,9 @@ class Settler:
         with self.ledger.transaction():
             self.refresh_rules()
             if result.name in self.rules.events:
-                self.ledger.cases.remove(result.name)
+                self.ledger.events.update_room(self.ledger.orders.amended(result))
+                if result.recorded:
+                    self.ledger.cases.remove(result.name)
                 return None
             result, position, is_known = self._compared(result)
             if is_known:

@@ -8,7 +8,11 @@ from datetime import timedelta
 from worker_support import Sandbox, said, until
 
 from racebot.ledger.rows import Leaderboard
+from racebot.races.events import Timing
 from racebot.sandbox.room import FakeRoom
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.events import EventSteps
+from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
 LEAGUE = """
@@ -76,6 +80,13 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
         counted.edit_result(first, time=timedelta(minutes=40))
         skipped.say(site.moderator, "!ratings skip")
         await until(lambda: len(orders(reader)) == 2)
+        with reader.ledger() as ledger:
+            steps = EventSteps(Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))), site.clock())
+            (league,) = ledger.leaderboards.all()
+            until_then = site.clock() + timedelta(days=1)
+            event = steps.create("Week 1", league, until_then, Timing.REAL, shown=False)
+        league_race(reader).say(site.moderator, "!ratings event Week 1")
+        await until(lambda: len(orders(reader)) == 4)
 
         await until(lambda: edit_stands(reader, counted))
         site.skew += timedelta(hours=1, seconds=1)
@@ -87,6 +98,8 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
     assert [(kind, room) for kind, room in orders(reader)] == [
         ("count", counted.name),
         ("skip", skipped.name),
+        ("event create", event.name),
+        ("event add", event.name),
     ]
     with reader.ledger() as ledger:
         assert [p for b in ledger.leaderboards.all() for p in verify(ledger, b, now=site.clock())] == []

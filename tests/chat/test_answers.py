@@ -23,6 +23,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
+from racebot.scoring.rules import Rules
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
@@ -502,8 +503,11 @@ def test_help_lists_the_commands(ledger: Ledger) -> None:
         f"racebot {__version__}: !rating [name], !why [name], !leaderboard, !vs name, !odds,"
         " !ratings hide me. Ratings count once a race is recorded."
     )
+    scored = asking(ledger, listing=Listing(scoring=Rules()))(Command.HELP)
+    assert ", !odds, !score [name], !need [name], !ratings hide me." in scored
     assert ask(Command.HELP, moderator=True).endswith(
-        " · Moderators: !ratings off, !ratings on, !ratings redo, !ratings count, !ratings skip"
+        " · Moderators: !ratings off, !ratings on, !ratings redo, !ratings count, !ratings skip,"
+        " !ratings event name"
     )
 
 

@@ -23,10 +23,13 @@ from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
 from racebot.queries.listing import Listing
 from racebot.queries.scores import scored
+from racebot.races.events import Event
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.scoring.rules import Rules
 from racebot.standings.settle import RatedRace
+from racebot.text.format import exact_time
+from racebot.text.safe import plain
 
 MARKED_PLACES = 20
 """Places of a leaderboard within which messages mark a player's move."""
@@ -118,6 +121,19 @@ class Announcements:
             return
         if text := compose(race):
             self._put(race.name, race.category, ChatBody(text, greets=True))
+
+    def tell_of_event(self, room: str, event: Event) -> None:
+        """Queue, once each, that a room belongs to an event, and that the event is closed."""
+        texts, title = self._style.texts, plain(event.title)
+        if event.closed_at is None:
+            text = texts.in_event if event.shown else texts.in_event_sealed
+            lines, seed = [text.format(event=title)], "open"
+        else:
+            page = self._style.race_page(event.name)
+            link = texts.link.format(url=page) if page else ""
+            lines, seed = [texts.event_closed.format(event=title), link], exact_time(event.closed_at)
+        if text := texts.separator.join(filter(None, lines)):
+            self._put(room, event.category, ChatBody(text, notes=True), f"{event.name}:{room}:{seed}")
 
     def withdraw(self, race: str, category: str) -> None:
         """Queue the withdrawal of changes that chat was told."""
@@ -259,7 +275,7 @@ class Announcements:
         return [
             body
             for row, body in chat_messages(self._ledger.messages.of(race))
-            if not body.greets and row.state in {Delivery.SENT, Delivery.DELIVERED}
+            if not (body.greets or body.notes) and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
     def _since_withdrawal(self, race: str) -> list[ChatBody]:

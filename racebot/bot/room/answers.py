@@ -23,7 +23,7 @@ from racebot.ledger.rows import Player
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
-from racebot.text.safe import plain
+from racebot.standings.events import EventSteps
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,9 @@ QUIET_ORDERS = {"off": True, "on": False}
 """Orders for and against quiet. Moderators, the room's opener and its monitors may give them."""
 COUNT_ORDERS = {"count": True, "skip": False}
 """Orders that a race counts now or does not, if it needs no record."""
-ORDERS = frozenset({*QUIET_ORDERS, *COUNT_ORDERS, "redo"})
+EVENT = "event"
+"""The order that a room belongs to the event whose name follows."""
+ORDERS = frozenset({*QUIET_ORDERS, *COUNT_ORDERS, EVENT, "redo"})
 """Orders about a room, given after `!ratings`. Only moderators may order a repetition."""
 ABOUT_SELF = frozenset({"hide me", "show me"})
 """Orders that any player may give about their own name."""
@@ -99,7 +101,7 @@ class CommandHandler:
     silent: bool = False
     """Whether to carry out orders only, and to answer nothing."""
     monitors_decide: bool = False
-    """Whether the room's monitors may give `COUNT_ORDERS`, too."""
+    """Whether the room's monitors may give `COUNT_ORDERS` and `EVENT`, too."""
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = utc_now
 
@@ -146,7 +148,7 @@ class CommandHandler:
         after = 0.0 if ordered_at is None else ordered_at.timestamp()
         quiet = [line for line, order in given if order in QUIET_ORDERS and line.posted_at > after]
         # The ledger knows which of these were carried out before.
-        counting = [line for line, order in given if order in COUNT_ORDERS]
+        counting = [line for line, order in given if order in {*COUNT_ORDERS, EVENT}]
         return [
             line
             for line in history.messages
@@ -171,7 +173,8 @@ class CommandHandler:
             return None if is_quiet else Reply(lambda: self.texts.answers_pause, asker.id)
         if order := _order(command):
             if question.may_order:
-                text = self._confirmation(order, message, race)
+                name = command.argument.rstrip(CLOSING).partition(" ")[2]
+                text = self._confirmation(order, name, message, race)
             else:
                 text = "" if is_quiet else self.texts.moderators_only
             return Reply(lambda: text, None, confirms=question.may_order) if text else None
@@ -180,17 +183,11 @@ class CommandHandler:
             return Reply(lambda: text, asker.id) if text else None
         if is_quiet:
             return None
-        self.work.settler.refresh_rules()  # the operator may have added the room to an event
         rules = self.work.settler.rules
-        event = rules.events.get(race.name)
         draft = self.answers.draft(command, race, asker, moderator=message.can_moderate)
-        if event is not None:
-            title = plain(self.work.ledger.events.find(event).title)
-            draft = self._with_note(draft, command, race, self.texts.in_event.format(event=title))
-        elif (race.custom_goal or not race.recordable) and not self.answers.settler.rules.needs_no_record(
-            race
-        ):
-            draft = self._with_note(draft, command, race, self.texts.not_counted)
+        in_event = race.name in rules.events  # which the room was told
+        if in_event or ((race.custom_goal or not race.recordable) and not rules.needs_no_record(race)):
+            draft = self._with_note(draft, command, race, "" if in_event else self.texts.not_counted)
         return Reply(draft, asker.id if self.private else None)
 
     def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
@@ -215,8 +212,10 @@ class CommandHandler:
         self._noted.append(race.name)
         return lambda: f"{note} {draft()}".strip()[:MESSAGE_LIMIT]
 
-    def _confirmation(self, order: str, message: ChatMessage, race: Race) -> str:
-        """Confirm a moderator's order, carrying it out unless it is about quiet."""
+    def _confirmation(self, order: str, name: str, message: ChatMessage, race: Race) -> str:
+        """Confirm a moderator's order, carrying it out unless it is about quiet. `name` is the event's."""
+        if order == EVENT:
+            return self._join_event(name, message, race)
         if order in COUNT_ORDERS:
             return self._decide(message, race, counts=COUNT_ORDERS[order])
         if order == "off":
@@ -244,10 +243,27 @@ class CommandHandler:
         command = self.names.line(Command.HELP)
         return self.texts.counted if counts else self.texts.skipped.format(command=command)
 
+    def _join_event(self, name: str, message: ChatMessage, race: Race) -> str:
+        """Add the room to an open event, once. The room is told as of all its events; return a refusal."""
+        settler, given_at = self.work.settler, datetime.fromtimestamp(message.posted_at, UTC)
+        earlier, events = settler.ledger.orders.last_about(race.name), settler.ledger.events
+        if earlier is not None and given_at <= earlier:
+            return ""
+        event = events.open_to(race.category, name, race.started_at or given_at)
+        if event is None:
+            return self.texts.event_unknown
+        if settler.rules.events.get(race.name, event.name) != event.name:
+            return self.texts.event_taken
+        result = race.result if race.result is not None and race.result.final else None
+        EventSteps(settler, given_at, str(message.user_id)).add_room(event, race.name, result)
+        self.work.silence(race.name)
+        self.work.tell_of_events([race.name], ordered=True)
+        return ""
+
     def _may_order(self, message: ChatMessage, order: str | None) -> bool:
         if order is None or message.can_moderate:
             return order is not None
-        allowed = {**QUIET_ORDERS, **(COUNT_ORDERS if self.monitors_decide else {})}
+        allowed = {*QUIET_ORDERS, *({*COUNT_ORDERS, EVENT} if self.monitors_decide else ())}
         return message.is_monitor and order in allowed
 
     def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
@@ -274,7 +290,8 @@ def recent(history: ChatHistory) -> Sequence[ChatMessage]:
 
 def _order(command: ParsedCommand) -> str | None:
     """Return the order about the room in a command, or None."""
-    word = _words(command)
+    words = _words(command)
+    word = EVENT if words.startswith(f"{EVENT} ") else words
     return word if command.command is Command.HELP and word in ORDERS else None
 
 

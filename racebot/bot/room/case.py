@@ -140,7 +140,7 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Rate the result, which is recorded or needs no record."""
+    """Rate the result, which is recorded or needs no record, or hand it to the event of the room."""
 
     result: RaceResult
 
@@ -176,6 +176,8 @@ class Rules:
     """Returns whether a result can be rated, at once or when it is recorded."""
     grace: Callable[[RaceResult], timedelta | None] = lambda _: None
     """Returns how long a result must stand to count without a record; None if it needs one."""
+    in_event: Callable[[str], bool] = lambda _: False
+    """Returns whether a race belongs to an event, which needs its results."""
     announce: bool = True
     greet: bool = False
 
@@ -202,6 +204,8 @@ class Case:
     shown: Race | None = None
     is_recorded: bool = False
     _was_over: bool = False
+    _for_event: tuple[str, bool] | None = None
+    """The result that the race's event has: its fingerprint, and whether it is recorded."""
     _candidate: RaceResult | None = None
     """The result that is shown, once it is final."""
     _stands_at: float | None = None
@@ -356,6 +360,9 @@ class _Step:
         if race.version is not None and race.version > case._version:
             case._version, case._version_at = race.version, self.now.seconds
         case.shown = race
+        if result is not None and result.final and case.rules.in_event(case.name):
+            found, case._for_event = case._for_event, (result.fingerprint(), race.recorded)
+            self.effects += [Settle(result)] if case._for_event != found else []
         if case.is_recorded:
             return
         ended = result is not None and not result.hidden

@@ -39,7 +39,7 @@ class LedgerWork:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
-        self._rules = Rules(quiet, self._counts, self._grace, announce, greeting is not None)
+        self._rules = Rules(quiet, self._counts, self._grace, self._in_event, announce, greeting is not None)
         self._greeting = greeting or (lambda _: "")
         self._announcements = Announcements(self.ledger, clock, style or Style())
 
@@ -48,6 +48,9 @@ class LedgerWork:
 
     def _grace(self, result: RaceResult) -> timedelta | None:
         return self.settler.rules.grace(result)
+
+    def _in_event(self, race: str) -> bool:
+        return race in self.settler.rules.events
 
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""
@@ -93,7 +96,19 @@ class LedgerWork:
         with self.ledger.transaction():
             if self.ledger.races.has(result.name):
                 return False
-            return self._announcements.repeat(self.settler.preview(result), ordered_in)
+            rated = self.settler.preview(result)
+            return bool(rated) and self._announcements.repeat(rated, ordered_in)
+
+    def tell_of_events(self, rooms: Iterable[str], *, ordered: bool = False) -> None:
+        """Queue what rooms have yet to hear about their events; a quiet room hears it only if `ordered`."""
+        self.settler.refresh_rules()  # the operator may have added rooms
+        told = [room for room in rooms if room in self.settler.rules.events and self._rules.announce]
+        events = {event.name: event for event in self.ledger.events.all()} if told else {}
+        for room in told:
+            row = self.ledger.cases.get(room)
+            if ordered or row is None or not row.quiet:
+                with self.ledger.transaction():
+                    self._announcements.tell_of_event(room, events[self.settler.rules.events[room]])
 
     def silence(self, race: str) -> None:
         """Drop what was not said yet about the rating changes of a race, and withdraw the rest."""
@@ -142,6 +157,8 @@ class LedgerWork:
         if is_late and not self._announcements.was_told(result.name):
             return
         rated = self.settler.preview(result)
+        if not rated:
+            return  # the operator has just added the room to an event
         self._announcements.post(rated[0].result, rated)
         said = self._announcements.announce(rated)
         if said is not None:

@@ -56,7 +56,8 @@ class Answers:
             LedgerError: the ledger cannot be read.
         """
         if command.command is Command.HELP:
-            phrases = help_phrases(self.names, self.texts, moderator=moderator)
+            scored = any(self.listing(board).scoring for board in self._boards(race, race.goal))
+            phrases = help_phrases(self.names, self.texts, moderator=moderator, scored=scored)
             return finished(one_message(phrases, self.texts))
         race = replace(race, entrants=self.settler.ledger.orders.amended_entrants(race.entrants))
         asker = known_as(self.settler.ledger, asker)
@@ -170,21 +171,25 @@ class Answers:
         return answer(context, person, race)
 
 
-def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool) -> list[str]:
-    """List the commands, and for a moderator also the moderators' commands."""
+def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool, scored: bool) -> list[str]:
+    """List the commands, those about scores if there are any, and moderators' commands for a moderator."""
     player = texts.help_name
     arguments = {
         Command.RATING: f" [{player}]",
         Command.WHY: f" [{player}]",
         Command.LEADERBOARD: "",
         Command.VERSUS: f" {player}",
+        Command.SCORE: f" [{player}]",
+        Command.NEED: f" [{player}]",
     }
-    order = (Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS)
+    order = [Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS]
+    order += [Command.SCORE, Command.NEED] if scored else []
     line = names.line(Command.HELP)
     listed = [names.line(c) + (arguments.get(c, "") if player else "") for c in order if names.line(c)]
     commands = ", ".join([*listed, f"{line} hide me"])
     phrases = [texts.help.format(version=__version__, commands=commands)]
     if moderator:
-        own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo", "count", "skip"))
+        event = f"event {player}".strip()
+        own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo", "count", "skip", event))
         phrases.append(texts.help_moderators.format(commands=own))
     return phrases

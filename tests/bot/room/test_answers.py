@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,9 +17,9 @@ from racebot.chat.rate_limit import ORDERS_PER_PERSON, Limiter
 from racebot.chat.wording import Texts
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
-from racebot.races.events import Timing
+from racebot.races.events import Event, Timing
 from racebot.races.result import EntrantStatus
-from racebot.racetime.frames import ChatMessage
+from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -244,7 +245,9 @@ def test_redo_without_changes_says_so(talk: Talk) -> None:
     assert talk.say("!ratings redo", moderator=True) == nothing
 
 
-@pytest.mark.parametrize(("order", "of_monitors"), [("off", True), ("on", True), ("redo", False)])
+@pytest.mark.parametrize(
+    ("order", "of_monitors"), [("off", True), ("on", True), ("redo", False), ("event X", False)]
+)
 def test_only_moderators_and_monitors_may_give_orders(talk: Talk, order: str, *, of_monitors: bool) -> None:
     refused = Said(Texts().moderators_only, None)
     assert talk.say(f"!ratings {order}") == refused
@@ -276,16 +279,98 @@ def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
         assert talk.say("!odds", race) == Said(Texts().odds_not_counted, None)
 
 
-def test_a_room_of_an_event_says_so_once(talk: Talk) -> None:
+IN_EVENT = Texts().in_event_sealed.format(event="Week 1")
+
+
+def week_one(talk: Talk, timing: Timing = Timing.REAL) -> tuple[EventSteps, Event]:
+    """Create an event that ends an hour from now, on a leaderboard with a race."""
     talk.follower.frame(seen(result("earlier", "ann bo")))
-    race = seen(status="open")
-    settler = Settler(talk.ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
-    steps = EventSteps(settler, NOON)
-    event = steps.create("Week 1", talk.ledger.leaderboards.all()[0], NOON, Timing.REAL, shown=False)
-    steps.add_room(event, race.name, None)
-    first, second = talk.answer("!rating", race), talk.answer("!rating", race)
-    assert first == f"{Texts().in_event.format(event='Week 1')} {second}"
-    assert second.startswith("Ann: ")
+    steps = EventSteps(talk.follower.settler, NOON)
+    board = talk.ledger.leaderboards.all()[0]
+    return steps, steps.create("Week 1", board, NOON + timedelta(hours=1), timing, shown=False)
+
+
+def test_a_room_is_told_once_that_it_belongs_to_an_event_and_once_that_the_event_closed(talk: Talk) -> None:
+    steps, event = week_one(talk)
+    steps.add_room(event, NAME, RESULT)
+    for _ in range(2):
+        talk.follower.work.tell_of_events([NAME, "orb/other"])
+    assert talk.follower.deliver() == [IN_EVENT]
+    assert talk.answer("!rating").startswith("Ann: "), "a player who asks gets no note"
+    assert talk.say("!odds") == Said(Texts().odds_not_counted, None)
+    replace(steps, now=event.until).close(event)
+    for _ in range(2):
+        talk.follower.work.tell_of_events([NAME])
+    assert talk.follower.deliver() == [Texts().event_closed.format(event="Week 1")]
+
+
+@pytest.mark.parametrize("who", [{"moderator": True}, {"is_monitor": True}])
+def test_a_moderator_adds_the_room_to_an_event(talk: Talk, who: dict[str, bool]) -> None:
+    _, event = week_one(talk)
+    talk.commands.monitors_decide = True
+    talk.follower.announce(RESULT)
+    assert talk.say("!ratings event week 1!", **who, posted_at=NOON.timestamp()) is None  # type: ignore[arg-type]
+    assert talk.follower.waiting() == [Texts().withdrawn, IN_EVENT]
+    (source,) = talk.ledger.events.sources(event.name)
+    assert (source.name, source.result, source.added_by) == (NAME, RESULT, "id-ann")
+    assert [(e.order, e.target, e.author) for e in orders.audit(talk.ledger)][1:] == [
+        ("event add", NAME, "id-ann")
+    ]
+    talk.follower.show_final(result("r", "bo ann", recorded=False))
+    assert talk.ledger.events.attempts(event)[0].entrant.name == "Bo"
+    talk.follower.show_final(result("r", "bo ann"))
+    assert not talk.ledger.races.has(NAME), "it does not count by itself"
+
+
+def test_an_order_about_an_event_that_was_carried_out_is_not_repeated(talk: Talk) -> None:
+    steps, event = week_one(talk)
+    line = talk.line("!ratings event Week 1", moderator=True, posted_at=NOON.timestamp())
+    history = ChatHistory((line,), NOON.timestamp() + 600)
+    assert talk.commands.of_first_history(history, None) == [line]
+    question = talk.commands.parse(line, FINISHED)
+    assert question is not None
+    talk.commands.reply(question, FINISHED, is_quiet=False)
+    replace(steps, now=NOON + timedelta(minutes=5)).remove(event, [NAME])
+    talk.commands.reply(question, FINISHED, is_quiet=False)
+    assert talk.ledger.events.rooms() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "race", "timing"),
+    [
+        ("Week 2", FINISHED, Timing.REAL),
+        ("Week 1", replace(FINISHED, started_at=NOON + timedelta(hours=2)), Timing.REAL),
+        ("Week 1", replace(FINISHED, category="other"), Timing.REAL),
+        ("Week 1", FINISHED, Timing.IN_GAME),
+    ],
+)
+def test_a_room_can_only_join_an_open_event_that_takes_it(
+    talk: Talk, text: str, race: Race, timing: Timing
+) -> None:
+    week_one(talk, timing)
+    at = {"moderator": True, "posted_at": NOON.timestamp()}
+    assert talk.say(f"!ratings event {text}", race, **at) == Said(Texts().event_unknown, None)  # type: ignore[arg-type]
+    assert talk.ledger.events.rooms() == {}
+
+
+def test_a_room_belongs_to_one_event(talk: Talk) -> None:
+    steps, event = week_one(talk)
+    other = steps.create("Other", talk.ledger.leaderboards.all()[0], event.until, Timing.REAL, shown=True)
+    steps.add_room(other, NAME, None)
+    at = {"moderator": True, "posted_at": NOON.timestamp() + 1}
+    talk.follower.work.tell_of_events([NAME])
+    assert talk.follower.deliver() == [Texts().in_event.format(event="Other")]
+    assert talk.say("!ratings event Week 1", **at) == Said(Texts().event_taken, None)  # type: ignore[arg-type]
+    assert talk.say("!ratings event Other", **at) is None, "it knows already"  # type: ignore[arg-type]
+    assert talk.follower.waiting() == []
+
+
+def test_a_quiet_room_hears_of_its_event_only_if_asked(talk: Talk) -> None:
+    steps, event = week_one(talk)
+    talk.say("!ratings off", moderator=True)
+    steps.add_room(event, NAME, None)
+    talk.follower.work.tell_of_events([NAME])
+    assert talk.follower.waiting() == []
 
 
 def test_a_custom_race_before_any_that_counts_has_only_the_note(talk: Talk) -> None:
