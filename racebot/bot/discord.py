@@ -11,6 +11,7 @@ import logging
 import ssl
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,7 @@ from pydantic import SecretStr
 
 from racebot.bot import discord_embed
 from racebot.bot.discord_facts import race_facts
+from racebot.bot.retry import retry_pauses
 from racebot.errors import RacebotError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
@@ -33,7 +35,7 @@ log = logging.getLogger(__name__)
 
 SEND_EVERY = 1.0
 """Seconds between looks for messages to post or edit."""
-TIMEOUT, RETRY_AFTER, LONGEST_PAUSE = 30.0, 30.0, 3600.0
+TIMEOUT, LONGEST_PAUSE, MOST_POSTS = 30.0, 3600.0, 2
 UNKNOWN_MESSAGE = 10008  # https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
 GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
 
@@ -80,6 +82,8 @@ class DiscordSender:
     tls: ssl.SSLContext
     _resume: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """When to use a webhook again, any of them (`""`), or to show a race, on the monotonic clock."""
+    _pauses: dict[str, Iterator[float]] = field(default_factory=lambda: defaultdict(retry_pauses))
+    """The pauses of webhooks and races that failed, where Discord does not say how long."""
 
     async def send(self) -> None:
         """Post and edit what waits, apart from webhooks that pause. If cancelled, finish the request."""
@@ -108,18 +112,20 @@ class DiscordSender:
                 return
             method, message = ("PATCH", post.message) if post.message else ("POST", "")
             status, found, pause = await ask(http, address, method, message, body)
-            if found.get("code") == UNKNOWN_MESSAGE:  # somebody deleted it
+            if found.get("code") == UNKNOWN_MESSAGE and post.posts < MOST_POSTS:  # somebody deleted it
                 status, found, pause = await ask(http, address, "POST", "", body)
         except (RacebotError, httpx.HTTPError) as error:
             self.failures.failed(source, f"{source}: {str(error) or type(error).__name__}")
             key = post.race if isinstance(error, RacebotError) else post.webhook
-            self._resume[key] = time.monotonic() + RETRY_AFTER
+            self._resume[key] = time.monotonic() + next(self._pauses[key])
             return
         problem = printable(f"{status}: {found.get('errors') or found.get('message')}")[:300]
         if status in range(200, 300) and "id" in found:
             self.failures.recovered(source)
+            self._pauses.pop(post.webhook, None)
+            self._pauses.pop(post.race, None)
             await self.call(note, str(found["id"]))
-        elif "code" in found and status in {401, 403, 404}:
+        elif "code" in found and status in {401, 403, 404} and found["code"] != UNKNOWN_MESSAGE:
             pause = float("inf")
             log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
             await self.call(note, post.message, GONE, waits=True)
@@ -127,7 +133,7 @@ class DiscordSender:
             log.error("%s: %s is not shown: %s", source, post.race, problem)
             await self.call(note, post.message, problem)
         elif not pause:
-            pause = RETRY_AFTER
+            pause = next(self._pauses[post.webhook])
             self.failures.failed(source, f"{source}: {problem}")
         self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
 

@@ -22,7 +22,7 @@ class Post:
     """The one message of a race in a channel. Once posted, it has an id, `message`.
 
     `wanted` names what it shows: a `result`, or the stored one; without any, the race is withdrawn. `moves`
-    are by the fingerprint of a result.
+    are by the fingerprint of a result. `posts` counts the messages, since somebody may delete one.
     """
 
     race: str
@@ -31,6 +31,7 @@ class Post:
     result: RaceResult | None
     moves: Mapping[str, Moves]
     message: str | None
+    posts: int = 0
 
 
 class Posts(Table):
@@ -66,12 +67,17 @@ class Posts(Table):
         for row in self._connection.rows(sql, webhook):
             result = row["result"] and result_of(row["race"], row["result"])
             moves = json.loads(row["moves"])
-            posts.append(Post(row["race"], webhook, row["wanted"], result, moves, row["message"]))
+            posts.append(
+                Post(row["race"], webhook, row["wanted"], result, moves, row["message"], row["posts"])
+            )
         return posts
 
     def note(self, post: Post, message: str | None, problem: str | None = None, waits: bool = False) -> None:
         """Store the id of the message that shows a post now, or the problem that keeps it from that."""
-        sql = "UPDATE discord SET shown = ?, message = ?, problem = ? WHERE race = ? AND webhook = ?"
+        sql = (
+            "UPDATE discord SET posts = posts + (?2 IS NOT NULL AND ?2 IS NOT message),"
+            " shown = ?1, message = ?2, problem = ?3 WHERE race = ?4 AND webhook = ?5"
+        )
         self._connection.write(sql, "" if waits else post.wanted, message, problem, post.race, post.webhook)
 
     def delayed(self) -> list[tuple[str, int, str | None]]:

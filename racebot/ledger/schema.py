@@ -437,6 +437,11 @@ _STATEMENTS = {
         CREATE UNIQUE INDEX event_rooms ON event_sources (name) WHERE kind = 'room';
         ALTER TABLE races ADD COLUMN counts_on TEXT NOT NULL DEFAULT '';
     """,
+    # How often a message was posted: one that somebody deletes is posted anew once.
+    "m024_posts": """
+        ALTER TABLE discord ADD COLUMN posts INTEGER NOT NULL DEFAULT 0;
+        UPDATE discord SET posts = 1 WHERE message IS NOT NULL;
+    """,
 }
 """The statements of each migration. `casefold` and `fold_name` are ours: SQLite folds only ASCII letters."""
 

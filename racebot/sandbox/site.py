@@ -59,6 +59,8 @@ class FakeSite(Accounts):
         self.discord: dict[str, dict[str, Any]] = {}
         """The messages of Discord's webhooks, by id, oldest first."""
         self.posts, self.deleted_webhooks = 0, set[str]()
+        self.webhook_rate, self.webhook_uses = (5, 2.0), dict[str, list[float]]()
+        """Most requests to a webhook in some seconds, and when each was used of late."""
         self.token_seconds = TOKEN_SECONDS
         self.requests: list[Visit] = []
         """Every HTTP request and handshake so far, except those to the control API and the pages."""

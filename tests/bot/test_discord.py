@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import httpx
@@ -15,7 +16,7 @@ from pydantic import SecretStr, ValidationError
 from room_support import NAME, Follower
 from worker_support import Sandbox, spaced
 
-from racebot.bot.discord import DiscordSender
+from racebot.bot.discord import DiscordSender, ask
 from racebot.bot.room.announcements import Style
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
@@ -66,7 +67,8 @@ class Channel:
 
 @pytest.fixture
 def channel(sandbox: Sandbox, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Channel:
-    monkeypatch.setattr("racebot.bot.discord.RETRY_AFTER", 0.01)
+    monkeypatch.setattr("racebot.bot.discord.retry_pauses", lambda: repeat(0.01))
+    sandbox.site.webhook_rate = (5, 0.01)
     return Channel(sandbox, ledger, clock)
 
 
@@ -119,13 +121,27 @@ async def test_refused_requests_are_repeated_after_a_pause(channel: Channel, fau
     assert (channel.requests(), channel.site.posts) == (3, 1)
 
 
-async def test_deleted_message_is_posted_anew(channel: Channel) -> None:
-    channel.follower.announce(FINISHED)
-    await channel.shown()
-    channel.site.discord.clear()
+async def test_deleted_message_is_posted_anew_once(channel: Channel) -> None:
+    for race, shown in (FINISHED, 1), (SWAPPED, 1), (replace(SWAPPED, recorded=True), 0):
+        channel.follower.show_final(race)
+        assert len(await channel.shown()) == shown
+        channel.site.discord.clear()
+        channel.start()
+    assert channel.site.posts == 2
+    orders.forget(channel.settler, channel.ledger.orders.subject("id-ann"), "", channel.clock())
+    assert await channel.shown() == []
+
+
+async def test_pauses_grow_where_discord_names_none(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses = iter((0.01, 0.02, 0.03))
+    monkeypatch.setattr("racebot.bot.discord.retry_pauses", lambda: pauses)
+    channel.start()
+    channel.faults.fail_http(3, path="/api/")
     channel.record()
     assert len(await channel.shown()) == 1
-    assert channel.site.posts == 2
+    assert list(pauses) == []
 
 
 async def test_deleted_webhook_is_not_asked_again(channel: Channel, caplog: pytest.LogCaptureFixture) -> None:
@@ -231,7 +247,38 @@ async def test_day_of_races_takes_two_requests_each(channel: Channel) -> None:
         await channel.sender.send()
         channel.record(replace(race, recorded=True))
         await channel.sender.send()
-    assert (channel.requests(), channel.site.posts) == (400, 200)
+    await channel.shown()
+    assert (channel.requests(), channel.site.posts) == (400, 200), "no request was refused"
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ({"content": "x" * 2001}, "content"),
+        ({"embeds": [{"title": "x"}] * 11}, "embeds"),
+        ({"embeds": [{"title": "x"}, {"title": "x" * 257}]}, "embeds 1 title"),
+        ({"embeds": [{"description": "x" * 4096}, {"description": "x" * 1905}]}, "embeds"),
+        ({"embeds": [{"description": "x" * 4097}]}, "embeds 0 description"),
+        ({"embeds": [{"author": {"name": "x" * 257}}]}, "embeds 0 author name"),
+        ({"embeds": [{"footer": {"text": "x" * 2049}}]}, "embeds 0 footer text"),
+        ({"embeds": [{"fields": [{"name": "x", "value": "x"}] * 26}]}, "embeds 0 fields"),
+        ({"embeds": [{"fields": [{"name": "x", "value": "x" * 1025}]}]}, "embeds 0 fields 0 value"),
+        ({"embeds": [{"fields": [{"name": "x" * 257, "value": "x"}]}]}, "embeds 0 fields 0 name"),
+        ({"embeds": [{"fields": [{"name": "x"}]}]}, "embeds 0 fields 0 value"),
+        ({"content": "x", "allowed_mentions": {"parse": ["all"]}}, "allowed_mentions parse 0"),
+        ({"content": "x", "allowed_mentions": "none"}, "allowed_mentions"),
+    ],
+)
+async def test_sandbox_refuses_what_discord_refuses(channel: Channel, body: object, where: str) -> None:
+    """The limits: https://docs.discord.com/developers/resources/message#embed-object-embed-limits"""
+    webhook = channel.settings.discord_webhook
+    assert webhook is not None
+    async with httpx.AsyncClient() as client:
+        status, found, _ = await ask(client, webhook, "POST", "", body)
+    at = found["errors"]
+    for name in where.split():
+        at = at[name]
+    assert (status, found["code"], list(at)) == (400, 50035, ["_errors"])
 
 
 @pytest.mark.parametrize(

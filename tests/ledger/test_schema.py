@@ -337,7 +337,7 @@ def m021_rooms(ledger: Ledger) -> None:
     "INSERT INTO discord (race, webhook, wanted, message) VALUES ('orb/r', '1', 'withdrawn', '7')",
 )
 def m022_discord(ledger: Ledger) -> None:
-    assert ledger.posts.waiting("1") == [Post("orb/r", "1", "withdrawn", None, {}, "7")]
+    assert ledger.posts.waiting("1")[0] == Post("orb/r", "1", "withdrawn", None, {}, "7", posts=1)
 
 
 @stage(
@@ -354,6 +354,11 @@ def m023_events(ledger: Ledger) -> None:
     assert not ledger.events.find("q").shown
     assert {stored.result.leaderboard for stored in ledger.races.of(board_of(ledger))} == {None}
     assert {order.author for order in ledger.orders.all()} == {""}
+
+
+@stage("5974deb2f85ffd3a", "INSERT INTO discord (race, webhook, wanted) VALUES ('orb/q', '1', 'withdrawn')")
+def m024_posts(ledger: Ledger) -> None:
+    assert [each.posts for each in ledger.posts.waiting("1")] == [1, 0]
 
 
 def schema(path: Path) -> set[tuple[str, str]]:
