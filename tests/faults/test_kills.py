@@ -12,7 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from sqlite_utils.db import Database as Migrated
+from migrations import STATEMENTS, migrate
+from sqlite_utils.db import Database as Upgraded
 from worker_support import PATIENCE, Sandbox, finish
 
 from racebot.bot.heartbeat import utc_now
@@ -187,9 +188,8 @@ def live_model(connection: sqlite3.Connection) -> str:
 
 def in_first_schema(newest: Path, old: Path) -> None:
     """Return a copy of a ledger in the first schema."""
-    names = [migration.name for migration in migrations.pending(Migrated(memory=True))]
-    database = Migrated(old)
-    migrations.apply(database, stop_before=names[1:])
+    database = Upgraded(old)
+    migrate(database, next(iter(STATEMENTS)))
     database.close()
     with closing(sqlite3.connect(old)) as connection:
         connection.execute("ATTACH ? AS newest", (str(newest),))
