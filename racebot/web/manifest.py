@@ -26,7 +26,8 @@ _FRONT = {addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.S
 def export_tokens(view: LedgerView) -> dict[str, str]:
     """Return the token of every file of an export, by path."""
     publication = view.publication
-    left_out = SERVED if publication.export_cards else SERVED | {addresses.PLAYER_CARD, addresses.RACE_CARD}
+    cards = {addresses.PLAYER_CARD, addresses.YEAR_CARD, addresses.RACE_CARD}
+    left_out = SERVED if publication.export_cards else SERVED | cards
     routes: dict[tuple[str, ...], list[Route]] = defaultdict(list)
     for route in CONTENT.keys() - left_out:
         routes[route.fields].append(route)

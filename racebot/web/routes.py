@@ -17,6 +17,7 @@ from racebot.web.html.live import LIVE
 from racebot.web.html.movement import movement
 from racebot.web.html.race import race_page
 from racebot.web.html.seeds import seeds_page
+from racebot.web.html.studio import STUDIO
 from racebot.web.pictures.cards import CARDS, small_avatar
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
@@ -143,7 +144,8 @@ def match_of(path: str) -> Match | None:
     return None
 
 
-SERVED = frozenset({*SERVED_ONLY, *LIVE, addresses.COMPARED, addresses.PAIR_CARD, addresses.LATEST_BADGE})
+_OF_PAIRS = {addresses.COMPARED, addresses.PAIR_CARD, addresses.RACER_CARD}
+SERVED = frozenset({*SERVED_ONLY, *LIVE, *STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
 """Addresses that an export does not have."""
 _EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})
 """Addresses that only an export has."""
@@ -178,7 +180,9 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.BOARD: leaderboard.leaderboard_page,
     **DATA,
     **LIVE,
+    **STUDIO,
     **CARDS,
+    addresses.YEAR_CARD: player.year_card,
     **FEEDS,
 }
 """Every address with its function, called with an `PageRequest` and the fields. The first match wins."""

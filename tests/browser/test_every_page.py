@@ -45,6 +45,8 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.API: ("api/",),
     addresses.LIVE: ("live",),
     addresses.EMBED: ("embed/orb/any-orb",),
+    addresses.OVERLAYS: ("overlays", "overlays?overlay=player&player=id-r04&source=scene&text=ffcc00"),
+    addresses.OVERLAY_SAMPLE: ("overlay/sample/racing", "overlay/sample/recorded?overlay=player"),
     addresses.OVERLAY_ROOM: (f"{ROOM}?rows=5",),
     addresses.OVERLAY_PLAYER: ("overlay/player/id-r04",),
     addresses.OVERLAY_PLAYER_ROOM: ("overlay/player/id-r05/room",),
@@ -180,7 +182,7 @@ def check(page: Page, root: str, path: str) -> None:
     page.on("console", lambda message: console.append(message.text))
     page.on("pageerror", lambda error: console.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
-    rules = NOT_ON_STREAMS if path.startswith("overlay") else {}
+    rules = NOT_ON_STREAMS if path.startswith("overlay/") else {}
     for width, first, second in VIEWS:
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme=first, reduced_motion="no-preference")

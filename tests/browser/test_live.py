@@ -186,6 +186,31 @@ def test_overlay_stands_where_its_options_say_and_counts_the_rows_without_room(
     expect(page.get_by_text(f"and {left} more player")).to_be_visible()
 
 
+def test_studio_shows_every_stage_and_the_address_of_the_choice(
+    opened: Open, visit: Visit, served: str
+) -> None:
+    page = visit(f"{served}overlays")
+    rows = page.frame_locator("iframe[title*=finished]").locator("tbody tr")
+    expect(rows).to_have_count(6)
+    page.get_by_label("Most rows").fill("2")
+    page.get_by_label("Background").fill("not a color")  # nothing changes until the form is right
+    page.get_by_label("Background").fill("#00000080")
+    expect(page.locator("[data-whole]")).to_have_text(f"{served}overlay/room/orb?background=00000080&rows=2")
+    expect(rows).to_have_count(2)
+    choice = page.url
+    page = opened(scripts=False).new_page()
+    page.goto(choice)
+    expect(page.get_by_label("Most rows")).to_have_value("2")
+    expect(page.frame_locator("iframe[title*=finished]").locator("tbody tr")).to_have_count(2)
+    page.locator("[name=overlay]").select_option("player")
+    page.get_by_label("Player, for").fill("ann orbit")
+    page.get_by_role("button", name="Show").click()
+    address = page.locator("[data-whole]")
+    expect(address).to_have_attribute("href", "overlay/player/id-r00?background=00000080&rows=2")
+    for stage in ("open", "progress", "finished", "recorded"):
+        expect(page.frame_locator(f"iframe[title*={stage}]").get_by_text("Otto")).to_be_visible()
+
+
 def test_without_scripts_the_state_at_load_is_shown(opened: Open, served: str) -> None:
     page = opened(scripts=False).new_page()
     for path in ("live", ROOM):

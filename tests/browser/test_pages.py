@@ -483,7 +483,7 @@ def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
     for row in rows.all():
         cells = [box_of(cell) for cell in row.locator("> *:not(:empty):visible").all()]
         assert len(cells) >= 7, "all cells are shown"
-        assert max(b["y"] + b["height"] for b in cells) - min(b["y"] for b in cells) < 6 * line
+        assert max(b["y"] + b["height"] for b in cells) - min(b["y"] for b in cells) < 5 * line
     opponent = rows.first.get_by_text("beat ").first
     expect(opponent).to_be_hidden()
     rows.first.click(position={"x": 120, "y": 55})

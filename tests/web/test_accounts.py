@@ -66,7 +66,7 @@ def test_no_document_has_the_name_or_id_of_a_hidden_player(view: LedgerView, ser
     assert HIDDEN_NAME.encode() in (body(view, "races/orb/r00.html", served=served) or b"")
 
 
-@pytest.mark.parametrize("path", PLAYER_PATHS)
+@pytest.mark.parametrize("path", [*PLAYER_PATHS, "cards/racers/{}/orb/b.png"])
 def test_hidden_players_have_no_pages(view: LedgerView, path: str) -> None:
     hidden, shown = path.format("id-zaphira"), path.format("id-ann")
     assert body(view, shown) is not None
@@ -78,6 +78,8 @@ def test_programs_cannot_ask_about_hidden_players(view: LedgerView) -> None:
     assert body(view, f"{BOARD}/head-to-head", a="id-ann", b="id-zaphira") is None
     player = "players/id-ann/orb/any-orb.html"
     assert body(view, player, vs="id-zaphira") == body(view, player)
+    race = "races/orb/b.html"
+    assert body(view, race, p="id-zaphira") == body(view, race) != body(view, race, p="id-ann")
     opponent = "players/id-ann/orb/any-orb/races.html"
     assert body(view, opponent, opponent="id-zaphira") is None
 

@@ -90,7 +90,13 @@ def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple
     """Yield the documents of a route for every player, with their addresses."""
     (board,) = view.boards
     few = not served or route.pattern.endswith(".png")  # to save time: tests of cards try all names
-    fields = {"board": board.address.stem, "file": "style.css", "other": PLAYERS[3], "race": "orb/a"}
+    fields = {
+        "board": board.address.stem,
+        "file": "style.css",
+        "other": PLAYERS[3],
+        "race": "orb/a",
+        "stage": "open",
+    }
     fields |= {"picture": "0" * 24, "page": "1"}
     for player, name in list(zip(PLAYERS, NAMES, strict=True))[: 2 if few else None]:
         path = route.path(**fields, player=player)

@@ -123,46 +123,68 @@ def _player(request: PageRequest, player: str) -> bytes:
     )
 
 
+def options(query: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of an overlay that its address gives, once they are checked."""
+    given = {name: value for name, value in query.items() if name in OVERLAY_OPTIONS}
+    whole_number(given, "delay", 0, least=0, most=MOST_DELAY)
+    whole_number(given, "rows", ROWS, most=MOST_ROWS)
+    _rules(given)
+    return given
+
+
 def _style(request: PageRequest) -> Content:
     """Return the style sheet with the reader's colors. The content security policy forbids inline ones."""
-    size = whole_number(request.query, "size", 100, least=LEAST_SIZE, most=MOST_SIZE)
+    return Document(_rules(request.query).encode() + templating.asset(templating.OVERLAY_STYLE), CSS)
+
+
+def _rules(query: Mapping[str, str]) -> str:
+    size = whole_number(query, "size", 100, least=LEAST_SIZE, most=MOST_SIZE)
     rules = ""
     for name, default in COLORS.items():
-        color = request.query.get(name, default).removeprefix("#")
+        color = query.get(name, default).removeprefix("#")
         if not _COLOR.fullmatch(color):
             raise BadQueryError(f"{name}: must be a color of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
         rules += f"--{name}:#{color};"
     for name, sides in SIDES.items():
-        side = request.query.get(name, next(iter(sides)))
+        side = query.get(name, next(iter(sides)))
         if side not in sides:
             raise BadQueryError(f"{name}: must be {', '.join(sides)}")
         rules += f"--{name}:{sides[side]};"
-    width = whole_number(request.query, "width", 100, least=LEAST_WIDTH, most=100)
+    width = whole_number(query, "width", 100, least=LEAST_WIDTH, most=100)
     rules = f":root{{{rules}--size:{size / 100};--width:{width / 100}}}\n"
     if size > MOST_SIZE_WITH_TIMES:
         rules += "td.time{display:none}\n"
-    return Document(rules.encode() + templating.asset(templating.OVERLAY_STYLE), CSS)
+    return rules
 
 
 def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Content]:
     """Return the function of a page that shows a part and follows it."""
 
     def content(request: PageRequest, **fields: str) -> Content:
-        given = {name: value for name, value in request.query.items() if name in OVERLAY_OPTIONS}
-        query = f"?{urlencode(given)}" if given else ""
-        _style(request)  # shows a problem with the options on the page itself
-        delay = whole_number(request.query, "delay", 0, least=0, most=MOST_DELAY)
+        delay = int(options(request.query).get("delay", 0))
         # A delayed overlay begins empty: what it would show now must not be seen before its time.
-        body = "" if delay else part(request, **fields).decode()
-        events = part_route.path(**fields)
+        body = b"" if delay else part(request, **fields)
         kind = "room" if "rows" in part_route.query else "player"
-        return Document(
-            templating.render(
-                "overlay.html", request.path, part=events, query=query, body=body, kind=kind, delay=delay
-            )
-        )
+        return shell(request, kind, body, part_route.path(**fields), delay)
 
     return content
+
+
+def shell(request: PageRequest, kind: str, body: bytes, part: str = "", delay: int = 0) -> Document:
+    """Return the page around an overlay. Without the address of a part, it does not follow anything."""
+    given = options(request.query)
+    query = f"?{urlencode(given)}" if given else ""
+    return Document(
+        templating.render(
+            "overlay.html",
+            request.path,
+            part=part,
+            query=query,
+            body=body.decode(),
+            kind=kind,
+            delay=delay,
+        )
+    )
 
 
 def _part(part: Callable[..., bytes]) -> Callable[..., Content]:
@@ -171,7 +193,6 @@ def _part(part: Callable[..., bytes]) -> Callable[..., Content]:
 
 def _race_rows(request: PageRequest, race: str | None) -> bytes:
     """Render what is known about a race: its odds, the changes to come, or the final changes."""
-    limit = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
     room = None if race is None else request.view.live_room(race)
     rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant] = ()
     heading = "final"
@@ -186,6 +207,18 @@ def _race_rows(request: PageRequest, race: str | None) -> bytes:
     elif race is not None and (report := request.view.race(race)) is not None:
         boards = zip(request.view.boards_of(report), report.leaderboards, strict=True)
         rows = next((part.placed for board, part in boards if _wanted(request, board.address.stem)), ())
+    return race_table(request, race, room, rows, heading)
+
+
+def race_table(
+    request: PageRequest,
+    race: str | None,
+    room: LiveRoom | None,
+    rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant],
+    heading: str,
+) -> bytes:
+    """Render the rows of a race on an overlay, up to the number that its address chooses."""
+    limit = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
     return templating.render(
         "overlay_room.html",
         request.path,

@@ -41,10 +41,14 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
     report = request.view.race(race)
     if report is None:
         return None
+    placed = (each for part in report.leaderboards for each in part.placed)
+    shared = request.query.get("p", "")
+    racer = next((each for each in placed if each.id == shared and shared not in request.view.hidden), None)
     return templating.page(
         request,
         template,
         report=report,
+        racer=racer,
         attempts=event_results(request.view.ledger, race) if "/event-" in race else [],
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),

@@ -60,7 +60,7 @@ def policy(frame_ancestors: str) -> str:
     """Return the content security policy of a page that these sites may show in a frame."""
     return (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        f"form-action 'self'; base-uri 'none'; frame-ancestors {frame_ancestors}"
+        f"frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {frame_ancestors}"
     )
 
 
@@ -87,7 +87,10 @@ def application(
     def stamp() -> Awaitable[str]:
         return asyncio.get_running_loop().run_in_executor(threads, library.stamp)
 
-    framed = HEADERS | {"Content-Security-Policy": policy(publication.embed_on)}
+    framed = {
+        addresses.EMBED: HEADERS | {"Content-Security-Policy": policy(publication.embed_on)},
+        addresses.OVERLAY_SAMPLE: HEADERS | {"Content-Security-Policy": policy("'self'")},
+    }
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
@@ -110,7 +113,7 @@ def application(
             target = addresses.link(path, found.path) + query_string
             return RedirectResponse(target, 308, headers=HEADERS | {"Cache-Control": "public, max-age=300"})
         headers = {
-            **(framed if match.route is addresses.EMBED else HEADERS),
+            **framed.get(match.route, HEADERS),
             "Cache-Control": _cache_control(match, query),
             "ETag": found.tag,
             "Vary": "Accept",

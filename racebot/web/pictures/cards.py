@@ -14,6 +14,7 @@ from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from racebot.queries.leaderboard import ListedPlayer
+from racebot.queries.player import PlayerStanding
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import isolated, printable
@@ -76,13 +77,7 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
     if standing is None:
         return None
     history = request.view.history(board, player)
-    canvas = Canvas()
-    face = request.view.face(player, standing.name)
-    picture = (
-        request.view.picture(face.picture.rpartition("/")[2].partition(".")[0]) if face.picture else None
-    )
-    drawn = picture is not None and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
-    canvas.title(name(standing.name, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
+    canvas = _card_of(request, player, standing.name)
     about = name(board.name)
     if standing.place is not None:
         about = f"{ordinal(standing.place)} of {standing.listed} on {about}"
@@ -91,22 +86,63 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
     if history:
         change = history[-1].change
         canvas.text(right + 22, 328, signed(change), Style(46, 700), tone(change))
-    figures = (
-        ("races", standing.races),
-        ("won", standing.wins),
-        ("finished", standing.finishes),
-        ("highest", max((race.after for race in history), default=standing.points)),
-    )
-    x = float(MARGIN)
-    y = 440
-    for label, value in figures:
-        left = x
-        x = canvas.text(x, y, integer(value), Style(46, 700))
-        x = max(x, canvas.text(left, y + 42, label, Style(26, 500), SOFT)) + 44
+    figures = {
+        "races": standing.races,
+        "won": standing.wins,
+        "finished": standing.finishes,
+        "highest": max((race.after for race in history), default=standing.points),
+    }
+    canvas.figures(440, figures)
     points = [race.after for race in history]
     if len(points) > 1:
         step = -(-len(points) // POINTS_DRAWN)
         canvas.graph((610, 214, RIGHT + 8, 506), points[::-1][::step][::-1])
+    return _card(request, canvas)
+
+
+def racer_card(request: PageRequest, player: str, race: str) -> Content:
+    """Draw one racer's place in a race, the change of points and its reasons."""
+    report = request.view.race(race)
+    placed = [each for part in report.leaderboards for each in part.placed] if report else []
+    entrant = next((each for each in placed if each.id == player), None)
+    if report is None or entrant is None or player in request.view.hidden:
+        return None
+    canvas = _card_of(request, player, entrant.name)
+    about = f"{name(race.rpartition('/')[2])}, {name(report.goal)}, {day(report.ended_at)}"
+    canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN - PORTRAIT)
+    shown = ordinal(int(entrant.standing)) if entrant.standing.isdecimal() else entrant.standing
+    end = canvas.text(MARGIN, 338, shown, _SCORE, ACCENT)
+    canvas.text(end + 18, 338, f"of {len(report.result)}", _ROW, SOFT)
+    if entrant.finish_time is not None:
+        canvas.text_to(RIGHT, 338, timer(entrant.finish_time), Style(46, 700))
+    if isinstance(entrant, RatedEntrant):
+        end = canvas.text(MARGIN, 428, signed(entrant.change), Style(54, 800), tone(entrant.change))
+        end = canvas.text(end + 24, 428, f"{integer(entrant.before)} → {integer(entrant.after)}", _ROW)
+        odds = f"{percent(entrant.win_chance)} to win, expected place {entrant.expected:.1f}"
+        canvas.text_to(RIGHT, 428, odds, _SMALL, SOFT)
+        canvas.text(MARGIN, 500, name("; ".join(entrant.reasons)), _SMALL, limit=RIGHT - MARGIN)
+    else:
+        canvas.text(MARGIN, 428, "not rated", _ROW, SOFT)
+    return _card(request, canvas)
+
+
+def year_card(
+    request: PageRequest,
+    player: PlayerStanding,
+    label: str,
+    days: Sequence[tuple[int, int, int]],
+    figures: Mapping[str, int | str],
+    best: str,
+) -> Document:
+    """Draw a player's year: days by week, weekday and level, figures, and the best result in words."""
+    canvas = _card_of(request, player.id, player.name)
+    canvas.text(MARGIN, 186, label, _SMALL, SOFT, limit=RIGHT - MARGIN - PORTRAIT)
+    side = (RIGHT - MARGIN) / 53
+    for week, weekday, level in [*((*at, 0) for at in product(range(53), range(7))), *days]:
+        x, y = MARGIN + week * side, 214 + weekday * side
+        canvas.square(x, y, side - 3, (LINE, "#7d93d8", ACCENT, "#b3590e")[level])
+    canvas.figures(430, figures)
+    canvas.text(MARGIN, 530, name(best), _SMALL, limit=RIGHT - MARGIN)
     return _card(request, canvas)
 
 
@@ -177,6 +213,17 @@ def front_card(request: PageRequest) -> Content:
     canvas.title("Leaderboards")
     canvas.text(MARGIN, 210, "No races have been rated yet", _ROW)
     return _card(request, canvas)
+
+
+def _card_of(request: PageRequest, player: str, named: str) -> Canvas:
+    """Return a card with a player's name and picture."""
+    canvas, face = Canvas(), request.view.face(player, named)
+    picture = (
+        request.view.picture(face.picture.rpartition("/")[2].partition(".")[0]) if face.picture else None
+    )
+    drawn = picture is not None and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
+    canvas.title(name(named, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
+    return canvas
 
 
 def _raced(canvas: Canvas, y: int, entrant: RatedEntrant | RacedEntrant) -> None:
@@ -304,6 +351,17 @@ class Canvas:
         ImageDraw.Draw(mask).rounded_rectangle((0, 0, *edge), radius * _SMOOTH, 255)
         self._paste(mask, box, color)
 
+    def square(self, x: float, y: float, side: float, color: str) -> None:
+        self._draw.rectangle((round(x), round(y), round(x + side) - 1, round(y + side) - 1), color)
+
+    def figures(self, y: int, figures: Mapping[str, int | str]) -> None:
+        """Write numbers side by side, each above its name."""
+        x = float(MARGIN)
+        for label, value in figures.items():
+            left = x
+            x = self.text(x, y, value if isinstance(value, str) else integer(value), Style(46, 700))
+            x = max(x, self.text(left, y + 42, label, Style(26, 500), SOFT)) + 44
+
     def disc(self, x: float, y: float, radius: int, color: str) -> None:
         self.panel((x - radius, y - radius, x + radius, y + radius), color, radius)
 
@@ -383,10 +441,11 @@ def small_avatar(picture: bytes) -> bytes:
 CARDS: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT_CARD: front_card,
     addresses.RACE_CARD: race_card,
+    addresses.RACER_CARD: racer_card,
     addresses.PLAYER_CARD: player_card,
     addresses.PAIR_CARD: pair_card,
     addresses.BOARD_CARD: board_card,
     addresses.BADGE: badge,
     addresses.LATEST_BADGE: latest_badge,
 }
-"""Every card and badge with its function."""
+"""Every card and badge with its function, but for that of a player's year."""

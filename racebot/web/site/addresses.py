@@ -103,6 +103,7 @@ _FIELDS = {
         lambda text: int(text[1:]) if text else None,
     ),
     "file": _Field("[^/]+", str, str),
+    "stage": _Field("open|racing|finished|recorded", str, str),
 }
 
 
@@ -161,8 +162,8 @@ FAVICON = Route("favicon.ico")
 TOUCH_ICON = Route("apple-touch-icon.png")
 PICTURE = Route("avatars/{picture}.webp")
 SMALL_PICTURE = Route("avatars/small/{picture}.webp")
-RACE = Route("races/{race}.html")
-PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs"}))
+RACE = Route("races/{race}.html", frozenset({"p"}))
+PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs", "card"}))
 PLAYER = Route("players/{player}.html")
 BOARD_PAGE = Route("leaderboards/{board}/page-{page}.html")
 RACES = Route("leaderboards/{board}/races{number}.html")
@@ -208,6 +209,8 @@ DATA = Route("api/leaderboards/{board}.json", _PARTS)
 
 FRONT_CARD = Route("cards/index.png")
 RACE_CARD = Route("cards/races/{race}.png")
+RACER_CARD = Route("cards/racers/{player}/{race}.png")
+YEAR_CARD = Route("cards/years/{player}/{board}.png")
 PLAYER_CARD = Route("cards/players/{player}/{board}.png")
 PAIR_CARD = Route("cards/compare/{player}/{other}.png", frozenset({"on"}))
 BOARD_CARD = Route("cards/leaderboards/{board}.png")
@@ -227,6 +230,8 @@ OVERLAY_OPTIONS = frozenset(
         "delay",
     }
 )
+OVERLAYS = Route("overlays.html", OVERLAY_OPTIONS | {"overlay", "category", "player", "source"})
+OVERLAY_SAMPLE = Route("overlay/sample/{stage}.html", OVERLAY_OPTIONS | {"overlay"})
 LIVE = Route("live.html")
 LIVE_PART = Route("live/rooms.html")
 RACE_PART = Route("live/races/{race}.html")

@@ -12,7 +12,7 @@
   let retry = 0;
   let lost = 0;
   let heard = 0;
-  let final = false; // once the race of the page is recorded
+  let final = !shown.dataset.events; // nothing to follow: a sample, or once the race of the page is recorded
 
   // Change only what differs, so that the reader's focus and selection stay, and pictures do not flicker.
   const keyOf = node => node.id || (node.dataset && node.dataset.key) || "";

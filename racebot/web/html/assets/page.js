@@ -169,6 +169,7 @@
   };
   const refresh = () => {
     mark();
+    for (const link of document.querySelectorAll("a[data-whole]")) link.textContent = link.href;
     for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
     for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
     for (const time of document.querySelectorAll("time[data-ago]")) {
@@ -203,7 +204,11 @@
     standing();
   };
   document.addEventListener("click", event => {
-    const button = event.target.closest("[data-me]"), link = event.target.closest("a.player");
+    const button = event.target.closest("[data-me]"), link = event.target.closest("a.player"), copy = event.target.closest("[data-copy]");
+    if (copy) {
+      const text = copy.previousElementSibling;
+      (async () => navigator.clipboard.writeText(text.href))().then(() => { copy.textContent = "Copied"; }, () => getSelection().selectAllChildren(text));
+    }
     if (button) choosePlayer(button.getAttribute("aria-pressed") === "true" ? null : {player: button.dataset.me, name: button.dataset.name});
     else if (link?.closest(location.hash === "#me" ? "#results" : "#yours-found")) {
       if (yours) event.preventDefault();
@@ -230,14 +235,18 @@
     }
   });
 
-  // A server's search shows what it finds while the reader types.
+  // A server's search shows what it finds while the reader types; the overlay studio, what the reader chooses.
   for (const form of document.querySelectorAll("form[data-found]")) {
     let latest = 0, pause = 0;
     const ask = async () => {
       const turn = ++latest, address = new URL(form.action);
       address.search = new URLSearchParams(new FormData(form));
-      const page = form.q.value.trim() ? await pageAt(address).catch(() => null) : document.implementation.createHTMLDocument();
-      if (page && turn === latest) document.getElementById(form.dataset.found).replaceChildren(...page.querySelectorAll("#results > *"));
+      if (!form.checkValidity()) return;
+      const page = !form.q || form.q.value.trim() ? await pageAt(address).catch(() => null) : document.implementation.createHTMLDocument();
+      if (!page || turn !== latest) return;
+      document.getElementById(form.dataset.found).replaceChildren(...page.querySelectorAll("#results > *"));
+      if ("keeps" in form.dataset) history.replaceState(null, "", address);
+      refresh();
     };
     form.addEventListener("input", () => {
       clearTimeout(pause);
