@@ -30,7 +30,6 @@ from racebot.racetime.client import Site, TokenSource, token_source
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
-from racebot.standings.follow_settings import follow_renames
 from racebot.standings.settle import Settler
 from racebot.telemetry import metrics
 from racebot.telemetry.failure_log import FailureLog
@@ -85,7 +84,7 @@ class CategoryWorker:
         """Rooms that ended, as the site has shown."""
         self._openers: dict[str, str] = {}
         self._waits_since: dict[str, float] = {}
-        """Since when goals wait for the list of past races."""
+        """Since when goals wait for the list of past races to be read: it shows whether they are old ones."""
         self._profile: CategoryProfile | None = None
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -136,7 +135,9 @@ class CategoryWorker:
             if self._tokens and token:
                 self._tokens.refuse(token)
             raise SiteError(str(error)) from None
-        self._followed -= set(category.goals) - set(self.goals)
+        appeared = set(category.goals) - set(self.goals)
+        self._followed -= appeared
+        self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
         self.goals = category.goals
         await self._store_profile(category)
         await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
@@ -161,8 +162,8 @@ class CategoryWorker:
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug)
-        if self._followed and not self._followed.issuperset(self.goals):
-            await self.past_races()  # a goal may have been renamed
+        if self._waits_since:
+            await self.past_races()
 
     async def _store_profile(self, category: Category) -> None:
         """Store the category's name and picture for the pages, if they are new."""
@@ -212,7 +213,7 @@ class CategoryWorker:
 
     async def _read_past_races(self) -> None:
         oldest = self._site.clock() - LOOK_BACK
-        seen = {}
+        followed, seen = {*self.goals, *self._waits_since}, {}
         async for _, listed in self._site.past_race_pages(self.slug, since=oldest):
             seen.update({race.name: race for race in listed.races})
         await self._follow_renames(seen.values())
@@ -226,7 +227,8 @@ class CategoryWorker:
                 else:
                     problem = f"{race.name}: listed in category {self.slug}"
                     self._failures.failed(f"{race.name} listed", problem, "ignored")
-        self._followed.update(self.goals, (race.goal for race in seen.values()))
+        self._followed.update(followed, (race.goal for race in seen.values()))
+        self._waits_since = {g: since for g, since in self._waits_since.items() if g not in followed}
 
     async def all_past_races(self) -> None:
         """Read the whole list of past races, and forget players whose accounts have been deleted."""
@@ -268,7 +270,7 @@ class CategoryWorker:
         """Learn whether a race's goal, if it is new, is an old one that the site renamed.
 
         Only the list of past races shows that. If it cannot be read, a goal that may be an old one waits for
-        a while, and is then taken for new: a later look at the list corrects that.
+        a while, and is then taken for new: the next look at the list corrects what was said meanwhile.
         """
         if race.custom_goal or not self.goals or race.goal in self._followed:
             return
@@ -276,7 +278,8 @@ class CategoryWorker:
             if race.goal in self._followed:
                 return
             stored = {goal for slug, goal in await self._call(self._ledger.races.goals) if slug == self.slug}
-            if race.goal not in self.goals or not stored.issubset(self.goals):
+            has_changed = race.goal in self._waits_since or race.goal not in self.goals
+            if has_changed or not stored.issubset(self.goals):
                 waits_since = self._waits_since.setdefault(race.goal, time.monotonic())
                 try:
                     await self._read_past_races()
@@ -287,10 +290,10 @@ class CategoryWorker:
             self._followed.add(race.goal)
 
     async def _follow_renames(self, races: Iterable[Race]) -> None:
-        """Keep the leaderboards of goals that the site renamed."""
+        """Keep the leaderboards of goals that the site renamed, and correct what was said too early."""
         shown = [race.result for race in races if race.result is not None and self._is_ours(race.name)]
         if self.goals:
-            await self._call(follow_renames, self._settler, shown, self.goals)
+            await self._call(self._context.work.follow_renames, shown, self.goals)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
         shown = [race.result for race in races if race.result is not None and not race.result.hidden]

@@ -22,22 +22,31 @@ SETTINGS_CHANGED = "the settings changed"
 """Reason of a job."""
 
 
-def follow_renames(settler: Settler, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
+def follow_renames(
+    settler: Settler, listed: Iterable[RaceResult], goals: Collection[str]
+) -> list[RaceResult]:
     """Rename goals that the site renamed. Their leaderboards keep their races and take the new names.
 
     Takes finished races of one category, as the site lists them now, and the category's current goals.
+    Returns the listed races whose goal the ledger did not know by an earlier name: they may have been rated
+    as races of a new goal.
     """
     shown: dict[tuple[str, str], set[str]] = {}
-    for result in listed:
+    results = list(listed)
+    for result in results:
         stored = None if result.custom_goal else settler.ledger.races.goal_of(result.name)
         if stored is not None:
             shown.setdefault((result.category, stored), set()).add(result.goal)
+    early: list[RaceResult] = []
     for (category, earlier), names in shown.items():
         goal = next(iter(names))
         # The list of goals may be a minute older than the races. Then it has the earlier name still.
         is_known = (earlier not in goals) == (goal in goals)
         if len(names) == 1 and goal != earlier and is_known:
+            same = (result for result in results if result.goal == goal and not result.custom_goal)
+            early += (result for result in same if settler.ledger.races.goal_of(result.name) != earlier)
             _rename(settler, category, earlier, goal)
+    return early
 
 
 def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:

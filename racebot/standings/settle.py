@@ -146,8 +146,7 @@ class Settler:
             since = dict.fromkeys(touched, position)
             reason = f"the result of {result.name} changed" if is_changed else result.name
             waiting = update_ratings(self.ledger, since, reason, is_new=not is_changed)
-            rows = [(b, self.ledger.ratings.get(b, result.name)) for b in boards if b.key not in waiting]
-            rated = [RatedRace(board, result, row.changes, row.note) for board, row in rows if row]
+            rated = self._rated(result, [board for board in boards if board.key not in waiting])
             for message in messages(rated):
                 self.ledger.messages.put(message, now)
             if result.recorded:
@@ -155,6 +154,15 @@ class Settler:
         if is_changed:
             log.warning("%s: the stored result changed; rated again from this race on", result.name)
         return rated
+
+    def rated(self, name: str) -> list[RatedRace]:
+        """Return a stored race's effect on each leaderboard that rated it."""
+        stored = self.ledger.races.get(name)
+        return [] if stored is None else self._rated(stored.result, self._boards(stored.result))
+
+    def _rated(self, result: RaceResult, boards: Iterable[Leaderboard]) -> list[RatedRace]:
+        rows = [(board, self.ledger.ratings.get(board, result.name)) for board in boards]
+        return [RatedRace(board, result, row.changes, row.note) for board, row in rows if row]
 
     def withdraw(self, name: str) -> None:
         """Delete a stored race that no longer counts, and rate the races after it again."""

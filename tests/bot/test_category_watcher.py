@@ -17,6 +17,7 @@ from builders import (
     Clock,
     Streamed,
     at_once,
+    chat_body,
     entrant_document,
     listed_document,
     race_document,
@@ -32,7 +33,7 @@ from racebot.bot.room import case as cases
 from racebot.bot.room.case import Signal
 from racebot.errors import SiteError
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import Delivery
+from racebot.ledger.outbox import Delivery, InfoBody, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
@@ -225,3 +226,66 @@ async def test_a_goal_waits_for_the_list_of_past_races_only_if_it_may_be_an_old_
     requests = len(scene.requests)
     await scene.category.follow_goal(race)
     assert len(scene.requests) == requests, "the list is not asked for again"
+
+
+async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of past races cannot be read for longer than a renamed goal waits for it."""
+    past, told, recorded = f"{CATEGORY}/past", f"{CATEGORY}/told", f"{CATEGORY}/r"
+    category, messages = scene.pages[f"/o/{CATEGORY}/data"], scene.ledger.messages
+    scene.list_races(listed_document("past", ANN_BO, recorded=True))
+    category["goals"] = [GOAL]
+    await scene.category.check()
+    await scene.category.past_races()
+
+    renamed: dict[str, Any] = {"goal": {"name": "New goal", "custom": False}}
+    category["goals"] = ["New goal"]
+    del scene.pages[f"/{CATEGORY}/races/data"]
+    with pytest.raises(SiteError):
+        await scene.category.rooms()
+    scene.pages[f"/{recorded}/data"] = race_document("r", ANN_BO, recorded=True, **renamed)
+    scene.ledger.cases.save(CaseRow(recorded, CATEGORY, NOON, NOON))
+    with pytest.raises(SiteError):
+        await scene.category.pending()
+    assert not scene.ledger.races.has(recorded), "it waits for the list"
+
+    monkeypatch.setattr(category_watcher, "LONGEST_WAIT", 0.0)
+    scene.clock.advance(seconds=90)
+    await scene.category.pending()
+    shown = parse_race(listed_document("told", BO_ANN, **renamed)).result
+    assert shown is not None
+    scene.follower.show_final(shown)
+    assert len(scene.ledger.leaderboards.all()) == 2, "its goal is taken for a new one"
+    for name in (recorded, told):
+        for each in messages.open_for(name):
+            messages.mark(each, Delivery.DELIVERED, NOON)
+
+    scene.list_races(
+        listed_document("past", ANN_BO, recorded=True, **renamed),
+        listed_document("r", ANN_BO, recorded=True, **renamed),
+        listed_document("told", BO_ANN, **renamed),
+    )
+    await scene.category.rooms()
+    (board,) = scene.ledger.leaderboards.all()
+    row = scene.ledger.ratings.get(board, recorded)
+    assert row is not None
+    assert {change.races_before for change in row.changes} == {1}
+    meta, info = (each.message.body for each in messages.open_for(recorded))
+    assert isinstance(meta, MetaBody)
+    (entry,) = meta.leaderboards
+    assert entry.changes == {c.player: (c.points_before, c.points_after) for c in row.changes}
+    assert isinstance(info, InfoBody)
+    assert all(str(c.points_after) in info.blocks[0] for c in row.changes)
+    (again,) = messages.open_for(told)
+    assert chat_body(again).correction == 1
+    entries = chat_body(again).entries[board.name]
+    (preview,) = scene.follower.settler.preview(shown)
+    assert {change.races_before for change in preview.changes} == {2}
+    assert all(str(c.points_after) in entries[c.player] for c in preview.changes)
+    for name in (recorded, told):
+        for each in messages.open_for(name):
+            messages.mark(each, Delivery.DELIVERED, NOON)
+    await scene.category.past_races()
+    assert not messages.open_in(CATEGORY), "each is said once"
+    assert scene.ledger.races.goal_of(past) == "New goal"

@@ -82,6 +82,21 @@ class Announcements:
             return None
         if last is None or last.result == key:
             return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
+        return self._correct(rated, last, key)
+
+    def announce_again(self, rated: Sequence[RatedRace]) -> None:
+        """Queue a correction if points in an announcement were wrong from the start."""
+        key = self.key(rated)
+        if rated and self.queued_key(rated[0].result.name) == key:
+            self.drop_waiting(rated[0].result.name, "the ratings were corrected")
+            last = self._last_announced(rated[0].result.name)
+            if last is None:
+                self._put_changes(rated, ChatBody("", result=key))
+            else:
+                self._correct(rated, last, key)
+
+    def _correct(self, rated: Sequence[RatedRace], last: ChatBody, key: str) -> str | None:
+        result = rated[0].result
         edits = edits_between(last.told, result)
         if not edits and list(self._entries(rated).values()) == list(last.entries.values()):
             return None

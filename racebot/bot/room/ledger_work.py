@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from racebot.bot.room.announcements import Announcements, Style
@@ -13,6 +13,7 @@ from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.standings.follow_settings import follow_renames
 from racebot.standings.settle import RatedRace, Settler
 from racebot.telemetry import metrics
 
@@ -115,6 +116,22 @@ class LedgerWork:
         with self.ledger.transaction():
             self._announcements.drop_waiting(race, "a moderator skipped the race")
             self._announcements.withdraw(race, race.partition("/")[0])
+
+    def follow_renames(self, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
+        """Follow renamed goals, and correct what was said of races whose goal was taken for a new one.
+
+        Takes what `standings.follow_settings.follow_renames` takes.
+        """
+        with self.ledger.transaction():
+            for result in follow_renames(self.settler, listed, goals):
+                name = result.name
+                self.ledger.posts.refresh(name)
+                if self.ledger.races.has(name):
+                    is_shown = bool(self.ledger.messages.of(name))
+                    for message in self._announcements.final(self.settler.rated(name)) if is_shown else ():
+                        self.ledger.messages.put(message, self.clock())
+                elif not ((row := self.ledger.cases.get(name)) and row.quiet):
+                    self._announcements.announce_again(self.settler.preview(result))
 
     def _store(self, case: Case, stored: CaseRow | None) -> None:
         row, name = case.row, case.name
