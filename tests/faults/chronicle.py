@@ -13,17 +13,17 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.session import CHAT_CLOSED
 from racebot.sandbox.site import BOT_NAME
 
-from .truth import Board, Places, Rated, final_places, rateable
+from .truth import Board, Places, Rated, final_places, rateable, side
 
 _ANNOUNCEMENT = re.compile(
     r"(?P<correction>Correction[^:]*: (?:the result changed\. )?)?"
     r"(?:Ratings,? (?:once this race is|if) recorded \((?P<board>[^)]+)\): )(?P<players>.*)"
 )
 _PLAYER = re.compile(
-    r"(?P<word>\d+|DNF|DQ) (?P<name>.+?) (?:(?P<before>-?\d+)\??→)?(?P<after>-?\d+)\??"
-    r" \((?P<change>[+−±]\d+)[^)]*\)"
+    r"(?:(?P<word>\d+|DNF|DQ|team DNF) (?:Team \d+: )?)?(?P<name>.+?)"
+    r" (?:(?P<before>-?\d+)\??→)?(?P<after>-?\d+)\?? \((?P<change>[+−±]\d+)[^)]*\)"
 )
-_TEAM_RACE = re.compile(r"Team races are not rated \((?P<board>[^)]+)\)\.")
+_TEAM_RACE = re.compile(r"Team races are not rated \([^)]+\)\.")
 _OPENING = re.compile(r"(Correction \(.+?\)|Ratings if recorded \(.+?\)): (.*)", re.DOTALL)
 
 Points = dict[str, tuple[int | None, int, int]]
@@ -56,9 +56,10 @@ class Message:
 class Chronicle:
     """Follows one room from its opening.
 
-    `results` are all results that the room ever had, in order, with None for no final result. `heard` is
-    called for each message of the bot before anybody in the room sees it. `ids` maps every name that a user
-    has ever had to the user's id. `clock` returns the seconds that the worker had.
+    `boards` are the leaderboards that rate its race: none for a team race that no model can rate. `results`
+    are all results that the room ever had, in order, None if it is not final. `heard` is called for each
+    message of the bot before anybody in the room sees it. `ids` maps every name that a user has ever had to
+    the user's id. `clock` returns the seconds that the worker had.
     """
 
     room: FakeRoom
@@ -108,9 +109,9 @@ class Chronicle:
                 withdrawn.add(message.shown)
                 announced_at.clear()
                 continue
-            if texts.count(text) > 1 and _TEAM_RACE.fullmatch(text):
-                yield f"{name}: said {texts.count(text)} times: {text}"
-            if _TEAM_RACE.fullmatch(text):
+            if not self.boards and _TEAM_RACE.fullmatch(text):
+                if texts.count(text) > 1:
+                    yield f"{name}: said {texts.count(text)} times: {text}"
                 continue
             announcement = self._read(index)
             if announcement is None:
@@ -141,20 +142,28 @@ class Chronicle:
             return None
         places: Places = {}
         points: Points = {}
+        sides = {entrant.user.id: side(entrant) for entrant in self.room.entrants}
+        last = None
         phrases = [] if match["players"] == DEFAULT_TEXTS.no_changes else match["players"].split(" · ")
         for phrase in phrases:
             player = _PLAYER.fullmatch(phrase)
             if player is None or player["name"] not in self.ids:
                 return None
             user = self.ids[player["name"]]
-            places[user] = int(player["word"]) if player["word"].isdecimal() else None
-            before = None if player["before"] is None else int(player["before"])
-            points[user] = (before, int(player["after"]), _signed(player["change"]))
+            if player["word"] is not None:
+                places[user] = int(player["word"]) if player["word"].isdecimal() else None
+            elif last is not None and sides[last] == sides[user]:
+                places[user] = places[last]
+            else:
+                return None  # it reads as if the player were in another team
+            last = user
+            told = None if player["before"] is None else int(player["before"])
+            points[user] = (told, int(player["after"]), _signed(player["change"]))
         entrants = {entrant.user.id for entrant in self.room.entrants}
         if places and match["correction"] and set(places) < entrants:
             earlier = (self._read(i) for i in reversed(range(index)))
-            last = next((a for a in earlier if a is not None and a.board == match["board"]), None)
-            places = {**(last.places if last else {}), **places}
+            before = next((a for a in earlier if a is not None and a.board == match["board"]), None)
+            places = {**(before.places if before else {}), **places}
         return Announcement(match["board"], places, points)
 
     def wrong_points(self, boards: Mapping[str, Board]) -> Iterator[str]:
@@ -213,11 +222,8 @@ class Chronicle:
     def _unannounced(self, result: Places) -> Iterator[str]:
         room = self.room
         announced = [a for i in range(len(self.said)) if (a := self._read(i)) is not None]
-        if room.team_race:
-            boards = {m["board"] for message in self.said if (m := _TEAM_RACE.fullmatch(message.text))}
-            if boards != set(self.boards):
-                yield f"{room.name}: is a team race, told for {sorted(boards)}"
-            return
+        if not self.boards and not any(_TEAM_RACE.fullmatch(message.text) for message in self.said):
+            yield f"{room.name}: is a team race, which was not said"
         for board in self.boards:
             last = next((a for a in reversed(announced) if a.board == board), None)
             if last is None and rateable(result):
@@ -240,7 +246,9 @@ class Chronicle:
     def info_box(self, changes: Mapping[str, Mapping[str, Rated]]) -> Iterator[str]:
         """Return points in the info box that differ from the race's changes, by leaderboard and user id."""
         for line in (self.room.info_bot or "").replace("\N{NO-BREAK SPACE}", " ").splitlines():
-            for player in _PLAYER.finditer(line):
+            if not line.startswith(DEFAULT_TEXTS.info.partition("{")[0]):
+                continue
+            for player in filter(None, map(_PLAYER.fullmatch, line.partition("): ")[2].split(" · "))):
                 user = self.ids.get(player["name"])
                 found = (int(player["after"]), _signed(player["change"]))
                 if not any(
@@ -274,8 +282,6 @@ def _explains(rated: Mapping[str, Rated], points: Points) -> bool:
 
 def _by_board(text: str, boards: Collection[str]) -> list[str]:
     """Split one message of the bot into one for each leaderboard, with the leaderboard's name in it."""
-    if _TEAM_RACE.fullmatch(text):
-        return [f"Team races are not rated ({board})." for board in boards]
     match = _OPENING.fullmatch(text)
     if match is None:
         return [text]

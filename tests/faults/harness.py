@@ -21,6 +21,7 @@ from typing import Any
 from worker_support import PATIENCE, Sandbox, WorkerProcess, reserved_port, until
 
 from racebot.chat.wording import DEFAULT_TEXTS
+from racebot.ratings import registry
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.race_state import Bot, RaceStatus, User
 from racebot.sandbox.room import FakeRoom
@@ -119,7 +120,6 @@ class Run:
             "RACEBOT_ROOMS_EVERY": str(ROOMS_EVERY),
             "RACEBOT_LIST_EVERY": "2",
             "RACEBOT_LOG_LEVEL": "debug",
-            "RACEBOT_TEAM_RACES": "ignore",  # the replay in `truth` rates no teams
             "RACEBOT_LEADERBOARDS": json.dumps(boards),
         }
         self._clock = folder / "clock"
@@ -208,7 +208,7 @@ class Run:
         self._slow.write_text(str(seconds))
 
     def opened(self, room: FakeRoom) -> None:
-        boards = GOALS[room.goal]
+        boards = [b for b in GOALS[room.goal] if not room.team_race or registry.MODELS[MODELS[b]].rates_teams]
         chronicle = Chronicle(room, boards, self._heard, self.ids, self.database.lengths, self._time)
         self.chronicles[room.name] = chronicle
         room.listen(chronicle.hear)
@@ -353,7 +353,8 @@ class Run:
         shown = posts.posts(self.site.discord)
         hidden = {row["player"] for row in self.database.rows("SELECT player FROM hidden_players")}
         for name in shown.keys() | ledger:
-            yield from posts.missing(shown, stored, hidden, name, known=name in self.watched & set(rooms))
+            was_known, by_team = name in self.watched & set(rooms), self.chronicles[name].room.team_race
+            yield from posts.missing(shown, stored, hidden, name, known=was_known, by_team=by_team)
         for name in self.watched & ledger & set(rooms):
             room = rooms[name].room
             changed = [b for b in GOALS[room.goal] if name in stored[b]]

@@ -11,6 +11,8 @@ from racebot.chat.wording import DEFAULT_TEXTS
 
 WEBHOOK = "/api/webhooks/1/a-token-that-nobody-may-see"
 _PLACE = re.compile(r"^\*\*(\d+)\*\*\s", re.MULTILINE)
+_TEAM_PLACE = re.compile(r"^(\d+)\sTeam\s", re.MULTILINE)
+"""Only the first entrant of a team has it."""
 
 Told = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """The ledger's changes by leaderboard, race and player."""
@@ -26,7 +28,13 @@ def posts(messages: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]
 
 
 def missing(
-    shown: Mapping[str, list[list[str]]], told: Told, hidden: Collection[str], race: str, *, known: bool
+    shown: Mapping[str, list[list[str]]],
+    told: Told,
+    hidden: Collection[str],
+    race: str,
+    *,
+    known: bool,
+    by_team: bool,
 ) -> Iterator[str]:
     """Say how the last message of a race differs from the ledger. The worker may have `known` the race."""
     changes = [told[board][race] for board in told if race in told[board]]
@@ -43,5 +51,12 @@ def missing(
     seen = [[row["place"] for player, row in of.items() if player not in hidden] for of in changes]
     places = [sorted(filter(None, found))[:10] for found in seen]
     listed = [[int(place) for place in _PLACE.findall(text)] for text in last]
+    if by_team:
+        places = [sorted(set(each)) for each in places]
+        listed = [
+            sorted(set(map(int, _TEAM_PLACE.findall(text))))
+            for text in last
+            if DEFAULT_TEXTS.no_changes not in text
+        ]
     if any(not text.startswith(opening) for text in last) or sorted(places) != sorted(listed):
         yield f"{race}: Discord shows {last}, the ledger places {places}"

@@ -77,7 +77,7 @@ class Story:
     async def _race(self, seconds: float) -> None:
         rng, little = self._rng, seconds * 0.01
         goal = rng.choice(list(GOALS))
-        team_race = rng.random() < 0.04
+        team_race = rng.random() < 0.08
         kind = rng.choices(("plain", "unlisted", "hidden", "custom"), (76, 10, 10, 4))[0]
         self.room = room = self._site.open_race(
             goal,

@@ -14,12 +14,14 @@ either, both orders are right. So this replay takes the ledger's own sequence an
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -29,24 +31,36 @@ from worker_support import PATIENCE
 from racebot.races.outcome import Outcome
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.sandbox.race_state import RacerStatus, RaceStatus
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.text import stamp
 
 Places = dict[str, int | None]
-"""Each entrant's place by user id; equal times share a place, and None is a DNF or DQ."""
+"""Each entrant's place by user id; equal times share a place, and None is a DNF or DQ.
+
+In a team race it is the place of the entrant's team.
+"""
 
 State = tuple[float, ...]
 
 
 def places(room: FakeRoom) -> Places:
-    """Return the places in a room's result, whatever its status."""
-    times = {e.user.id: e.finish_time if e.status is RacerStatus.DONE else None for e in room.entrants}
-    known = [time for time in times.values() if time is not None]
-    return {
-        user: None if time is None else 1 + sum(other < time for other in known)
-        for user, time in times.items()
+    """Return the places in a room's result, whatever its status. A team's time is its members' mean."""
+    sides: dict[str, list[timedelta | None]] = {}
+    for e in room.entrants:
+        sides.setdefault(side(e), []).append(e.finish_time if e.status is RacerStatus.DONE else None)
+    times = {
+        team: Fraction(sum(time // timedelta(microseconds=1) for time in known), len(known))
+        for team, each in sides.items()
+        if len(known := [time for time in each if time is not None]) == len(each)
     }
+    placed = {team: 1 + sum(other < time for other in times.values()) for team, time in times.items()}
+    return {e.user.id: placed.get(side(e)) for e in room.entrants}
+
+
+def side(entrant: FakeEntrant) -> str:
+    """Return what an entrant races for: a team, or only themselves."""
+    return entrant.user.id if entrant.team is None else entrant.team.slug
 
 
 def final_places(room: FakeRoom) -> Places | None:
@@ -106,16 +120,20 @@ class Board:
 
     def rate(self, room: FakeRoom, result: Places, length: int | None = None) -> dict[str, Rated]:
         """Return the changes that a result would cause after the first `length` races. Stores nothing."""
-        if room.team_race or not rateable(result):
-            return {}
         model = registry.create(self.model)
-        last = len(result)
-        order = sorted(result, key=lambda user: (result[user] or last + 1, user))
+        if not rateable(result) or (room.team_race and not model.rates_teams):
+            return {}
+        sides = {e.user.id: side(e) if room.team_race else "" for e in room.entrants}
+        order = sorted(result, key=lambda user: (result[user] or math.inf, sides[user], user))
+        numbers = {team: number for number, team in enumerate(dict.fromkeys(map(sides.get, order)))}
         finished = [place for user in order if (place := result[user]) is not None]
         before = np.array([self.state(user, length) for user in order])
         ended_at = datetime.fromisoformat(stamp(room.ended_at) or "")
         outcome = Outcome.of(
-            finished, unfinished=len(order) - len(finished), day=ended_at.timestamp() / 86_400.0
+            finished,
+            unfinished=len(order) - len(finished),
+            team=[numbers[sides[user]] for user in order] if room.team_race else None,
+            day=ended_at.timestamp() / 86_400.0,
         )
         after = model.rate(before, outcome)
         points = zip(model.points(before).tolist(), model.points(after).tolist(), strict=True)
