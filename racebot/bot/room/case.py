@@ -178,6 +178,8 @@ class Rules:
     """Returns how long a result must stand to count without a record; None if it needs one."""
     in_event: Callable[[str], bool] = lambda _: False
     """Returns whether a race belongs to an event, which needs its results."""
+    needs_no_record: Callable[[Race], bool] = lambda _: False
+    """Returns whether a race may count without a record, whatever its result."""
     announce: bool = True
     greet: bool = False
 
@@ -402,11 +404,12 @@ class _Step:
                 self._poll(case.row)
             return
         if row.standing != key:
-            is_first = row.standing is None and not case.is_settled
+            # An edit brought a race back that was over: it has not stood since its end.
+            is_first = row.standing is None and not (case.is_settled or row.over)
             row = replace(
                 row, standing=key, stands_since=result.ended_at if is_first else now, next_look=None
             )
-        case.row = replace(row, unrecorded_since=None)
+        case.row = replace(row, over=False, unrecorded_since=None)
         case._due = due = (row.stands_since or now) + grace
         if self.is_read and now >= due and not case.is_unsure:
             self._settle_without_record(result)
@@ -435,7 +438,7 @@ class _Step:
         elif not (was_over or (row is not None and row.over)) and (case.is_watched or row is not None):
             if not case.is_quiet:
                 self.effects.append(Act.WITHDRAW)
-            ended_at = _return_possible_since(race)
+            ended_at = self._return_possible_since(race)
             if ended_at is None and not case.is_quiet:
                 case.row = None
             else:  # chat stays open for an hour, even if the race cannot come back
@@ -524,7 +527,7 @@ class _Step:
         if row is None or row.next_look is None or row.ended_at is None:
             return
         age, shown = self.now.site - row.ended_at, self.case.shown
-        is_done = shown is not None and shown.over and not _return_possible_since(shown)
+        is_done = shown is not None and shown.over and not self._return_possible_since(shown)
         if age > EXPIRE_AFTER:
             self.effects.append(GiveUp(f"not recorded within {EXPIRE_AFTER.days} days"))
             self.case.row = None
@@ -541,6 +544,13 @@ class _Step:
         else:
             pause = min(timedelta(minutes=1) * 2 ** min(row.misses, 10), LONGEST_MISS_PAUSE)
             self.case.row = replace(row, misses=row.misses + 1, next_look=now + pause)
+
+    def _return_possible_since(self, race: Race) -> datetime | None:
+        """Return when a race ended if an edit can still make it count, otherwise None."""
+        can_count = not race.custom_goal or self.case.rules.needs_no_record(race)
+        if not can_count or race.status == "partitioned":
+            return None
+        return race.result.ended_at if race.result else race.ended_at
 
     def _poll(self, row: CaseRow) -> None:
         """Schedule the next look at an ended race. Older races are polled less often."""
@@ -578,13 +588,6 @@ def is_time_to_greet(race: Race) -> bool:
     if entered < 2 or race.hidden:
         return False
     return race.before_start and (race.status == "pending" or 2 * race.ready > entered)
-
-
-def _return_possible_since(race: Race) -> datetime | None:
-    """Return when a race ended if an edit can still make it count, otherwise None."""
-    if race.custom_goal or race.status == "partitioned":
-        return None
-    return race.result.ended_at if race.result else race.ended_at
 
 
 def _state(race: Race) -> tuple[str, bool, str | None]:

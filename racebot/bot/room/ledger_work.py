@@ -40,7 +40,8 @@ class LedgerWork:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
-        self._rules = Rules(quiet, self._counts, self._grace, self._in_event, announce, greeting is not None)
+        rules = (self._counts, self._grace, self._in_event, self._needs_no_record)
+        self._rules = Rules(quiet, *rules, announce, greeting is not None)
         self._greeting = greeting or (lambda _: "")
         self._announcements = Announcements(self.ledger, clock, style or Style())
 
@@ -52,6 +53,9 @@ class LedgerWork:
 
     def _in_event(self, race: str) -> bool:
         return race in self.settler.rules.events
+
+    def _needs_no_record(self, race: Race) -> bool:
+        return self.settler.rules.needs_no_record(race)
 
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""

@@ -33,7 +33,7 @@ GOAL = "SGL 2026 round 1"
 FACTS: dict[str, Any] = {"goal": GOAL, "custom_goal": True, "recordable": False, "recorded": False}
 FIRST = result("r", "ann bo", dnf="cy", **FACTS)
 EDITED = result("r", "bo ann", dnf="cy", **FACTS)
-CANCELLED = replace(seen(FIRST), status="cancelled", result=None)
+CANCELLED = replace(seen(FIRST), status="cancelled", result=None, ended_at=NOON)
 
 
 @dataclass
@@ -41,7 +41,11 @@ class Polled:
     """A race that is polled, with minutes since its end."""
 
     case: Case = field(
-        default_factory=lambda: Case(FIRST.name, Rules(0, lambda _: True, lambda _: GRACE), is_watched=False)
+        default_factory=lambda: Case(
+            FIRST.name,
+            Rules(0, lambda _: True, lambda _: GRACE, needs_no_record=lambda _: True),
+            is_watched=False,
+        )
     )
 
     def on(self, minutes: float, *events: cases.Event) -> list[Effect]:
@@ -129,6 +133,20 @@ def test_a_race_that_is_cancelled_after_it_counted_is_undone() -> None:
     polled.read(60, FIRST)
     assert Act.UNDO_SETTLING not in polled.read(100, CANCELLED)
     assert Act.UNDO_SETTLING in polled.read(161, CANCELLED)
+
+
+def test_a_cancelled_race_that_an_edit_brings_back_counts_once_it_has_stood() -> None:
+    """Chat is closed by then, so only polls show it."""
+    joined = Polled(replace(Polled().case, is_watched=True))
+    joined.on(0, cases.Frame(replace(CANCELLED, status="in_progress")))
+    joined.on(1, cases.Frame(CANCELLED))
+    polled = Polled(replace(Polled().case, row=joined.case.row))
+    polled.read(70, CANCELLED)
+    assert polled.next_look is not None
+    assert settled(polled.read(200, FIRST)) == []
+    assert polled.next_look is not None
+    assert settled(polled.read(259, FIRST)) == []
+    assert settled(polled.read(260, FIRST)) == [FIRST]
 
 
 # In the ledger
