@@ -33,6 +33,7 @@ SECTIONS = {
         "import": "Rate the races of a file",
         "export-races": "Write a leaderboard's results to a file that `import` reads",
         "rooms": "Show which rooms count on a leaderboard, and why",
+        "season": "End a season, or start one like an earlier one",
         "leaderboard": "Show the leaderboards",
         "seeds": "Seed a bracket, with the reason for each seed",
         "player": "Show a player's standing and last races",
@@ -78,7 +79,7 @@ SECTIONS = {
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
 _MODULES |= {name: name for name in ("doctor", "service", "rooms", "seeds", "scores")}
-_MODULES |= dict.fromkeys(("event", "annul"), "events")
+_MODULES |= dict.fromkeys(("event", "annul"), "events") | {"season": "seasons"}
 """The module of each command: that of its section, or its own."""
 FORMER = {"fit": "improve", "refit": "improve --no-fit"}
 """Former names of commands, and what replaces them."""

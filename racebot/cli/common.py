@@ -6,7 +6,7 @@ import asyncio
 import errno
 import json
 import sys
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from racebot.settings.model import Settings
 from racebot.standings import rating_jobs
 from racebot.telemetry import logs
 from racebot.text.format import to_json
+from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
 from racebot.web import missing
 
@@ -103,9 +104,15 @@ def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
         return boards
     chosen = [board for board in boards if board.name.lower() == name.lower()]
     if not chosen:
-        names = ", ".join(board.name for board in boards) or "none yet"
-        raise NoSuchEntryError(f"no leaderboard {name!r} in the ledger. It has: {names}")
+        raise no_leaderboard(name, [board.name for board in boards])
     return chosen
+
+
+def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -> NoSuchEntryError:
+    """Return an error that says which names there are."""
+    names = list(dict.fromkeys(known))
+    there = f"There are: {', '.join(names)}" if names else "There is none yet"
+    return NoSuchEntryError(f"no {what} {name!r}{did_you_mean(name, names)}. {there}")
 
 
 def one_board(ledger: Ledger, name: str) -> Leaderboard:

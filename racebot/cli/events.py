@@ -13,7 +13,7 @@ from racebot.bot.heartbeat import utc_now
 from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
-from racebot.errors import NoSuchEntryError, SettingsError
+from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.events import Event, SourceKind, Timing, by_result
@@ -140,8 +140,7 @@ def _board(settings: Settings, ledger: Ledger, name: str) -> Leaderboard:
     ]
     boards = {board.name.casefold(): board for board in [*planned, *ledger.leaderboards.all()]}
     if (board := boards.get(name.casefold())) is None:
-        names = ", ".join(board.name for board in boards.values()) or "none yet"
-        raise NoSuchEntryError(f"no leaderboard {name!r}. There are: {names}")
+        raise common.no_leaderboard(name, [board.name for board in boards.values()])
     return board
 
 

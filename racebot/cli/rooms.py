@@ -13,7 +13,7 @@ from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console
 from racebot.cli.tables import safe, table
-from racebot.errors import NoSuchEntryError, NotFoundError, OrderError
+from racebot.errors import NotFoundError, OrderError
 from racebot.races.result import RaceResult
 from racebot.races.rooms import Reason, Room, Verdict
 from racebot.racetime.client import Site
@@ -41,8 +41,8 @@ def show_rooms(
     slugs = [slug for slug in settings.slugs() if slug == name]
     chosen = [config for config in rules.named if slugs or config.name.casefold() == name.casefold()]
     if not (slugs or chosen):
-        known = ", ".join([*settings.slugs(), *(config.name for config in rules.named)])
-        raise NoSuchEntryError(f"no category and no leaderboard {name!r} in the settings. They have: {known}")
+        known = [*settings.slugs(), *(config.name for config in rules.named)]
+        raise common.no_leaderboard(name, known, "category or leaderboard of the settings")
     if not slugs:
         slugs = [s for s in settings.slugs() if any(config.category in {"", s} for config in chosen)]
     oldest = since or utc_now() - timedelta(days=USUAL_DAYS)

@@ -15,12 +15,11 @@ def ended(board: Leaderboard, now: datetime) -> bool:
     return board.rule.until is not None and board.rule.until <= now
 
 
-def final_from(board: Leaderboard) -> datetime | None:
-    """Return when a season becomes final, None without an end: at the first midnight (UTC) after `SETTLES`.
+def final_from(until: datetime | None) -> datetime | None:
+    """Return when a season becomes final by its end, None without one: the first midnight after `SETTLES`.
 
-    That it is midnight lets pages be kept for a day.
+    It is midnight in UTC, so that pages can be kept for a day.
     """
-    until = board.rule.until
     if until is None or until > datetime.max.replace(tzinfo=UTC) - 3 * SETTLES:
         return None
     settled = (until + SETTLES).astimezone(UTC)
@@ -30,5 +29,5 @@ def final_from(board: Leaderboard) -> datetime | None:
 
 def final_since(board: Leaderboard, now: datetime) -> datetime | None:
     """Return since when a season is final, None if it is not final at this time."""
-    moment = final_from(board)
+    moment = final_from(board.rule.until)
     return moment if moment is not None and moment <= now else None

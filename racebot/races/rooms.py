@@ -94,8 +94,9 @@ class RoomRule:
         return replace(self, finished=False) == BY_GOALS
 
     def lists_only(self, goals: Collection[str]) -> bool:
-        """Return whether a leaderboard with these goals has only a list of rooms."""
-        return bool(self.rooms) and not goals and self == RoomRule(rooms=self.rooms, finished=self.finished)
+        """Return whether a leaderboard with these goals has only a list of rooms. Its end chooses none."""
+        listed = RoomRule(rooms=self.rooms, finished=self.finished, until=self.until)
+        return bool(self.rooms) and not goals and self == listed
 
     def judge(self, room: Room, goals: Collection[str]) -> Verdict:
         """Return whether a leaderboard with these goals chooses a room, and why."""

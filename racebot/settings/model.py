@@ -228,6 +228,8 @@ class LeaderboardSettings(BaseModel):
     def _chooses(self) -> Self:
         if not self.goals and self.rule().by_goals_alone:
             raise ValueError("no room is chosen: add goals, custom_goals, rooms or another condition")
+        if self.since and self.until and self.until <= self.since:
+            raise ValueError("until must be later than from")
         if self.custom_goals and self.counts == "recorded":
             raise ValueError('the site never records races with custom goals: add counts = "finished"')
         return self

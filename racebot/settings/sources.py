@@ -54,7 +54,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     secrets, problems = _from_files(directory, in_environment, _credentials(), in_file)
     given = secrets | {name: value for name, value in overrides.items() if value is not None}
     problems += _unknown(in_file | in_environment)
-    chosen = written.get(f"{PREFIX}CONFIG")
+    chosen = str(overrides.get("config") or written.get(f"{PREFIX}CONFIG") or "")
     path = directory / (chosen or "racebot.toml")
     values, unreadable = _document(path, chosen)
     problems += unreadable
@@ -78,7 +78,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     return settings
 
 
-def _document(path: Path, chosen: str | None) -> tuple[dict[str, Any], list[str]]:
+def _document(path: Path, chosen: str) -> tuple[dict[str, Any], list[str]]:
     """Return the content of racebot.toml, and a problem if it cannot be read. `chosen` is RACEBOT_CONFIG."""
     try:
         if chosen and not path.exists():

@@ -9,7 +9,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import tomlkit
 from dotenv import dotenv_values, set_key, unset_key
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import AoT, Whitespace
 
 from racebot.errors import SettingsError, reason
 from racebot.ratings.parameters import Parameters, ParameterValue
@@ -65,10 +66,12 @@ def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
     return env
 
 
-def replace_file(path: Path, text: str, *, hidden: int = 0o077) -> None:
+def replace_file(
+    path: Path, text: str, *, hidden: int = 0o077, check: Callable[[Path], object] = lambda _: None
+) -> None:
     """Replace a file in one step. Its owner, group and mode stay, except for the bits of `hidden`.
 
-    By default, only the owner can read it.
+    By default, only the owner can read it. `check` gets the draft first, and may raise an error.
 
     Raises:
         OSError: the file or its folder cannot be written.
@@ -82,6 +85,7 @@ def replace_file(path: Path, text: str, *, hidden: int = 0o077) -> None:
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):
             _keep_access(path, draft, hidden)
+        check(draft)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
@@ -107,6 +111,26 @@ def write_leaderboard(
     Raises:
         SettingsError: the file cannot be read or written.
     """
+    written = {name: "none" if value is None else value for name, value in parameters.items()}
+
+    def change(tables: Any) -> None:
+        named = (t for t in tables if t.get("name") == name and t.get("category", "") in {"", category})
+        if (table := next(named, None)) is None:
+            table = add_table(tables, {"name": name, "category": category, "goals": list(goals)})
+        table.update({"model": model, "parameters": _inline(written)})
+
+    edit_leaderboards(toml, change)
+    return toml
+
+
+def edit_leaderboards(
+    toml: Path, change: Callable[[Any], object], check: Callable[[Path], object] = lambda _: None
+) -> None:
+    """Let `change` edit the leaderboards' tables of racebot.toml, and `check` a draft of the file.
+
+    Raises:
+        SettingsError: the file cannot be read or written.
+    """
     try:
         check_bounds(toml, MOST_DOTS)
         document = tomlkit.parse(toml.read_text(encoding="utf-8"))
@@ -114,21 +138,53 @@ def write_leaderboard(
         document = tomlkit.document()
     except (OSError, UnicodeDecodeError, TOMLKitError) as error:
         raise SettingsError(f"{toml}: {reason(error)}: correct the file") from None
-    tables: Any = document.setdefault("leaderboards", tomlkit.aot())
-    named = (t for t in tables if t.get("name") == name and t.get("category", "") in {"", category})
-    if (table := next(named, None)) is None:
-        table = tomlkit.table()
-        table.update({"name": name, "category": category, "goals": list(goals)})
-        tables.append(table)
-        table = tables[-1]
-    inline = tomlkit.inline_table()
-    inline.update({name: "none" if value is None else value for name, value in parameters.items()})
-    table.update({"model": model, "parameters": inline})
+    tables = document.setdefault("leaderboards", tomlkit.aot())
+    if not isinstance(tables, AoT):
+        raise SettingsError(f"{toml}: leaderboards is one list: write each as a table [[leaderboards]]")
+    change(tables)
     try:
-        replace_file(toml.resolve(), tomlkit.dumps(document), hidden=0o007)
+        replace_file(toml.resolve(), tomlkit.dumps(document), hidden=0o007, check=check)
     except OSError as error:
         raise SettingsError(f"{toml}: {error.strerror}: make it and its folder writable") from None
-    return toml
+
+
+def add_table(tables: Any, values: Mapping[str, Any]) -> Any:
+    """Add a table to a list of tables, and return it."""
+    table = tomlkit.table()
+    for name, value in values.items():
+        table[name] = _inline(value) if isinstance(value, Mapping) else value
+    following = _take_following(tables[-1]) if tables else []
+    if tables:
+        tables[-1].add(tomlkit.nl())
+    tables.append(table)
+    for item in following:
+        tables[-1].add(item)
+    return tables[-1]
+
+
+def set_value(table: Any, name: str, value: Any) -> None:
+    """Set a value of a table, above the comments that belong to the next one."""
+    following = _take_following(table)
+    table[name] = value
+    for item in following:
+        table.add(item)
+
+
+def _take_following(table: Any) -> list[Any]:
+    """Remove and return what follows a table's values after a blank line: it belongs to the next one."""
+    body = table.value.body
+    last = max(at for at, (key, _) in enumerate(body) if key is not None)
+    while last < len(body) and not isinstance(body[last][1], Whitespace):
+        last += 1
+    following = [item for _, item in body[last:]]
+    del body[last:]
+    return following
+
+
+def _inline(values: Mapping[str, Any]) -> Any:
+    table = tomlkit.inline_table()
+    table.update(values)
+    return table
 
 
 def parameters_as_text(parameters: Parameters) -> str:

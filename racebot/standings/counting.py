@@ -130,6 +130,9 @@ class RatingRules:
         ]
         if chosen or (limit is not None and goal not in limit):
             return chosen
+        ended = (c for c in self.named_in(category) if replace(c.rule, until=None).by_goals_alone)
+        if any(goal in config.goals for config in ended):  # the season has an end: do not begin another
+            return []
         return [replace(self.default, name=self.default_name(category, goal))]
 
     def named_in(self, category: str) -> list[LeaderboardConfig]:

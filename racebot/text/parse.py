@@ -10,6 +10,7 @@ import reprlib
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import Any, Never
 
 from anyascii import anyascii
@@ -83,6 +84,13 @@ def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
     """Return a hint naming the nearest known word, with `prefix` before it, or an empty string."""
     near = difflib.get_close_matches(word, list(known), n=1)
     return f" (did you mean {prefix + near[0]!r}?)" if near else ""
+
+
+def changed_number(earlier: str, later: str) -> tuple[str, str] | None:
+    """Return the one number in which two texts differ, as in each of them; None if they differ otherwise."""
+    parts = zip_longest(*(re.split(r"([0-9]+)", text) for text in (earlier, later)), fillvalue="")
+    differing = [(one, other) for one, other in parts if one != other]
+    return differing[0] if len(differing) == 1 and all(map(str.isdecimal, differing[0])) else None
 
 
 def fold_name(text: str) -> str:

@@ -280,8 +280,8 @@ def test_a_wrong_choice_is_reported_without_words_of_python(racebot: Racebot) ->
         (("player", "Zed"), "no player 'Zed' in the ledger"),
         (("player", "n"), "no player 'n' in the ledger. Did you mean Ann (id-ann)?"),
         (("race", "zed"), "no recorded race 'zed' in the ledger"),
-        (("leaderboard", "Zed"), "no leaderboard 'Zed' in the ledger. It has: All Orbs, Any Orb"),
-        (("rebuild", "Zed"), "no leaderboard 'Zed' in the ledger"),
+        (("leaderboard", "Zed"), "no leaderboard 'Zed'. There are: All Orbs, Any Orb"),
+        (("rebuild", "Zed"), "no leaderboard 'Zed'"),
     ],
 )
 def test_unknown_name_is_reported_with_exit_code_2(

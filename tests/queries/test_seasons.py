@@ -31,7 +31,7 @@ def test_season_is_final_from_the_first_midnight_a_day_after_its_end(until: str,
     moment = datetime.fromisoformat(until)
     board = season(moment)
     expected = datetime.fromisoformat(final).replace(tzinfo=UTC) if final else None
-    assert final_from(board) == expected
+    assert final_from(moment) == expected
     assert not ended(board, moment - SECOND)
     assert ended(board, moment)
     assert final_since(board, (expected or moment) - SECOND) is None

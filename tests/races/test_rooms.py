@@ -50,9 +50,9 @@ def test_a_room_must_fulfil_all_conditions_or_be_listed(
 
 
 def test_a_list_of_rooms_alone_chooses_no_other_room() -> None:
-    rule = RoomRule(rooms=("orb/first",))
-    assert rule.judge(room("x", custom_goal=True), ()).reason is Reason.LISTED
-    assert rule.judge(room("x", slug="other"), ()).reason is Reason.NOT_LISTED
+    for rule in (RoomRule(rooms=("orb/first",)), RoomRule(rooms=("orb/first",), until=NOON)):
+        assert rule.judge(room("x", custom_goal=True), ()).reason is Reason.LISTED
+        assert rule.judge(room("x", slug="other"), ()).reason is Reason.NOT_LISTED
 
 
 def test_a_leaderboard_without_goals_takes_rooms_of_any_goal() -> None:

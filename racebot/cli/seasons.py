@@ -1,0 +1,189 @@
+"""Ends a season in racebot.toml, and starts one like it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tomlkit
+import typer
+
+from racebot.bot.heartbeat import utc_now
+from racebot.cli import common
+from racebot.cli.commands import app
+from racebot.cli.common import Database, load_settings, tell
+from racebot.errors import SettingsError
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.queries.seasons import final_from
+from racebot.settings import sources
+from racebot.settings.model import Settings
+from racebot.settings.write import add_table, edit_leaderboards, set_value
+from racebot.text.parse import changed_number
+
+NUMBERED = {"goals", "custom_goals", "info"}
+"""Conditions that often have the season's number in them."""
+NOT_COPIED = {"name", "from", "until", "rooms", "carry_over"}
+
+
+@app.command("season")
+def season(
+    step: Annotated[Literal["start", "end", "list"], typer.Argument(help="What to do.")],
+    name: Annotated[str, typer.Argument(help="The season's leaderboard. `list` needs none.")] = "",
+    like: Annotated[str, typer.Option(help="For `start`: the season to copy, which ends.")] = "",
+    at: Annotated[
+        datetime | None,
+        typer.Option("--at", "--from", parser=common.day, metavar="DATE", help="When (UTC). Default: now."),
+    ] = None,
+    goal: Annotated[
+        list[str] | None, typer.Option(metavar="GOAL", help="For `start`: its goal. Repeatable.")
+    ] = None,
+    custom_goal: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN", help="For `start`: its custom goals, such as 'SGL 2027*'. Repeatable."
+        ),
+    ] = None,
+    rooms: Annotated[str | None, typer.Option(metavar="FILE", help="For `start`: file of its rooms.")] = None,
+    factor: Annotated[
+        float | None, typer.Option(min=0, max=1, help="For `start`: share of the ratings to keep, or 0.")
+    ] = None,
+    scoring: Annotated[str | None, typer.Option(help="For `start`: another named set of rules.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the tables, and write nothing.")] = False,
+    database: Database = None,
+) -> None:
+    """End a season by writing `until` into its table of racebot.toml, or start the next one like it.
+
+    A new season copies its table. Goals and patterns get the number of the new name, unless you give others.
+
+    Example: racebot season start "SGL 2027" --like "SGL 2026"
+    """
+    settings = load_settings(database=database)
+    boards: list[Leaderboard] = []
+    if settings.database.exists():
+        with Ledger.open_to_read(settings.database) as ledger:
+            boards = ledger.leaderboards.all()
+    if step == "list":
+        ends = {board.name: board.rule.until for board in boards} | _ends(settings)
+        for title, until in ends.items():
+            tell(f"{title}: {_end(until)}")
+        return
+    before = like if step == "start" else name
+    if not (name and before):
+        missing = "--like NAME" if name else "the season's name"
+        raise SettingsError(f"racebot season {step}: add {missing}")
+    if step == "start" and name in {*_ends(settings), *(board.name for board in boards)}:
+        raise SettingsError(f"{settings.config}: there is a leaderboard {name!r} already: use another name")
+    moment = _as_toml(at or utc_now().replace(microsecond=0))
+    choice = {"goals": goal, "custom_goals": custom_goal, "rooms": rooms}
+    shown: list[Any] = []
+
+    def change(tables: Any) -> None:
+        old = _table(settings, boards, tables, before)
+        if step == "end" or "until" not in old:
+            set_value(old, "until", moment)
+        shown.append(old)
+        if step == "start":
+            new = _successor(old.unwrap(), name, choice, factor, scoring)
+            if at or all(new.get(key) == old.get(key) for key in (*NUMBERED, "rooms")):
+                new["from"] = moment if at else old["until"].unwrap()
+            shown.append(add_table(tables, new))
+
+    def check(draft: Path) -> None:
+        try:
+            ends = _ends(sources.load(config=draft))
+        except SettingsError as error:
+            problems = (problem.replace(str(draft), str(settings.config)) for problem in error.problems)
+            raise SettingsError(*problems) from None
+        if not ends.get(shown[0]["name"]) or shown[-1]["name"] not in ends:
+            raise SettingsError("RACEBOT_LEADERBOARDS hides racebot.toml: move its tables there")
+        for table in shown if dry_run else ():
+            secret = {"discord": "..."} if "discord" in table else {}
+            for line in ["[[leaderboards]]", *tomlkit.dumps({**table, **secret}).splitlines()]:
+                tell(line)
+        if dry_run:
+            raise typer.Exit
+
+    edit_leaderboards(settings.config, change, check)
+    planned = load_settings(database=database)
+    for table in shown:
+        tell(f"{table['name']}: {_end(_ends(planned)[table['name']])}")
+    tell(f"{settings.config} is written. Restart the bot if it is running.")
+    limits = planned.rules().goals.values()
+    for each in shown[-1].get("goals", []) if step == "start" else ():
+        if any(limit and each not in limit for limit in limits):
+            tell(f"Add {each!r} to RACEBOT_GOALS, or it is not rated.")
+
+
+def _ends(settings: Settings) -> dict[str, datetime | None]:
+    return {each.name: each.until for each in settings.leaderboards}
+
+
+def _end(until: datetime | None) -> str:
+    final = final_from(until)
+    return f"until {until:%Y-%m-%d %H:%M}, final from {final:%Y-%m-%d}" if until and final else "no end"
+
+
+def _as_toml(moment: datetime) -> datetime | date:
+    return moment.date() if moment.time() == time() else moment
+
+
+def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name: str) -> Any:
+    """Return the table of a leaderboard. A goal's own leaderboard, which has none, gets one."""
+
+    def chosen(category: str, each: str) -> bool:
+        return name.casefold() in {each.casefold(), f"{category}/{each}".casefold()}
+
+    found = [table for table in tables if chosen(table.get("category", ""), table["name"])]
+    goals = [board for board in boards if chosen(board.category, board.name) and board.rule.by_goals_alone]
+    if len(found or goals) > 1:
+        raise SettingsError(
+            f"{settings.config}: several leaderboards are named {name!r}: write CATEGORY/NAME"
+        )
+    if found:
+        return found[0]
+    if not goals:
+        known = [each["name"] for each in tables] + [board.name for board in boards]
+        where = "" if settings.config.exists() else f" ({settings.config} does not exist)"
+        raise common.no_leaderboard(name, known, f"leaderboard{where}")
+    (board,) = goals
+    tell(f"{board.name} had no table in {settings.config}, and gets one")
+    return add_table(tables, {"name": board.name, "category": board.category, "goals": list(board.goals)})
+
+
+def _successor(
+    old: dict[str, Any], name: str, given: Mapping[str, Any], factor: float | None, scoring: str | None
+) -> dict[str, Any]:
+    """Return the table of a season like an earlier one, by options, and questions in a terminal."""
+    asks, number = sys.stdin.isatty(), changed_number(old["name"], name)
+    new: dict[str, Any] = {"name": name} | {key: old[key] for key in old if key not in NOT_COPIED}
+    rooms = {key: value for key, value in given.items() if value}
+    if rooms:
+        new = {key: value for key, value in new.items() if key not in NUMBERED} | rooms
+    for key in () if rooms else NUMBERED & new.keys():
+        texts = [new[key]] if isinstance(new[key], str) else new[key]
+        if number:
+            texts = [re.sub(rf"(?<![0-9]){number[0]}(?![0-9])", number[1], text) for text in texts]
+        if asks:
+            answer = typer.prompt(f"{key}, separated by ;", default="; ".join(texts))
+            texts = [part.strip() for part in answer.split(";") if part.strip()]
+        new[key] = texts
+    if "custom_goals" in new:
+        new.setdefault("counts", "finished")
+    carry = old.get("carry_over", {})
+    if factor is None:
+        factor = carry.get("factor", 0.9)
+        if asks:
+            factor = typer.prompt("Share of the ratings to carry over (0 to 1)", default=factor, type=float)
+    if factor:
+        new["carry_over"] = carry | {"from": old["name"], "factor": factor}
+    if scoring is None and asks and "scoring" in old:
+        scoring = typer.prompt("Scoring", default="as before")
+    if scoring not in {None, "as before"}:
+        parts = old.get("scoring")
+        new["scoring"] = {**parts, "rules": scoring} if isinstance(parts, dict) else scoring
+    return new

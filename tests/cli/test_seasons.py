@@ -1,0 +1,170 @@
+"""`racebot season`, which edits racebot.toml."""
+
+from __future__ import annotations
+
+import io
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import Racebot
+
+LEAGUE = """\
+# Our league
+category = "orb"
+
+[[leaderboards]]
+name = "SGL 2026" # the third one
+custom_goals = ["SGL 2026*", "20260 races of 2026"]
+counts = "finished"
+scoring = { rules = "sgl-2025", races = 8 }
+discord = "https://discord.com/api/webhooks/1/t0ken"
+
+# Texts
+[texts]
+"""
+RATED = "race,player,place,date\none,Ann,1,2026-03-01\none,Bo,2,2026-03-01\n"
+
+
+@pytest.fixture
+def league(tmp_path: Path) -> Path:
+    toml = tmp_path / "racebot.toml"
+    toml.write_text(LEAGUE)
+    return toml
+
+
+def tables(toml: Path) -> list[Mapping[str, Any]]:
+    return [{k: str(v) if k in {"from", "until"} else v for k, v in t.items()} for t in read(toml)]
+
+
+def read(toml: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = tomllib.loads(toml.read_text())["leaderboards"]
+    return found
+
+
+def test_next_season_copies_the_table_with_its_number_and_ends_the_last_one(
+    racebot: Racebot, league: Path
+) -> None:
+    done = racebot("season", "start", "SGL 2027", "--like", "sgl 2026", "--at", "2026-12")
+    assert (done.code, done.err) == (0, "")
+    before, old = tomllib.loads(LEAGUE)["leaderboards"][0], league.read_text()
+    assert tables(league) == [
+        before | {"until": "2026-12-01"},
+        before
+        | {
+            "name": "SGL 2027",
+            "custom_goals": ["SGL 2027*", "20260 races of 2027"],
+            "carry_over": {"from": "SGL 2026", "factor": 0.9},
+            "from": "2026-12-01",
+        },
+    ]
+    assert old.startswith(LEAGUE.partition("# Texts")[0].rstrip())
+    assert old.endswith("\n\n# Texts\n[texts]\n")
+    assert "2026-12-02" in racebot("season", "list").out  # final from
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("--custom-goal S1* --factor 0", {"custom_goals": ["S1*"]}),
+        ("--goal Any --scoring standard-s9", {"scoring": {"rules": "standard-s9", "races": 8}}),
+        ("--rooms list.txt", {"rooms": "list.txt"}),
+    ],
+)  # fmt: skip
+def test_options_replace_what_is_copied(
+    racebot: Racebot, league: Path, options: str, expected: dict[str, Any]
+) -> None:
+    (league.parent / "list.txt").write_text("orb/first\n")
+    assert racebot("season", "start", "Cup", "--like", "SGL 2026", *options.split()).code == 0
+    new = tables(league)[1]
+    assert {key: new.get(key) for key in expected} == expected
+    assert len({"goals", "custom_goals", "rooms"} & new.keys()) == 1
+    assert ("carry_over" in new) == ("--factor 0" not in options)
+    assert "from" not in new
+
+
+def test_seasons_of_the_same_goals_are_told_apart_by_their_dates(racebot: Racebot, league: Path) -> None:
+    assert racebot("season", "end", "SGL 2026", "--at", "2026-05-01").code == 0
+    assert racebot("season", "start", "Autumn", "--like", "SGL 2026").code == 0
+    old, new = tables(league)
+    assert old["until"] == new["from"] == "2026-05-01"
+    assert old["custom_goals"] == new["custom_goals"]
+
+
+def test_terminal_is_asked_for_goals_carry_over_and_scoring(
+    racebot: Racebot, league: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = io.StringIO("S9*; S9\n0.5\nstandard-s9\n")
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", answers)
+    assert racebot("season", "start", "S9", "--like", "SGL 2026").code == 0
+    new = tables(league)[1]
+    assert new["custom_goals"] == ["S9*", "S9"]
+    assert new["carry_over"]["factor"] == 0.5
+    assert new["scoring"]["rules"] == "standard-s9"
+
+
+def test_dry_run_shows_tables_without_the_webhook_and_writes_nothing(racebot: Racebot, league: Path) -> None:
+    done = racebot("season", "start", "SGL 2027", "--like", "SGL 2026", "--dry-run")
+    assert done.out.count("[[leaderboards]]") == 2
+    assert "t0ken" not in done.out
+    assert league.read_text() == LEAGUE
+    assert list(league.parent.iterdir()) == [league]
+
+
+@pytest.mark.parametrize(
+    ("command", "complaint"),
+    [
+        ("start New --like SGL_2025", "did you mean 'SGL 2026'"),
+        ("start SGL_2026 --like SGL_2026", "SGL 2026"),
+        ("start New", "--like"),
+        ("end", "name"),
+        ("end SGL_2027", "SGL 2026"),
+        ("start New --like SGL_2026 --scoring none", "racebot.toml"),
+        ("start New --like SGL_2026 --rooms none.txt", "none.txt"),
+    ],
+)
+def test_what_would_not_work_is_refused_and_nothing_is_written(
+    racebot: Racebot, league: Path, command: str, complaint: str
+) -> None:
+    done = racebot("season", *(word.replace("_", " ") for word in command.split()))
+    assert done.code == 2
+    assert complaint in done.complaints[0]
+    assert league.read_text() == LEAGUE
+    assert ".racebot.toml-" not in done.err
+
+
+def test_tables_in_the_environment_are_not_hidden_by_a_written_file(
+    racebot: Racebot, league: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACEBOT_LEADERBOARDS", '[{"name": "Other", "goals": ["x"]}]')
+    assert "RACEBOT_LEADERBOARDS" in racebot("season", "end", "SGL 2026").complaints[0]
+    assert league.read_text() == LEAGUE
+
+
+def test_season_of_a_goal_without_a_table_gets_one_and_keeps_its_ratings(
+    racebot: Racebot, tmp_path: Path
+) -> None:
+    (tmp_path / "S4.csv").write_text(RATED)
+    assert "racebot.toml" in racebot("season", "end", "S4").complaints[0]
+    assert racebot("import", "S4.csv", "--category", "orb").code == 0
+    before = racebot("leaderboard").out
+    assert racebot("season", "start", "S5", "--like", "S4", "--at", "2026-04-01").code == 0
+    old, new = tables(tmp_path / "racebot.toml")
+    assert old == {"name": "S4", "category": "orb", "goals": ["S4"], "until": "2026-04-01"}
+    assert new["goals"] == ["S5"]
+    assert racebot("rebuild").code == 0
+    assert racebot("leaderboard").out == before
+
+
+def test_new_goal_outside_the_limit_is_named(
+    racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "racebot.toml").write_text(
+        'category = "orb"\n[[leaderboards]]\nname = "S4"\ngoals = ["S4"]\n'
+    )
+    monkeypatch.setenv("RACEBOT_GOALS", "S4")
+    assert "'S5'" in racebot("season", "start", "S5", "--like", "S4").out.splitlines()[-1]
