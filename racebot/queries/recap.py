@@ -14,7 +14,16 @@ from racebot.queries.leaderboard import ListedPlayers, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.player import NamedPlayer
 from racebot.queries.races import NumberedRace, races_numbered
-from racebot.queries.records import BestTime, CloseFinish, Streak, Upset, hall_of_fame
+from racebot.queries.records import (
+    BestTime,
+    CloseFinish,
+    Streak,
+    Upset,
+    most,
+    streaks,
+    times_and_closest,
+    upsets,
+)
 from racebot.queries.scores import league
 
 
@@ -94,7 +103,7 @@ class _Change(NamedTuple):
 def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int) -> Recap:
     """Return the facts of a season. Upsets and improvements count after a player's first `settled` races."""
     report = open_leaderboard(ledger, board, listing)
-    fame = hall_of_fame(ledger, board, settled=settled)
+    times, closest = times_and_closest(ledger, board)
     places = podium(ledger, board, listing, report.players)
     by_points = listing.scoring is None or listing.by_rating
     leader = places[0].player.id if by_points and [each.place for each in places].count(1) == 1 else None
@@ -108,10 +117,10 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
     since = _led_since(changes, points, leader)
     gains = _gains(changes, points, settled)
     last = {change.player: change.sequence for change in changes}
-    most = [each for each in fame.races if each.rank == 1]
+    frequent = [each for each in most(ledger, board, "races") if each.rank == 1]
     ends = (changes[0].sequence, changes[-1].sequence) if changes else ()
     wanted = {*ends, *([since] if since else ()), *(race for *_, race in gains)}
-    found = races_numbered(ledger, board.key, wanted | {last[each.player.id] for each in most})
+    found = races_numbered(ledger, board.key, wanted | {last[each.player.id] for each in frequent})
     names = ledger.players.names([player for player, *_ in gains])
     return Recap(
         races=report.races,
@@ -119,15 +128,15 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
         podium=places,
         led_since=found[since] if since else None,
         span=(found[ends[0]], found[ends[1]]) if ends else None,
-        upset=next(iter(fame.upsets), None),
+        upset=next(iter(upsets(ledger, board, settled=settled, limit=1)), None),
         improved=[
             Improvement(NamedPlayer(player, names[player]), gain, points[player], found[race])
             for player, gain, race in gains
         ],
-        most_races=[MostRaces(each.player, each.number, found[last[each.player.id]]) for each in most],
-        streaks=[each for each in fame.streaks if each.rank == 1],
-        closest=[each for each in fame.closest if each.rank == 1],
-        fastest={goal: [each for each in times if each.rank == 1] for goal, times in fame.times.items()},
+        most_races=[MostRaces(each.player, each.number, found[last[each.player.id]]) for each in frequent],
+        streaks=[each for each in streaks(ledger, board) if each.rank == 1],
+        closest=[each for each in closest if each.rank == 1],
+        fastest={goal: [each for each in best if each.rank == 1] for goal, best in times.items()},
     )
 
 

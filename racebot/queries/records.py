@@ -122,13 +122,13 @@ class HallOfFame:
 
 def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfFame:
     """Read the records of a leaderboard. A player's ratings and wins count after `settled` races."""
-    times, closest = _from_results(ledger, board)
+    times, closest = times_and_closest(ledger, board)
     return HallOfFame(
         peaks=_peaks(ledger, board, settled),
-        streaks=_streaks(ledger, board),
+        streaks=streaks(ledger, board),
         upsets=upsets(ledger, board, settled=settled, limit=SHOWN),
-        wins=_most(ledger, board, "wins"),
-        races=_most(ledger, board, "races"),
+        wins=most(ledger, board, "wins"),
+        races=most(ledger, board, "races"),
         times=times,
         closest=closest,
     )
@@ -209,7 +209,7 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
     ]
 
 
-def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
+def streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
     """Return the longest runs of won races, one for each player."""
     hidden = ledger.orders.hidden()
     runs: dict[str, tuple[int, int, int]] = {}
@@ -242,7 +242,8 @@ def _streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
     ]
 
 
-def _most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -> list[Count]:
+def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -> list[Count]:
+    """Return the players with the most wins, or races."""
     rows = ledger.connection.rows(
         f"SELECT player, players.name, {column}"  # noqa: S608 - constants
         " FROM standings CROSS JOIN shown_players AS players ON players.id = player"
@@ -275,7 +276,9 @@ def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> li
     return sorted(best, key=lambda player: times[player])
 
 
-def _from_results(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[BestTime]], list[CloseFinish]]:
+def times_and_closest(
+    ledger: Ledger, board: Leaderboard
+) -> tuple[dict[str, list[BestTime]], list[CloseFinish]]:
     """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
     hidden = ledger.orders.hidden()
     best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)

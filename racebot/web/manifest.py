@@ -74,6 +74,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         everything = _token(own, repr(places), *(str(digest.value) for digest in digests))
         front.append(everything)
         without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
+        without |= set() if board.final_since else {addresses.RECAP, addresses.RECAP_CARD}
         of_board = (board.address.of(route) for route in routes["board",] if route not in without)
         tokens |= dict.fromkeys(of_board, everything)
         tokens[board.address.races()] = everything

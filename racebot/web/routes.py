@@ -16,6 +16,7 @@ from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
 from racebot.web.html.movement import movement
 from racebot.web.html.race import race_page
+from racebot.web.html.recap import recap_page
 from racebot.web.html.seeds import seeds_page
 from racebot.web.html.studio import STUDIO
 from racebot.web.pictures.cards import CARDS, small_avatar
@@ -175,6 +176,7 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.EXPLAINED: explained,
     addresses.FAME: leaderboard.records,
     addresses.MOVEMENT: movement,
+    addresses.RECAP: recap_page,
     addresses.SEEDS: seeds_page,
     addresses.EMBED: leaderboard.embedded_board,
     addresses.BOARD: leaderboard.leaderboard_page,

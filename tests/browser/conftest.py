@@ -72,9 +72,10 @@ def season(players: int = 30, races: int = 60) -> list[RaceResult]:
     return found
 
 
-def rated(path: Path, races: list[RaceResult]) -> Path:
+def rated(path: Path, races: list[RaceResult], *named: LeaderboardConfig) -> Path:
     with Ledger.open(path) as ledger:
-        Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
+        rules = RatingRules(LeaderboardConfig("thurstone-hurdle"), named)
+        Settler(ledger, rules).add_past_races(races, "import")
     return path
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from racebot.races.rooms import RoomRule
+from racebot.standings.counting import LeaderboardConfig
 from racebot.web.html import leaderboard, player
 from racebot.web.html.live import STREAMED
 from racebot.web.routes import match_of
@@ -24,7 +27,11 @@ ROOM = "overlay/room/orb/live-1"
 PLAYER_PAGES = "players/id-r00/orb/any-orb"
 SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.FRONT: ("index.html",),
-    addresses.BOARD: (f"{BOARD}.html", f"{BOARD}.html?at=2026-03-20&min=2"),
+    addresses.BOARD: (
+        f"{BOARD}.html",
+        f"{BOARD}.html?at=2026-03-20&min=2",
+        "leaderboards/orb/season-1.html",
+    ),
     addresses.BOARD_PAGE: (f"{BOARD}/page-2.html",),
     addresses.RACES: (f"{BOARD}/races.html", f"{BOARD}/races-1.html"),
     addresses.FAME: (f"{BOARD}/fame.html",),
@@ -32,6 +39,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
         f"{BOARD}/movement.html",
         f"{BOARD}/movement.html?from=2026-03-10&players=racer+12,nobody",
     ),
+    addresses.RECAP: ("leaderboards/orb/season-1/recap.html",),
     addresses.SEEDS: (f"{BOARD}/seeds.html", f"{BOARD}/seeds.html?entrants=r00%0Anobody"),
     addresses.EXPLAINED: (f"{BOARD}/explained.html",),
     addresses.PLAYER_ON_BOARD: ("players/id-r04/orb/any-orb.html",),
@@ -71,6 +79,12 @@ SIZES = (
 )
 """Where the pages read how many rows a list shows."""
 ROWS = 12
+ENDED = LeaderboardConfig(
+    "thurstone-hurdle",
+    name="Season 1",
+    rule=RoomRule(until=datetime(2020, 1, 1, tzinfo=UTC), rooms=tuple(f"orb/race-{n}" for n in range(40))),
+)
+"""A season that is final at any time: its races are listed by name."""
 BRANDING = Branding("W" * 60, "W" * 300)
 """The widest title and footer, and a color that is hard to read."""
 VIEWS: tuple[tuple[int, Scheme, Scheme], ...] = ((1280, "light", "dark"), (390, "dark", "light"))
@@ -88,7 +102,7 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         if request.param:
             for module, name in SIZES:
                 patch.setattr(module, name, ROWS)
-        yield rated(path, season() if request.param else season(players=110, races=160))
+        yield rated(path, season() if request.param else season(players=110, races=160), ENDED)
 
 
 @pytest.fixture(scope="module")

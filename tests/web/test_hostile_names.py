@@ -8,17 +8,18 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
-from builders import entrant, result
+from builders import NOON, entrant, result
 from PIL import Image
 
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
+from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
@@ -65,15 +66,16 @@ TURNING = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u200b\u200e\u200f")
 
 @pytest.fixture
 def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
-    """The pages of two races between all names, on a leaderboard whose name is no better, and a live room."""
+    """The pages of a season of two races between all names, with a name that is no better, and live rooms."""
     monkeypatch.setattr(leaderboard, "RACES_ON_A_PAGE", 1)
     field = [entrant(id_.removeprefix("id-"), time=place) for place, id_ in enumerate(PLAYERS, 1)]
     named = tuple(replace(each, name=name) for each, name in zip(field, NAMES, strict=True))
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
-    Settler(ledger, RatingRules(SIMPLE)).add_past_races(races, "import")
+    ended = replace(SIMPLE, rule=RoomRule(until=NOON + timedelta(days=1)))
+    Settler(ledger, RatingRules(ended)).add_past_races(races, "import")
     scored = Listing(scoring=rules_of("sgl-2025", cut=1))
     publication = Publication(lambda _: scored, url="https://ratings.example.org")
-    view = LedgerView(ledger, publication, LiveReader(ledger.path))
+    view = LedgerView(ledger, publication, LiveReader(ledger.path), now=NOON + timedelta(days=9))
     (board,) = view.boards
     rows = tuple(racer(id_.removeprefix("id-"), name=name) for id_, name in zip(PLAYERS, NAMES, strict=True))
     now = datetime.now(UTC)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 
 from racebot.queries import races as queries
 from racebot.queries.player import PlayedRace
+from racebot.queries.recap import podium
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of
+from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, total
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import ATOM, Content, Document, PageRequest
 
@@ -27,6 +29,16 @@ Entry = tuple[queries.RaceRow | PlayedRace, str, str]
 """A race with its title and what happened in it."""
 
 
+@dataclass(frozen=True, slots=True)
+class FinalEntry:
+    """The entry of a season that ended: its title, podium, date, and the path of its recap."""
+
+    title: str
+    summary: str
+    since: datetime
+    path: str
+
+
 def board_feed(request: PageRequest, board: Board) -> Content:
     races = queries.latest_races(request.view.ledger, board.key, ENTRIES)
     first = min((race.sequence for race in races), default=1)
@@ -34,7 +46,8 @@ def board_feed(request: PageRequest, board: Board) -> Content:
     for change in queries.rating_changes(request.view.ledger, board.key, first - 1):
         changes[change.sequence].append(change)
     entries = [(race, race_title(race), _results(changes[race.sequence])) for race in races]
-    return _feed(request, board, plain_name(board.name), board.address.page(), entries)
+    title = plain_name(board.name)
+    return _feed(request, board, title, board.address.page(), entries, _final_entry(request, board))
 
 
 def player_feed(request: PageRequest, board: Board, player: str) -> Content:
@@ -49,6 +62,18 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
     ]
     title = f"{name} on {plain_name(board.name)}"
     return _feed(request, board, title, board.address.player(player), entries)
+
+
+def _final_entry(request: PageRequest, board: Board) -> FinalEntry | None:
+    """Return the entry of a season that ended, with its podium."""
+    if board.final_since is None:
+        return None
+    view = request.view
+    found = podium(view.ledger, board.stored, board.listing, view.report(board).players)
+    champions = ", ".join(plain_name(each.player.name, 40) for each in found if each.place == 1)
+    title = f"{plain_name(board.name)} is over{f': {champions} won' if champions else ''}"
+    places = (f"{each.place} {plain_name(each.player.name, 40)} {total(each)}" for each in found)
+    return FinalEntry(title, ", ".join(places), board.final_since, board.address.of(addresses.RECAP))
 
 
 def _results(changes: Sequence[queries.RatingChange]) -> str:
@@ -78,7 +103,14 @@ def _outcome(race: PlayedRace, winners: Sequence[queries.Winner]) -> str:
     return ", ".join(filter(None, [time, f"won by {names}" if names and race.place != 1 else ""]))
 
 
-def _feed(request: PageRequest, board: Board, title: str, page: str, entries: Sequence[Entry]) -> Document:
+def _feed(
+    request: PageRequest,
+    board: Board,
+    title: str,
+    page: str,
+    entries: Sequence[Entry],
+    final: FinalEntry | None = None,
+) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
     races = queries.races_numbered(request.view.ledger, board.key, [race.sequence for race, _, _ in entries])
     updated = {sequence: race.updated_at for sequence, race in races.items()}
@@ -94,8 +126,9 @@ def _feed(request: PageRequest, board: Board, title: str, page: str, entries: Se
         title=title,
         page=page,
         entries=entries,
+        final=final,
         updated=updated,
-        last=max(updated.values(), default=_NEVER),
+        last=max([*updated.values(), *([final.since] if final else [])], default=_NEVER),
         url=publication.url,
         site=publication.site,
         id_of=id_of,

@@ -229,6 +229,7 @@ class Bump(Places):
         places: Sequence[tuple[str, Sequence[int | None]]],
     ) -> None:
         self.label, self.places, self.end = label, places, self.WIDTH - self.RIGHT
+        self.moments = moments
         deepest = min(self.DEEPEST, max((place or 1 for _, each in places for place in each), default=1))
         every = 1 if deepest <= 12 else 4
         self.rows = [(self.y(row), str(row)) for row in range(1, deepest + 1) if row % every == 1 % every]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 
-from racebot.queries.leaderboard import ListedPlayer, OpenLeaderboard
+from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import ListedPlayer, ListedPlayers, OpenLeaderboard
 from racebot.queries.movement import places_over_time
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
@@ -32,6 +34,21 @@ def climber(report: OpenLeaderboard) -> ListedPlayer | None:
     return None if best is None or most[0] < 1 else players.chosen([best])[0]
 
 
+def places_chart(
+    ledger: Ledger,
+    board: Board,
+    listed: ListedPlayers,
+    players: Sequence[ListedPlayer],
+    start: datetime,
+    end: datetime,
+) -> charts.Bump:
+    """Draw the places of some listed players between two times."""
+    moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
+    places = places_over_time(ledger, board.stored, listed, [each.id for each in players], moments)
+    lines = [(shown_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
+    return charts.Bump(f"Places of {len(lines)} players over time, as in the table below.", moments, lines)
+
+
 def movement(request: PageRequest, board: Board) -> Content:
     """Render the places of the best players, or of those whom the address names, over a range of dates."""
     view = request.view
@@ -46,7 +63,7 @@ def movement(request: PageRequest, board: Board) -> Content:
         rows = [row for row in report.players.rows if fold_name(names[row.player]) in chosen]
         missing = len(rows) < len(set(chosen))
         players = list(report.players.chosen(rows[:SHOWN])) or players
-    chart, moments = None, []
+    chart = None
     if last is not None and players:
         until = day_in(request.query, "to") or last.astimezone(UTC).date()
         end = datetime.combine(until, time.max, UTC)
@@ -54,14 +71,7 @@ def movement(request: PageRequest, board: Board) -> Content:
         start = datetime.combine(since, time(), UTC) if since else end - WEEKS
         if start >= end:
             raise BadQueryError("from: must be an earlier date than to")
-        moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
-        places = places_over_time(
-            view.ledger, board.stored, report.players, [each.id for each in players], moments
-        )
-        lines = [(shown_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
-        chart = charts.Bump(
-            f"Places of {len(lines)} players over time, as in the table below.", moments, lines
-        )
+        chart = places_chart(view.ledger, board, report.players, players, start, end)
     return templating.board_page(
         request,
         "movement.html",
@@ -69,7 +79,6 @@ def movement(request: PageRequest, board: Board) -> Content:
         view.totals(board),
         chart=chart,
         climber=climber(report),
-        moments=moments,
         query=request.query,
         missing=missing,
         newest=last,

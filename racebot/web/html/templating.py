@@ -115,8 +115,10 @@ def board_page(
 
 def _tabs_of(board: Board) -> dict[str, str]:
     address = board.address
+    recap = {"Recap": address.of(addresses.RECAP)} if board.final_since else {}
     return {
         "Leaderboard": address.page(),
+        **recap,
         "Races": address.races(),
         "Records": address.of(addresses.FAME),
         "How it works": address.of(addresses.EXPLAINED),

@@ -22,7 +22,7 @@ from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.formats import day, ordinal, percent, shown_name
+from racebot.web.site.formats import day, ordinal, percent, shown_name, total
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import PNG, SVG, Content, Document, PageRequest
 
@@ -201,6 +201,38 @@ def board_card(request: PageRequest, board: Board) -> Content:
         canvas.text(MARGIN, 300, "No player is listed yet", _ROW)
     for row, player in enumerate(report.players[:ROWS]):
         _listed(canvas, 236 + 53 * row, player)
+    return _card(request, canvas)
+
+
+def recap_card(request: PageRequest, board: Board) -> Content:
+    """Draw the podium of a season that ended, and some of its facts."""
+    recap = request.view.recap(board)
+    if recap is None or board.final_since is None:
+        return None
+    canvas = Canvas()
+    canvas.title(name(board.name))
+    category = request.view.category_face(board.category)
+    about = f"{name(category.name)}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
+    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    for row, each in enumerate(recap.podium[:ROWS]):
+        y = 236 + 53 * row
+        canvas.row(y, str(each.place), name(each.player.name, each.player.id), limit=RIGHT - 420)
+        canvas.text_to(RIGHT, y, total(each), Style(36, 800))
+        canvas.text_to(RIGHT - 240, y, counted(each.races, "race"), _SMALL, SOFT)
+    facts = [
+        *(
+            f"Biggest upset: {name(each.player.name)}, {percent(each.chance, 1)} to win"
+            for each in [recap.upset]
+            if each
+        ),
+        *(f"Most improved: {name(each.player.name)} {signed(each.gain)}" for each in recap.improved[:1]),
+        *(
+            f"Longest winning streak: {name(each.player.name)}, {counted(each.length, 'race')}"
+            for each in recap.streaks[:1]
+        ),
+    ]
+    for row, fact in enumerate(facts[: ROWS - len(recap.podium)], start=len(recap.podium)):
+        canvas.text(MARGIN, 236 + 53 * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
     return _card(request, canvas)
 
 
@@ -445,6 +477,7 @@ CARDS: Mapping[Route, Callable[..., Content]] = {
     addresses.PLAYER_CARD: player_card,
     addresses.PAIR_CARD: pair_card,
     addresses.BOARD_CARD: board_card,
+    addresses.RECAP_CARD: recap_card,
     addresses.BADGE: badge,
     addresses.LATEST_BADGE: latest_badge,
 }

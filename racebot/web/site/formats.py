@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime
 
 from racebot.queries.player import PlayedRace
 from racebot.queries.races import RaceRow
-from racebot.text.format import ordinal_ending, percentage, timer
+from racebot.queries.recap import PodiumPlace
+from racebot.text.format import integer, ordinal_ending, percentage, timer
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable
 
@@ -102,6 +103,11 @@ def race_title(race: RaceRow) -> str:
     if race.note or not winners:
         return f"{slug(race.race)}: {race.note or 'nobody finished'}"
     return f"{winners} won {slug(race.race)}, {race.finishers} of {race.entrants} finished"
+
+
+def total(place: PodiumPlace) -> str:
+    """Return the points of a player on the podium, or the score, as in 1,190 or 99.4."""
+    return integer(round(place.total)) if place.wins is not None else f"{place.total:.1f}"
 
 
 def host(address: str) -> str:

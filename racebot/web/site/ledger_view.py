@@ -28,6 +28,7 @@ from racebot.queries.player import (
     rated_players,
 )
 from racebot.queries.race import RaceReport, race_report
+from racebot.queries.recap import Recap, recap
 from racebot.queries.scores import LeagueTable, document, league
 from racebot.queries.seasons import final_since
 from racebot.races.result import Profile
@@ -280,6 +281,14 @@ class LedgerView:
         """Return a leaderboard's scores by par, None if it has none."""
         rules = board.listing.scoring
         return None if rules is None else document(league(self.ledger, board.stored, rules))
+
+    @_remembered
+    def recap(self, board: Board) -> Recap | None:
+        """Return the facts of a season, None before it is final."""
+        if board.final_since is None:
+            return None
+        settled = self.publication.provisional_races
+        return recap(self.ledger, board.stored, board.listing, settled=settled)
 
     @_remembered
     def totals(self, board: Board) -> BoardTotals:
