@@ -165,21 +165,13 @@ def evaluate(
     report = judging.evaluate(history, entries, since=since)
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier `since`")
-    found = Table(
-        sorted(
-            (
-                Judged(
-                    each.label,
-                    each.figures.misordered,
-                    *report.margins[each.label][0],
-                    each.figures.log_loss,
-                    each.figures.calibration_error,
-                )
-                for each in report.evaluations
-            ),
-            key=lambda row: row.misordered,
+    rows = []
+    for each in report.evaluations:
+        figures, margin = each.figures, report.margins[each.label][0]
+        rows.append(
+            Judged(each.label, figures.misordered, *margin, figures.log_loss, figures.calibration_error)
         )
-    )
+    found = Table(sorted(rows, key=lambda row: row.misordered))
     found.title = verdict(report)
     return found
 
@@ -225,7 +217,7 @@ def verdict(report: judging.Report) -> str:
 
 
 def _made(model: str | RatingModel, parameters: Parameters | None) -> RatingModel:
-    return registry.create(model, parameters or {}) if isinstance(model, str) else model
+    return registry.create(model, parameters) if isinstance(model, str) else model
 
 
 def _cell(value: object) -> str:

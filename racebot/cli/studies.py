@@ -267,7 +267,6 @@ def tune(
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
     seed: Annotated[int, typer.Option(help="The same seed finds the same parameters.")] = 1,
-    write: Annotated[bool, typer.Option("--write", hidden=True, help="Former option.")] = False,
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
@@ -282,8 +281,6 @@ def tune(
     Example: racebot tune thurstone-hurdle season-1.json
     """
     settings = load_settings(database=database)
-    if write:
-        raise SettingsError("tune --write: use `racebot improve`, or paste what tune prints")
     (entry,) = _entries(settings, [model], param or [])
     history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model], size=field)
     with cores(jobs or 1), common.progress_bars() as advance:

@@ -7,6 +7,7 @@ of one race need not be adjacent.
 from __future__ import annotations
 
 import reprlib
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -83,7 +84,7 @@ def read_table(
         MissingExtraError: Excel and Parquet files need the extra `files`.
         PayloadError: a line cannot be read; the message names the file, the line, the column and the fix.
     """
-    return _read(path, lambda notes: _Reader(path, category, goal, notes), columns or {})[1]
+    return _read(path, lambda notes: _Reader(path, COLUMNS, notes, category, goal), columns or {})[1]
 
 
 def read_attempts(
@@ -95,7 +96,7 @@ def read_attempts(
     the comment by player, and notes on how the file was read.
     """
     known = ATTEMPT_COLUMNS | ({"time": IN_GAME_TIME} if in_game else {})
-    reader, read = _read(path, lambda notes: _Attempts(path, notes, known, find), columns or {})
+    reader, read = _read(path, lambda notes: _Attempts(path, known, notes, _find=find), columns or {})
     return read.results[0].entrants, reader.remarks, read.notes
 
 
@@ -114,31 +115,23 @@ def _read(
     raise PayloadError(f"{path}: not UTF-8, UTF-16 or Windows text: save it as UTF-8")
 
 
+@dataclass
 class _Reader:
     """Reads the rows of one table. Equal texts become one object, since a file may have millions."""
 
-    def __init__(
-        self,
-        path: Path,
-        category: str,
-        goal: str,
-        notes: list[str],
-        known: Mapping[str, tuple[str, ...]] = COLUMNS,
-    ) -> None:
-        self._path = path
-        self._known = known
-        self._category = category
-        self._goal = goal
-        self._notes = notes
-        self._races: dict[str, _Race] = {}
-        self._factors: dict[tuple[str, str], str] = {}
-        self._texts: dict[str, str] = {}
-        self._words: Counter[tuple[str, str]] = Counter()
-        self._other_dates: dict[str, dict[str, int]] = defaultdict(dict)
-        self._problem: tuple[int, str] | None = None
-        self._bad_lines = 0
-        self._is_ours = False
-        """Whether it is a file of racebot, without the ids of hidden players and deleted accounts."""
+    _path: Path
+    _known: Mapping[str, tuple[str, ...]]
+    _notes: list[str]
+    _category: str = ""
+    _goal: str = ""
+    _races: dict[str, _Race] = field(default_factory=dict)
+    _factors: dict[tuple[str, str], str] = field(default_factory=dict)
+    _words: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _other_dates: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    _problem: tuple[int, str] | None = None
+    _bad_lines: int = 0
+    _is_ours: bool = False
+    """Whether it is a file of racebot, without the ids of hidden players and deleted accounts."""
 
     def read(self, rows: Iterator[Row], names: Mapping[str, str]) -> TableRaces:
         header = [cell.strip() for cell in next(rows, (1, []))[1]]
@@ -202,7 +195,7 @@ class _Reader:
             race.timed = timed
         race.entrants.append(entrant)
         if factor := row.get("factor"):
-            self._factors[name, entrant.name] = self._one(factor)
+            self._factors[name, entrant.name] = sys.intern(factor)
 
     def _entrant(self, row: Mapping[str, str]) -> Entrant | None:
         """Read an entrant, or return None for a player who did not start."""
@@ -212,8 +205,8 @@ class _Reader:
                 raise BadCellError(column, "empty: fill it in")
             if column not in OUTCOMES and len(text) > LONGEST_TEXT:
                 raise BadCellError(column, f"longer than {LONGEST_TEXT} characters: shorten it")
-        player, name = (None, HIDDEN_NAME) if hidden else (self._one(row["player"]),) * 2
-        team = self._one(row.get("team", "")) or None
+        player, name = (None, HIDDEN_NAME) if hidden else (sys.intern(row["player"]),) * 2
+        team = sys.intern(row.get("team", "")) or None
         time, place = row.get("time", ""), row.get("place", "")
         word = next((text for text in (place, time) if text.lower() in cells.WORDS), None)
         if word is None and (time or place):
@@ -225,9 +218,6 @@ class _Reader:
         status = cells.WORDS.get((word or "").lower(), EntrantStatus.DNF)
         self._words[word or "", cells.MEANINGS[status]] += 1
         return None if status is None else Entrant(player, name, status, team=team)
-
-    def _one(self, text: str) -> str:
-        return self._texts.setdefault(text, text)
 
     def _results(self, dated: bool) -> tuple[RaceResult, ...]:
         """Return the races. Only the dates of all of them show whether the month comes first."""
@@ -251,19 +241,12 @@ class _Reader:
         return tuple(results)
 
 
+@dataclass
 class _Attempts(_Reader):
     """Reads the attempts of an event."""
 
-    def __init__(
-        self,
-        path: Path,
-        notes: list[str],
-        known: Mapping[str, tuple[str, ...]],
-        find: Callable[[str], Entrant],
-    ) -> None:
-        super().__init__(path, "", "", notes, known)
-        self._find = find
-        self.remarks: dict[str, tuple[str, str]] = {}
+    _find: Callable[[str], Entrant] = field(kw_only=True)
+    remarks: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def _entrant(self, row: Mapping[str, str]) -> Entrant | None:
         read = super()._entrant(row)

@@ -352,10 +352,6 @@ def test_one_race_to_judge_by_has_no_standard_error(table: Path) -> None:
     assert "nan" not in text
 
 
-def test_tune_writes_nothing_and_names_the_command_that_does(season: Path) -> None:
-    assert "`racebot improve`" in str(refuse("tune", "thurstone-hurdle", season, "--write"))
-
-
 def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:
     history = History.of([result("r", "ann bo", dnf="cy")])
     report = evaluate(history, [Entry("elo", "pairwise-elo"), Entry("ts", "trueskill")])
