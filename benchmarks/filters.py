@@ -17,18 +17,16 @@ filters are small implementations of
 from __future__ import annotations
 
 import argparse
-import itertools
-import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from statistics import NormalDist
 
 import numpy as np
 from peers import Before, judged, row
 from scipy.optimize import minimize
 
 from racebot.ratings.model import FloatArray
+from racebot.ratings.models.trueskill import evidence
 from racebot.ratings.registry import create
 from racebot.standings.backfill import read_races
 from racebot.study.fit import fit
@@ -38,7 +36,6 @@ from racebot.study.paired import Objective, Tally, tallies
 DOUBTS = (0.0, 1.0, 2.0)
 START = (1.5, 0.05, 0.02, 1.0)
 """A newcomer's deviation, the drift per race and per square root of a day away, and the scale of the odds."""
-NORMAL = NormalDist()
 Update = Callable[[PastRace, FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 
@@ -46,38 +43,15 @@ def expectation_propagation(
     race: PastRace, mean: FloatArray, variance: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Update skills whose performances have unit variance, given the order of neighboring groups."""
-    order = race.outcome.group
-    groups = [np.flatnonzero(order == group).tolist() for group in np.unique(order)]
-    factors = [(a, b) for above, below in itertools.pairwise(groups) for a in above for b in below]
-    spread = variance + 1.0
-    precision, weighted = (1 / spread).tolist(), (mean / spread).tolist()
-    messages = dict.fromkeys(factors, ((0.0, 0.0), (0.0, 0.0)))
-    for _ in range(40):
-        moved = 0.0
-        for pair in factors:
-            out = [
-                (precision[i] - p, weighted[i] - w) for i, (p, w) in zip(pair, messages[pair], strict=True)
-            ]
-            (pa, wa), (pb, wb) = out
-            deviation = math.sqrt(1 / pa + 1 / pb)
-            t = (wa / pa - wb / pb) / deviation
-            v = NORMAL.pdf(t) / NORMAL.cdf(t) if t > -8 else -t
-            w = v * (v + t)
-            new = []
-            for i, (p, m), sign in zip(pair, out, (1, -1), strict=True):
-                width = 1 / p
-                center = m / p + sign * width / deviation * v
-                width *= 1 - width / deviation**2 * w
-                moved = max(moved, abs(center - weighted[i] / precision[i]))
-                precision[i], weighted[i] = 1 / width, center / width
-                new.append((precision[i] - p, weighted[i] - m))
-            messages[pair] = (new[0], new[1])
-        if moved < 1e-4:
-            break
-    performed = np.array(weighted) / np.array(precision)
-    narrowed = 1 / np.array(precision)
-    gain = variance / spread
-    return mean + gain * (performed - mean), variance - gain**2 * (spread - narrowed)
+    order = race.outcome.group.argsort(kind="stable")
+    spread, group = variance[order] + 1.0, race.outcome.group[order].tolist()
+    found = evidence(mean[order].tolist(), spread.tolist(), [1] * len(group), group, 0.0, tie=False)
+    precision, pull = np.array(found)
+    new_mean, new_variance = mean.copy(), variance.copy()
+    gain = variance[order] / (1.0 + precision * spread)
+    new_mean[order] += gain * pull
+    new_variance[order] *= 1.0 - gain * precision
+    return new_mean, new_variance
 
 
 def rank_ordered_logit(
@@ -121,15 +95,11 @@ def replay(update: Update, values: FloatArray, history: History) -> Iterator[Bef
         last[race.players] = today
 
 
-def later(tally: Tally, half: int) -> Tally:
-    return Tally(tally.cost[half:], tally.cases[half:])
-
-
 def tuned(update: Update, history: History, half: int) -> list[Tally]:
     """Tune a filter on the first races, and return its misordered pairs and log loss in the others."""
 
     def judge(values: FloatArray, races: History) -> tuple[list[Tally], Tally]:
-        return judged(replay(update, values, races), races, DOUBTS, scale=np.exp(values[3]))
+        return judged(replay(update, values, races), races, DOUBTS, 1.0, np.exp(values[3]))
 
     first = history.split(half / len(history))[0]
 
@@ -142,7 +112,7 @@ def tuned(update: Update, history: History, half: int) -> list[Tally]:
     )
     wrong, loss = judge(best.x, history)
     order = min(wrong, key=lambda each: float(each.cost[:half].sum() / each.cases[:half].sum()))
-    return [later(order, half), later(loss, half)]
+    return [order.later(half), loss.later(half)]
 
 
 def main() -> None:
@@ -159,9 +129,9 @@ def main() -> None:
             better = create(fitted.model, fitted.parameters)
             for label, model in ((f"`{key}`, fitted: `{fitted.model}`", better), (f"`{key}`", create(key))):
                 found = tallies(model, history, (Objective.MISORDERED, Objective.LOG_LOSS))
-                judged_later = [later(each, half) for each in found]
-                first = first or judged_later
-                row(label, judged_later, first)
+                found = [each.later(half) for each in found]
+                first = first or found
+                row(label, found, first)
         for label, update in (
             ("TrueSkill Through Time, filter", expectation_propagation),
             ("Rank-ordered logit, state space", rank_ordered_logit),

@@ -22,6 +22,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from support import CATEGORY, GOAL, RULES, environment, peak_mib, people, race, rate, serving
 
 from racebot.bot.heartbeat import last_seen, utc_now
@@ -72,10 +73,8 @@ def timed(work: Callable[[], object], times: int = 1) -> str:
         begin = time.perf_counter()
         work()
         taken.append(time.perf_counter() - begin)
-    middle = _duration(statistics.median(taken))
-    if times < 100:
-        return middle
-    return f"{middle}, p99 {_duration(statistics.quantiles(taken, n=100, method='inclusive')[98])}"
+    late = f", p99 {_duration(float(np.percentile(taken, 99)))}" if times >= 100 else ""
+    return _duration(statistics.median(taken)) + late
 
 
 def _duration(seconds: float) -> str:
@@ -177,20 +176,13 @@ def main() -> None:
             world = World(changes)
             if not database.exists():
                 rate(database, map(world.result, range(world.races)))
-            for what, figure in within(database, world):
-                note(table, what, changes, figure)
-            note(table, "size of the database", changes, f"{database.stat().st_size / 1e6:.0f} MB")
-            for what, figure in commands(database, site):
-                note(table, what, changes, figure)
+            size = "size of the database", f"{database.stat().st_size / 1e6:.0f} MB"
+            for what, figure in (*within(database, world), size, *commands(database, site)):
+                table.setdefault(what, []).append(figure)
     print("| | " + " | ".join(f"{changes:,} changes" for changes in given.changes) + " |")
     print("|---|" + "---|" * len(given.changes))
     for what, figures in table.items():
         print(f"| {what} | " + " | ".join(figures) + " |")
-
-
-def note(table: dict[str, list[str]], what: str, changes: int, figure: str) -> None:
-    table.setdefault(what, []).append(figure)
-    print(f"{changes:>9,}  {what:55} {figure}", flush=True)
 
 
 if __name__ == "__main__":

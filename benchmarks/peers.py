@@ -1,7 +1,7 @@
 """Compare racebot's models with each other and with other packages, on the same races: docs/model.md.
 
     pip install elo-mmr-py
-    python benchmarks/peers.py FILE [FILE ...] [--model KEY ...]
+    python benchmarks/peers.py FILE [FILE ...]
 
 Each file is an archive, JSON saved from the site, or CSV. Each race is predicted before it is rated, with all
 defaults. Other packages don't know DNFs, so players who did not finish tie for last
@@ -37,14 +37,8 @@ from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.paired import Objective, Tally, standard_error, tallies
 
 DOUBTS = (0, 2, 3)
-OURS = (
-    "thurstone-hurdle",
-    "thurstone-filter",
-    "plackett-luce-hurdle",
-    "trueskill",
-    "plackett-luce",
-    "thurstone",
-)
+HURDLES = ("thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle")
+OURS = (*HURDLES, "trueskill", "plackett-luce", "thurstone")
 ELO_MMR = {"Elo-MMR": "mmr", "Elo-MMX": "mmx", "Glicko": "glicko", "Codeforces": "cfsys"}
 
 
@@ -55,32 +49,22 @@ class Before(NamedTuple):
     deviation: FloatArray
 
 
-class Peer(NamedTuple):
-    """A package's model.
-
-    Attributes:
-        label: its row in the table.
-        replay: yields what the model believes before each race of a history.
-        spread: standard deviation of one performance, or None if the package forecasts no results.
-    """
-
-    label: str
-    replay: Callable[[History], Iterator[Before]]
-    spread: float | None
+Peer = tuple[str, Callable[[History], Iterator[Before]], float | None]
+"""A package's model: its row in the table, a function that yields what it believes before each race of a
+history, and the standard deviation of one performance, or None if the package forecasts no results."""
 
 
 def peers() -> Iterator[Peer]:
     """Yield all models of other packages, with their defaults."""
     if importlib.util.find_spec("elo_mmr_py"):
         for label, system in ELO_MMR.items():
-            yield Peer(f"elo-mmr-py {label}", partial(by_elo_mmr, system), None)
+            yield f"elo-mmr-py {label}", partial(by_elo_mmr, system), None
     environment = trueskill.TrueSkill()
     rate: Callable[..., Any] = environment.rate
-    yield Peer("trueskill", partial(one_by_one, environment.create_rating(), tuple, rate), environment.beta)
+    yield "trueskill", partial(one_by_one, environment.create_rating(), tuple, rate), environment.beta
     for kind in openskill.models.MODELS:
         model: Any = kind()
-        replayed = partial(one_by_one, model.rating(), list, model.rate)
-        yield Peer(f"openskill {kind.__name__}", replayed, model.beta)
+        yield f"openskill {kind.__name__}", partial(one_by_one, model.rating(), list, model.rate), model.beta
 
 
 def one_by_one(
@@ -126,18 +110,11 @@ def standings(race: PastRace) -> list[tuple[str, int, int]]:
 
 
 def judged(
-    befores: Iterable[Before],
-    history: History,
-    doubts: Sequence[float],
-    spread: float = 1.0,
-    scale: float = 1.0,
+    befores: Iterable[Before], history: History, doubts: Sequence[float], spread: float, scale: float = 1.0
 ) -> tuple[list[Tally], Tally]:
     """Return the misordered pairs per race, ordered with each doubt, and the log loss per race.
 
-    Args:
-        doubts: how many deviations are taken from the mean to order players.
-        spread: standard deviation of one performance.
-        scale: of the odds.
+    `doubts` are deviations to take from the mean; `spread` is that of a performance, `scale` of the odds.
     """
     wrong: list[list[float]] = [[] for _ in doubts]
     losses, cases = [], []
@@ -157,25 +134,23 @@ def judged(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", type=Path, nargs="+")
-    parser.add_argument("--model", action="append", help="key of a model of racebot; repeatable")
-    given = parser.parse_args()
-    for path in given.files:
+    for path in parser.parse_args().files:
         history = History.of(read_races(path, category="", goal=None))
         print(f"\n{path.name}: {len(history)} races, {len(history.players)} players\n")
         print("| Model | Misordered pairs | Log loss | DNF gains, last gains, winner loses, late losses |")
         print("|---|---|---|---|")
         first: list[Tally] = []
-        for key in given.model or OURS:
+        for key in OURS:
             model = create(key)
             found = tallies(model, history, (Objective.MISORDERED, Objective.LOG_LOSS))
             counts = Complaints.of(model, list(replay(model, history)))
             first = first or found
             unfair = (counts.unfinished_gains, counts.last_gains, counts.winner_losses, counts.late_losses)
             row(f"racebot `{key}`", found, first, ", ".join(map(str, unfair)))
-        for peer in peers():
-            wrong, loss = judged(peer.replay(history), history, DOUBTS, peer.spread or 1.0)
+        for label, replayed, spread in peers():
+            wrong, loss = judged(replayed(history), history, DOUBTS, spread or 1.0)
             best = min(wrong, key=lambda each: float(each.mean()))
-            row(peer.label, (best, loss if peer.spread else None), first, "")
+            row(label, (best, loss if spread else None), first, "")
 
 
 def row(label: str, found: Iterable[Tally | None], first: list[Tally], *more: str) -> None:

@@ -1,13 +1,12 @@
-"""Time one replay of a season by each model, and sweeps over parameter sets, beside other packages.
+"""Time one replay of a season by each model, and sweeps over parameter sets: the tables in docs/model.md.
 
     python benchmarks/replay.py FILE [--repeats 3] [--candidates 256] [--plain] [--processor-time]
     python benchmarks/replay.py [FILE] --evaluate
 
 FILE is an archive or JSON saved from the site. All runs share one process; the best of the repeats counts.
-Prints speeds as multiples of one replay by the `trueskill` package (its default backend) and by openskill's
-PlackettLuce, beside elo-mmr-py's compiled core if it is installed. With `--plain`, or without the extra
-`racebot[fast]`, nothing is compiled. On a busy machine, --processor-time measures processor time instead,
-and divides that of compiled sweeps by the number of cores.
+Prints speeds as multiples of one replay by the `trueskill` package (its default backend). With `--plain`, or
+without the extra `racebot[fast]`, nothing is compiled. On a busy machine, --processor-time measures processor
+time instead, and divides that of compiled sweeps by the number of cores.
 
 --evaluate measures `racebot evaluate` instead, for FILE and for invented seasons of large and of many races.
 """
@@ -32,14 +31,16 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from peers import peers as packages
+from peers import one_by_one
 from support import people
+from trueskill import TrueSkill
 
 from racebot.ratings import fast, registry
-from racebot.ratings.parameters import declared
+from racebot.ratings.parameters import as_json
 from racebot.standings.backfill import read_races
 from racebot.study.history import History, replay
 from racebot.study.paired import Objective, tallies
+from racebot.study.search import dimensions, parameters_at
 
 REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("trueskill, tie", "trueskill", {"unfinished": "tie"}),
@@ -52,7 +53,6 @@ REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("thurstone-filter", "thurstone-filter", {}),
     ("plackett-luce-hurdle", "plackett-luce-hurdle", {}),
 )
-PEERS = ("trueskill", "openskill PlackettLuce", "elo-mmr-py Elo-MMR")
 
 
 def main() -> None:
@@ -84,49 +84,31 @@ def main() -> None:
             best = min(best, clock() - start)
         return races / best
 
-    peers = {
-        peer.label: speed(partial(_exhaust, peer.replay, history))
-        for peer in packages()
-        if peer.label in PEERS
-    }
-
-    def times(value: float) -> str:
-        return "".join(f"{value / peers[label]:>10.1f}×" for label in PEERS[:2])
-
-    print(f"{'':<32}{'races/s':>10}{'trueskill':>11}{'openskill':>11}{'own replay':>11}")
-    for label, value in peers.items():
-        print(f"{f'package {label}':<32}{value:>10,.0f}{times(value)}")
+    environment = TrueSkill()
+    peer = partial(one_by_one, environment.create_rating(), tuple, environment.rate)
+    package = speed(partial(_exhaust, peer, history))
+    print(f"{'':<32}{'races/s':>10}{'trueskill':>11}")
     for label, key, parameters in REPLAYED:
         model = registry.create(key, parameters)
-        alone = speed(partial(_exhaust, replay, model, history))
-        print(f"{label:<32}{alone:>10,.0f}{times(alone)}")
-        many = spread(model, arguments.candidates)
+        many = swept(model, arguments.candidates)
         shared = arguments.processor_time and fast.compiles(many)
         sets = arguments.candidates * (os.cpu_count() or 1 if shared else 1)
-        swept = sets * speed(partial(tallies, many, history, [Objective.MISORDERED]))
-        print(
-            f"{f'  sweep of {arguments.candidates}':<32}{swept:>10,.0f}{times(swept)}{swept / alone:>10.1f}×"
-        )
+        alone = speed(partial(_exhaust, replay, model, history))
+        sweep = sets * speed(partial(tallies, many, history, [Objective.MISORDERED]))
+        for name, value in ((label, alone), (f"  sweep of {arguments.candidates}", sweep)):
+            print(f"{name:<32}{value:>10,.0f}{value / package:>10.1f}×", flush=True)
 
 
 def _exhaust(replayed: Callable[..., Iterable[object]], *arguments: object) -> None:
     deque(replayed(*arguments), 0)
 
 
-def spread(model: Any, candidates: int) -> Any:
+def swept(model: Any, candidates: int) -> Any:
     """Return the model with each searchable number spread over its range, one value per candidate."""
+    space = dimensions(model.key, as_json(model))
     rng = np.random.default_rng(1)
-    changed: dict[str, Any] = {}
-    for field in declared(type(model)):
-        value: Any
-        bounds, value = field.metadata["search"], getattr(model, field.name)
-        if bounds is None or value is None:
-            continue
-        if isinstance(value, tuple):
-            changed[field.name] = tuple(rng.uniform(bounds[0], bounds[1], candidates) for _ in value)
-        else:
-            changed[field.name] = rng.uniform(bounds[0], bounds[1], candidates)
-    return replace(model, **changed)
+    x = np.array([rng.uniform(d.low, d.high, candidates) for d in space])
+    return replace(model, **parameters_at(model, space, x))
 
 
 EVALUATE = """
@@ -137,17 +119,10 @@ from racebot.__main__ import main
 sys.argv = ["racebot", "evaluate", {file!r}, "--jobs", "1"]
 main()
 """
-RATE = """
-import numpy as np
-from racebot.races.outcome import Outcome
-from racebot.ratings.registry import create
-model = create({model!r})
-model.rate(np.array([model.initial()] * 20_000), Outcome.of(range(1, 18_001), unfinished=2_000))
-"""
 
 
 def evaluations(file: Path | None, repeats: int) -> None:
-    """Print what `racebot evaluate` takes with its default models, and what one race of 20,000 takes."""
+    """Print what `racebot evaluate` takes with its default models."""
     rng = random.Random(1)
     ties = set(rng.sample(range(224), 87))
     biathlon = [(rng.randint(60, 118), 1 + number % 2 if number in ties else 0) for number in range(224)]
@@ -163,9 +138,6 @@ def evaluations(file: Path | None, repeats: int) -> None:
                 seconds, peak = min(usage(program) for _ in range(repeats if compiled else 1))
                 how = "compiled" if compiled else "plain"
                 print(f"{title:<40}{how:<12}{seconds:>6.1f} s{peak:>6.0f} MiB")
-    for model in ("thurstone-hurdle", "trueskill", "pairwise-elo"):
-        seconds, peak = usage(RATE.format(model=model))
-        print(f"{'a race of 20,000: ' + model:<40}{'plain':<12}{seconds:>6.1f} s{peak:>6.0f} MiB")
 
 
 def season(path: Path, players: int, fields: list[tuple[int, int]], rng: random.Random) -> Path:

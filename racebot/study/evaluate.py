@@ -287,8 +287,7 @@ def _tallies(whole: Field, run: _Run, first: int) -> tuple[Tally, Tally]:
     """Return a model's misordered pairs and log loss per judged race."""
     rating = run.predictions.rating
     costs = misordered(rating[whole.better], rating[whole.worse]), log_loss(run.predictions.probability)
-    found = (Tally.of(cost, whole.pair_race(), whole.races) for cost in costs)
-    wrong, loss = (Tally(each.cost[first:], each.cases[first:]) for each in found)
+    wrong, loss = (Tally.of(cost, whole.pair_race(), whole.races).later(first) for cost in costs)
     return wrong, loss
 
 

@@ -45,6 +45,10 @@ class Tally(NamedTuple):
         total = np.bincount(race, cost, minlength=races).astype(np.float64)
         return cls(total, np.bincount(race, minlength=races))
 
+    def later(self, first: int) -> Tally:
+        """Return the races from this index on."""
+        return Tally(self.cost[first:], self.cases[first:])
+
     def mean(self) -> FloatArray:
         """Return the mean over the cases of all races: shape [], or [candidates]."""
         mean: FloatArray = self.cost.sum(axis=0) / self.cases.sum()

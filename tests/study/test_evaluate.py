@@ -13,7 +13,7 @@ from racebot.ratings.registry import create
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import Earlier, History, replay
 from racebot.study.metrics import reliability
-from racebot.study.paired import Objective, Tally, standard_error, tallies
+from racebot.study.paired import Objective, standard_error, tallies
 
 ENTRIES = [
     Entry("site", "trueskill", {"unfinished": "tie"}),
@@ -67,7 +67,7 @@ def test_margins_are_differences_to_the_best_with_their_error_over_races(season:
     for entry in (entries[report.best], entries[label]):
         model = create(entry.model, entry.parameters)
         (whole,) = tallies(model, season, [Objective.LOG_LOSS])
-        judged.append(Tally(whole.cost[100:], whole.cases[100:]))
+        judged.append(whole.later(100))
     assert loss.error == pytest.approx(standard_error(*judged))
 
 
