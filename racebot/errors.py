@@ -1,22 +1,4 @@
-"""Every error that racebot raises on purpose.
-
-RacebotError
-├── SettingsError      a setting is missing, misspelt or unusable
-├── MissingExtraError  an extra of the package is not installed
-├── ModelError         an unknown rating model, or a parameter it cannot take
-├── PayloadError       a file or an answer that does not have the expected content
-├── SiteError          the site refused or could not be reached
-│   ├── CredentialsError   client id, secret or token is refused
-│   ├── NotFoundError      no such category, race or page
-│   └── ConnectionLost     a room's socket closed, or could not be opened
-│       └── TokenRefused       the site refused an action because of the token
-├── LedgerError        the database cannot be used as a ledger
-│   ├── LedgerUnavailable  … at the moment: the disk is full, read-only, or locked
-│   └── DamagedRaceError   a stored result was altered, or cannot be read
-├── ExportError        the pages cannot be written as files
-├── OrderError         an operator's order cannot be carried out
-└── NoSuchEntryError   the ledger has no such player, race or leaderboard
-"""
+"""Every error that racebot raises on purpose."""
 
 import re
 

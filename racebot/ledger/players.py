@@ -47,7 +47,7 @@ class Players(Table):
         A player whose discriminator is still unknown matches any, unless another player matches exactly.
         With `roughly`, accents are ignored, too.
         """
-        full, find = split_full_name(text), self._spelled if roughly else self._named
+        full, find = split_full_name(text), self._spelled if roughly else self._with_name
         found = find(text)
         if found or full is None:
             return found
@@ -79,14 +79,18 @@ class Players(Table):
         ids = found + self._near(fold_name(text), limit - len(found))
         return [player for each in ids if (player := self.get(each)) is not None]
 
+    def named(self, text: str) -> list[Player]:
+        """Return the players with an id or a name, ignoring case and, if no name matches, accents."""
+        by_id = self.get(text)
+        return [by_id] if by_id is not None else self.called(text) or self.called(text, roughly=True)
+
     def find(self, text: str) -> Player:
-        """Return the one player with an id or a name, ignoring case and, if no name matches, accents.
+        """Return the one player with an id or a name, as `named` finds them.
 
         Raises:
             NoSuchEntryError: no player has that id or name, or several share the name.
         """
-        by_id = self.get(text)
-        found = [by_id] if by_id is not None else self.called(text) or self.called(text, roughly=True)
+        found = self.named(text)
         if not found:
             raise NoSuchEntryError(f"no player {text!r} in the ledger{self._hint(text)}")
         if len(found) > 1:
@@ -105,10 +109,10 @@ class Players(Table):
         if player is not None:
             return player
         if full is not None:
-            exact = [each for each in self._named(full[0]) if each.discriminator == full[1]]
+            exact = [each for each in self._with_name(full[0]) if each.discriminator == full[1]]
             if len(exact) == 1:
                 return exact[0]
-        called = self.called(text) or self.called(text, roughly=True)
+        called = self.named(text)
         hint = f". Did you mean {_choices(called)}? Give the id shown" if called else self._hint(text)
         raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
@@ -140,7 +144,7 @@ class Players(Table):
         )
         Profiles(self._connection).save(result.entrants, current=current)
 
-    def _named(self, name: str) -> list[Player]:
+    def _with_name(self, name: str) -> list[Player]:
         """Return the players with a name, except forgotten ones."""
         where = "folded = ? AND players.name <> ? ORDER BY players.id"
         return self._select(where, name.casefold(), NO_NAME)

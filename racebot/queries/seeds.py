@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -11,6 +10,7 @@ import numpy as np
 
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import places_now
 from racebot.queries.listing import Listing
 from racebot.queries.scores import league
 from racebot.ratings import registry
@@ -69,7 +69,7 @@ def seed_list(
     Entrants whom the leaderboard does not list come last, by rating. Equal places are in order of names.
     """
     known = {each.player: each for each in ledger.standings.all(board) if not each.hidden}
-    places, scores = _places(ledger, board, listing, known)
+    places, scores = _places(ledger, board, listing)
     chosen: Iterable[str] = places
     missing: list[NotSeeded] = []
     if entrants is not None:
@@ -108,17 +108,12 @@ def seed_list(
     return SeedList(board.name, seeds, missing)
 
 
-def _places(
-    ledger: Ledger, board: Leaderboard, listing: Listing, known: Mapping[str, Standing]
-) -> tuple[dict[str, int], dict[str, float]]:
+def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[str, int], dict[str, float]]:
     """Return the place of each listed player, and the score of each racer if scores order the leaderboard."""
     if listing.scoring is not None and not listing.by_rating:
         rows = league(ledger, board, listing.scoring).standings
         return {row.player: row.place for row in rows}, {row.player: row.total.score for row in rows}
-    latest = ledger.standings.latest_race(board)
-    listed = [each for each in known.values() if listing.includes(each, latest)]
-    ratings = sorted(-each.rating for each in listed)
-    return {each.player: bisect_left(ratings, -each.rating) + 1 for each in listed}, {}
+    return places_now(ledger, board, listing), {}
 
 
 def _named(ledger: Ledger, entrants: Iterable[str], known: Mapping[str, Standing]) -> dict[str, str | None]:
@@ -126,10 +121,7 @@ def _named(ledger: Ledger, entrants: Iterable[str], known: Mapping[str, Standing
     hidden, merged = ledger.orders.hidden(), ledger.orders.merged()
 
     def meant(text: str) -> str | None:
-        players = ledger.players
-        by_id = players.get(text)
-        found = [by_id] if by_id else players.called(text) or players.called(text, roughly=True)
-        accounts = {merged.get(each.id, each.id) for each in found} - hidden
+        accounts = {merged.get(each.id, each.id) for each in ledger.players.named(text)} - hidden
         return max(
             sorted(accounts), key=lambda each: known[each].races if each in known else -1, default=None
         )
