@@ -42,49 +42,29 @@ class PodiumPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Improvement:
-    """A player's gain of points after their first races, and the race that brought most of it."""
+class Feat:
+    """A player's number of races with the last one, or gain of points with the race of the largest step."""
 
     player: NamedPlayer
-    gain: int
-    points: int
+    number: int
     race: NumberedRace
 
 
 @dataclass(frozen=True, slots=True)
-class MostRaces:
-    """A player with most races, and the last of them."""
-
-    player: NamedPlayer
-    races: int
-    last: NumberedRace
-
-
-@dataclass(frozen=True, slots=True)
 class Recap:
-    """The facts of a season. Hidden players are in none, and a fact that no race shows is empty.
+    """The facts of a season, without hidden players. Equal players share one; a fact without a race is empty.
 
-    Attributes:
-        races: number of races that count.
-        listed: the listed players, who are read when they are asked for.
-        podium: the first three places, with more players if some are equal.
-        led_since: the race since which the champion had the most points; None if two share the first place,
-            or scores order the leaderboard.
-        span: the first race that changed ratings, and the last.
-        upset: the win with the lowest chance.
-        improved: the players who gained most points after their first `settled` races.
-        streaks: the longest runs of won races.
-        fastest: the fastest times of each goal.
+    `led_since` is the race since which the champion had the most points; None if two share the first place,
+    or scores order the leaderboard. `span` are the first race and the last one that changed ratings.
     """
 
     races: int
-    listed: ListedPlayers
     podium: Sequence[PodiumPlace]
     led_since: NumberedRace | None
     span: tuple[NumberedRace, NumberedRace] | None
-    upset: Upset | None
-    improved: Sequence[Improvement]
-    most_races: Sequence[MostRaces]
+    upsets: Sequence[Upset]
+    improved: Sequence[Feat]
+    most_races: Sequence[Feat]
     streaks: Sequence[Streak]
     closest: Sequence[CloseFinish]
     fastest: Mapping[str, Sequence[BestTime]]
@@ -105,8 +85,7 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
     report = open_leaderboard(ledger, board, listing)
     times, closest = times_and_closest(ledger, board)
     places = podium(ledger, board, listing, report.players)
-    by_points = listing.scoring is None or listing.by_rating
-    leader = places[0].player.id if by_points and [each.place for each in places].count(1) == 1 else None
+    champions = [each.player.id for each in places if each.place == 1 and each.wins is not None]
     rows = ledger.connection.rows(
         "SELECT sequence, player, points_before, points_after, races_before FROM changes"
         " WHERE leaderboard = ? ORDER BY sequence",
@@ -114,26 +93,24 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
     )
     changes = list(map(_Change._make, rows))
     points = {row.player: row.points for row in report.players.rows}
-    since = _led_since(changes, points, leader)
+    since = _led_since(changes, points, champions[0]) if len(champions) == 1 else None
     gains = _gains(changes, points, settled)
+    names = ledger.players.names([player for player, *_ in gains])
     last = {change.player: change.sequence for change in changes}
     frequent = [each for each in most(ledger, board, "races") if each.rank == 1]
-    ends = (changes[0].sequence, changes[-1].sequence) if changes else ()
-    wanted = {*ends, *([since] if since else ()), *(race for *_, race in gains)}
-    found = races_numbered(ledger, board.key, wanted | {last[each.player.id] for each in frequent})
-    names = ledger.players.names([player for player, *_ in gains])
+    wanted = [change.sequence for change in (*changes[:1], *changes[-1:])]
+    wanted += [since or 0, *(race for *_, race in gains), *(last[each.player.id] for each in frequent)]
+    found = races_numbered(ledger, board.key, set(wanted))
     return Recap(
         races=report.races,
-        listed=report.players,
         podium=places,
-        led_since=found[since] if since else None,
-        span=(found[ends[0]], found[ends[1]]) if ends else None,
-        upset=next(iter(upsets(ledger, board, settled=settled, limit=1)), None),
+        led_since=found.get(since or 0),
+        span=(found[wanted[0]], found[wanted[1]]) if changes else None,
+        upsets=upsets(ledger, board, settled=settled, limit=1),
         improved=[
-            Improvement(NamedPlayer(player, names[player]), gain, points[player], found[race])
-            for player, gain, race in gains
+            Feat(NamedPlayer(player, names[player]), gain, found[race]) for player, gain, race in gains
         ],
-        most_races=[MostRaces(each.player, each.number, found[last[each.player.id]]) for each in frequent],
+        most_races=[Feat(each.player, each.number, found[last[each.player.id]]) for each in frequent],
         streaks=[each for each in streaks(ledger, board) if each.rank == 1],
         closest=[each for each in closest if each.rank == 1],
         fastest={goal: [each for each in best if each.rank == 1] for goal, best in times.items()},
@@ -157,11 +134,11 @@ def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedP
     ]
 
 
-def _led_since(changes: Sequence[_Change], now: Mapping[str, int], leader: str | None) -> int | None:
+def _led_since(changes: Sequence[_Change], now: Mapping[str, int], leader: str) -> int | None:
     """Return the number of the race since which a player had the most points of all listed ones."""
     points, since = dict(now), None
     for sequence, undone in groupby(reversed(changes), attrgetter("sequence")):
-        if leader is None or points.get(leader) != max(points.values(), default=0):
+        if points.get(leader) != max(points.values(), default=0):
             break
         since = sequence
         for change in undone:

@@ -234,8 +234,7 @@ def streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
             rank,
             players[player],
             length,
-            races[sequence].race,
-            races[sequence].ended_at,
+            *races[sequence][:2],
             ongoing=(standing := standings[player]) is not None and standing.races == last,
         )
         for rank, (player, length, sequence, last) in zip(ranks, found, strict=True)
@@ -292,7 +291,13 @@ def times_and_closest(
             if first and second and hidden.isdisjoint({first, second}):
                 gaps.append((later - time, sequence, first, second))
     times = {goal: _times(ledger, board, of_players) for goal, of_players in best.items()}
-    return times, _closest(ledger, board, sorted(gaps)[:SHOWN])
+    gaps = sorted(gaps)[:SHOWN]
+    players = _players(ledger, list({player for _, _, *both in gaps for player in both}))
+    races = races_numbered(ledger, board.key, [sequence for _, sequence, *_ in gaps])
+    return times, [
+        CloseFinish(rank, players[first], players[second], gap / 1_000_000, *races[sequence][:2])
+        for rank, (gap, sequence, first, second) in zip(_ranks([each[0] for each in gaps]), gaps, strict=True)
+    ]
 
 
 def _finishers(
@@ -318,26 +323,6 @@ def _finishers(
             if each.get("status") == EntrantStatus.DONE and (time := each.get("finish_time"))
         )
         yield sequence, goal, finishers, any(each.get("team") for each in entrants)
-
-
-def _closest(
-    ledger: Ledger, board: Leaderboard, gaps: Sequence[tuple[int, int, str, str]]
-) -> list[CloseFinish]:
-    """Return gaps, in microseconds with the numbers of their races and the first two, as close finishes."""
-    ranks = _ranks([gap for gap, *_ in gaps])
-    players = _players(ledger, list({player for _, _, *both in gaps for player in both}))
-    races = races_numbered(ledger, board.key, [sequence for _, sequence, *_ in gaps])
-    return [
-        CloseFinish(
-            rank,
-            players[first],
-            players[second],
-            gap / 1_000_000,
-            races[sequence].race,
-            races[sequence].ended_at,
-        )
-        for rank, (gap, sequence, first, second) in zip(ranks, gaps, strict=True)
-    ]
 
 
 def _times(ledger: Ledger, board: Leaderboard, best: Mapping[str, tuple[int, int]]) -> list[BestTime]:

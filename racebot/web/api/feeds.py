@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 
@@ -27,16 +26,8 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 Entry = tuple[queries.RaceRow | PlayedRace, str, str]
 """A race with its title and what happened in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class FinalEntry:
-    """The entry of a season that ended: its title, podium, date, and the path of its recap."""
-
-    title: str
-    summary: str
-    since: datetime
-    path: str
+FinalEntry = tuple[str, str, datetime, str]
+"""The entry of a season that ended: its title, podium, date, and the path of its recap."""
 
 
 def board_feed(request: PageRequest, board: Board) -> Content:
@@ -73,7 +64,7 @@ def _final_entry(request: PageRequest, board: Board) -> FinalEntry | None:
     champions = ", ".join(plain_name(each.player.name, 40) for each in found if each.place == 1)
     title = f"{plain_name(board.name)} is over{f': {champions} won' if champions else ''}"
     places = (f"{each.place} {plain_name(each.player.name, 40)} {total(each)}" for each in found)
-    return FinalEntry(title, ", ".join(places), board.final_since, board.address.of(addresses.RECAP))
+    return title, ", ".join(places), board.final_since, board.address.of(addresses.RECAP)
 
 
 def _results(changes: Sequence[queries.RatingChange]) -> str:
@@ -128,7 +119,7 @@ def _feed(
         entries=entries,
         final=final,
         updated=updated,
-        last=max([*updated.values(), *([final.since] if final else [])], default=_NEVER),
+        last=max([*updated.values(), *([final[2]] if final else [])], default=_NEVER),
         url=publication.url,
         site=publication.site,
         id_of=id_of,

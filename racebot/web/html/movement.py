@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 
-from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import ListedPlayer, ListedPlayers, OpenLeaderboard
+from racebot.queries.leaderboard import ListedPlayer, OpenLeaderboard
 from racebot.queries.movement import places_over_time
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
 from racebot.web.site.addresses import BadQueryError, day_in
 from racebot.web.site.formats import shown_name
-from racebot.web.site.ledger_view import Board
+from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
 SHOWN = 10
@@ -35,16 +34,12 @@ def climber(report: OpenLeaderboard) -> ListedPlayer | None:
 
 
 def places_chart(
-    ledger: Ledger,
-    board: Board,
-    listed: ListedPlayers,
-    players: Sequence[ListedPlayer],
-    start: datetime,
-    end: datetime,
+    view: LedgerView, board: Board, players: Sequence[ListedPlayer], start: datetime, end: datetime
 ) -> charts.Bump:
     """Draw the places of some listed players between two times."""
+    listed = view.report(board).players
     moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
-    places = places_over_time(ledger, board.stored, listed, [each.id for each in players], moments)
+    places = places_over_time(view.ledger, board.stored, listed, [each.id for each in players], moments)
     lines = [(shown_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
     return charts.Bump(f"Places of {len(lines)} players over time, as in the table below.", moments, lines)
 
@@ -71,7 +66,7 @@ def movement(request: PageRequest, board: Board) -> Content:
         start = datetime.combine(since, time(), UTC) if since else end - WEEKS
         if start >= end:
             raise BadQueryError("from: must be an earlier date than to")
-        chart = places_chart(view.ledger, board, report.players, players, start, end)
+        chart = places_chart(view, board, players, start, end)
     return templating.board_page(
         request,
         "movement.html",

@@ -14,8 +14,7 @@ def recap_page(request: PageRequest, board: Board) -> Content:
     found = view.recap(board)
     if found is None:
         return None
-    chart, players = None, found.listed[:SHOWN]
+    chart, players = None, view.report(board).players[:SHOWN]
     if players and found.span and found.span[0].ended_at < found.span[1].ended_at:
-        first, last = (race.ended_at for race in found.span)
-        chart = places_chart(view.ledger, board, found.listed, players, first, last)
+        chart = places_chart(view, board, players, *(race.ended_at for race in found.span))
     return templating.board_page(request, "recap.html", board, view.totals(board), found=found, chart=chart)

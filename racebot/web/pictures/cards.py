@@ -219,18 +219,9 @@ def recap_card(request: PageRequest, board: Board) -> Content:
         canvas.row(y, str(each.place), name(each.player.name, each.player.id), limit=RIGHT - 420)
         canvas.text_to(RIGHT, y, total(each), Style(36, 800))
         canvas.text_to(RIGHT - 240, y, counted(each.races, "race"), _SMALL, SOFT)
-    facts = [
-        *(
-            f"Biggest upset: {name(each.player.name)}, {percent(each.chance, 1)} to win"
-            for each in [recap.upset]
-            if each
-        ),
-        *(f"Most improved: {name(each.player.name)} {signed(each.gain)}" for each in recap.improved[:1]),
-        *(
-            f"Longest winning streak: {name(each.player.name)}, {counted(each.length, 'race')}"
-            for each in recap.streaks[:1]
-        ),
-    ]
+    facts = [f"Biggest upset: {name(e.player.name)}, {percent(e.chance, 1)} to win" for e in recap.upsets]
+    facts += [f"Most improved: {name(e.player.name)} {signed(e.number)}" for e in recap.improved[:1]]
+    facts += [f"Most wins in a row: {name(e.player.name)}, {e.length}" for e in recap.streaks[:1]]
     for row, fact in enumerate(facts[: ROWS - len(recap.podium)], start=len(recap.podium)):
         canvas.text(MARGIN, 236 + 53 * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
     return _card(request, canvas)
