@@ -398,3 +398,6 @@ ALTER TABLE discord ADD COLUMN posts INTEGER NOT NULL DEFAULT 0;
 UPDATE discord SET posts = 1 WHERE message IS NOT NULL;
 
 -- m025_one_schema
+
+-- m026_positions
+ALTER TABLE event_sources ADD COLUMN counted_at TEXT;

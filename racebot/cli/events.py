@@ -46,6 +46,10 @@ def event_step(
     ] = None,
     time: Annotated[Timing, typer.Option(help="For `create`: real or in-game times.")] = Timing.REAL,
     shown: Annotated[bool, typer.Option("--open", help="For `create`: do not seal the results.")] = False,
+    late: Annotated[
+        bool, typer.Option("--late", help="For `add`: count a file that comes after the end.")
+    ] = False,
+    early: Annotated[bool, typer.Option("--early", help="For `close`: do not wait for the end.")] = False,
     columns: common.Columns = None,
     database: Database = None,
 ) -> None:
@@ -68,7 +72,8 @@ def event_step(
             board = _board(settings, ledger, leaderboard)
             _show(ledger, steps.create(name, board, until, time, shown=shown))
         else:
-            _change(settings, steps, step, ledger.events.find(name), sources or [], columns)
+            event, given = ledger.events.find(name), sources or []
+            _change(settings, steps, step, event, given, columns, late=late, early=early)
             if step != "show":
                 common.carry_out_jobs(ledger)
                 tell(f"{name}: {step} done")
@@ -94,7 +99,15 @@ def annul(
 
 
 def _change(
-    settings: Settings, steps: EventSteps, step: Step, event: Event, given: Sequence[str], columns: str | None
+    settings: Settings,
+    steps: EventSteps,
+    step: Step,
+    event: Event,
+    given: Sequence[str],
+    columns: str | None,
+    *,
+    late: bool,
+    early: bool,
 ) -> None:
     files = [Path(each) for each in given if each.lower().endswith(TABLE_SUFFIXES)]
     try:
@@ -109,10 +122,10 @@ def _change(
         for room, result in zip(rooms, results, strict=bool(results)):
             steps.add_room(event, room, result)
         for file in files if step == "add" else ():
-            for note in steps.add_sheet(event, file, common.columns_of(columns)):
+            for note in steps.add_sheet(event, file, common.columns_of(columns), late=late):
                 tell(f"{file}: {note}", to=common.notices)
         if step == "close":
-            steps.close(event)
+            steps.close(event, early=early)
         elif step == "reopen":
             steps.reopen(event)
         elif step == "remove":

@@ -79,9 +79,10 @@ class Events(Table):
                 SourceKind(row["kind"]),
                 row["name"],
                 row["result"] and result_of(row["name"], row["result"]),
-                {player: (proof, comment) for player, proof, comment in json.loads(row["remarks"])},
+                tuple((proof, comment) for proof, comment in json.loads(row["remarks"])),
                 moment_of(row["added_at"]),
                 row["added_by"],
+                row["counted_at"] and moment_of(row["counted_at"]),
             )
             for row in rows
         ]
@@ -90,8 +91,9 @@ class Events(Table):
         """Store a source, or its changes."""
         changed = {
             "result": source.result and source.result.to_json(),
-            "remarks": json.dumps([(player, *remark) for player, remark in source.remarks.items()]),
+            "remarks": json.dumps(source.remarks),
             "added_at": exact_time(source.added_at),
+            "counted_at": source.counted_at and exact_time(source.counted_at),
         }
         row = {name: getattr(source, name) for name in ("event", "kind", "name", "added_by")}
         self._connection.save("event_sources", "event, name", [row | changed])
@@ -124,7 +126,7 @@ class Events(Table):
 
     def attempts(self, event: Event) -> list[Attempt]:
         """Return all results of an event, with operators' orders applied."""
-        return attempts(self.sources(event.name), self.annulled(event))
+        return attempts(event, self.sources(event.name), self.annulled(event))
 
     def combined(self, event: Event, ended_at: datetime) -> RaceResult:
         """Return the race of all entrants of an event, under the current name of its goal."""
@@ -141,10 +143,10 @@ class Events(Table):
     def amend(self, player: str) -> None:
         """Apply the orders to all results of a player. A forgotten player's proofs and comments go, too."""
         orders = Orders(self._connection)
+        gone = player if orders.is_forgotten(player) else None
         for source in self.with_player(player):
-            remarks = dict(source.remarks)
-            remark = remarks.pop(player, None)
-            if remark is not None and not orders.is_forgotten(player):
-                remarks[orders.account(player)] = remark
+            entrants = source.result.entrants if source.result else ()
+            pairs = zip(entrants, source.remarks, strict=False)  # rooms have no remarks
+            remarks = (("", "") if gone and each.user_id == gone else remark for each, remark in pairs)
             result = source.result and orders.amended(source.result)
-            self.save_source(replace(source, result=result, remarks=remarks))
+            self.save_source(replace(source, result=result, remarks=tuple(remarks)))

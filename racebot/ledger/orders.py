@@ -179,11 +179,15 @@ class Orders(Table):
         merged: set[str] = {row["subject"] for row in orders if row["kind"] == OrderKind.MERGE}
         forgotten = {row["subject"] for row in orders if row["kind"] == OrderKind.FORGET}
         present = {e.user_id for e in entrants}
+        renamed: dict[str, str] = {}
         amended = []
         for entrant in entrants:
             account = entrant.user_id
             if account in merged and (kept := self.account(account)) not in present:
                 present.add(kept)
+                renamed[account] = kept
+            if account in renamed:  # more than once in a sheet with several attempts
+                kept = renamed[account]
                 entrant = replace(entrant, user_id=kept, profile=None)  # noqa: PLW2901
                 if player := Players(self._connection).get(kept):
                     named = player.discriminator or None

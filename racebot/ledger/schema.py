@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m025_one_schema"
+VERSION = "m026_positions"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -259,6 +259,7 @@ _SCHEMA = """
         remarks TEXT NOT NULL,
         added_at TEXT NOT NULL,
         added_by TEXT NOT NULL,
+        counted_at TEXT,
         UNIQUE (event, name)
     );
     CREATE UNIQUE INDEX event_rooms ON event_sources (name) WHERE kind = 'room';

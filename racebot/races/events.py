@@ -10,6 +10,7 @@ from enum import StrEnum
 from racebot.races.result import Entrant, RaceResult
 
 SECOND_ATTEMPT = "second attempt"
+LATE = "started after the event's end"
 
 
 class SourceKind(StrEnum):
@@ -31,16 +32,18 @@ class EventSource:
     """A room or a sheet of an event.
 
     `result` has all attempts, and is None while a room has no final result. `remarks` has the proof, a web
-    address or empty, and the comment of each player in a sheet.
+    address or empty, and the comment of each of a sheet's results. A room that counted by itself before did
+    so at `counted_at`.
     """
 
     event: str
     kind: SourceKind
     name: str
     result: RaceResult | None
-    remarks: Mapping[str, tuple[str, str]]
+    remarks: tuple[tuple[str, str], ...]
     added_at: datetime
     added_by: str
+    counted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,8 @@ class Attempt:
     note: str | None
 
 
-def attempts(sources: Iterable[EventSource], annulled: Mapping[str, str]) -> list[Attempt]:
-    """Return all results of an event, earliest first. A racer's first attempt counts.
+def attempts(event: Event, sources: Iterable[EventSource], annulled: Mapping[str, str]) -> list[Attempt]:
+    """Return all results of an event, earliest first. A racer's first attempt that is not late counts.
 
     Sources are in the order in which they ended; a sheet ends when it is added. `annulled` has the reason for
     each player whose results are annulled.
@@ -91,11 +94,13 @@ def attempts(sources: Iterable[EventSource], annulled: Mapping[str, str]) -> lis
     seen: set[str | None] = set()
     ended = [(source.result, source) for source in sources if source.result]
     for result, source in sorted(ended, key=lambda each: (each[0].ended_at, each[1].name)):
-        for entrant in result.entrants:
-            player = entrant.user_id or ""
-            note = annulled.get(player) or (SECOND_ATTEMPT if player and player in seen else None)
-            seen.add(player)
-            found.append(Attempt(entrant, source.name, *source.remarks.get(player, ("", "")), note))
+        late = LATE if result.started_at is not None and result.started_at > event.until else None
+        remarks = source.remarks or (("", ""),) * len(result.entrants)
+        for entrant, remark in zip(result.entrants, remarks, strict=True):
+            player = entrant.user_id
+            note = annulled.get(player or "") or late or (SECOND_ATTEMPT if player in seen else None)
+            seen |= {player} if player and not late else set()
+            found.append(Attempt(entrant, source.name, *remark, note))
     return found
 
 

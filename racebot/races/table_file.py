@@ -89,15 +89,15 @@ def read_table(
 
 def read_attempts(
     path: Path, find: Callable[[str], Entrant], columns: Mapping[str, str] | None = None, *, in_game: bool
-) -> tuple[tuple[Entrant, ...], dict[str, tuple[str, str]], tuple[str, ...]]:
+) -> tuple[tuple[Entrant, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Read the results of an event, a line for each racer. Errors are those of `read_table`.
 
     `find` returns the player with an id or a name, or raises BadCellError. Return the results, the proof and
-    the comment by player, and notes on how the file was read.
+    the comment of each, and notes on how the file was read.
     """
     known = ATTEMPT_COLUMNS | ({"time": IN_GAME_TIME} if in_game else {})
     reader, read = _read(path, lambda notes: _Attempts(path, known, notes, _find=find), columns or {})
-    return read.results[0].entrants, reader.remarks, read.notes
+    return read.results[0].entrants, tuple(reader.remarks), read.notes
 
 
 def _read(
@@ -130,6 +130,8 @@ class _Reader:
     _other_dates: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
     _problem: tuple[int, str] | None = None
     _bad_lines: int = 0
+    _once: bool = True
+    """Whether a player has at most one line in a race."""
     _is_ours: bool = False
     """Whether it is a file of racebot, without the ids of hidden players and deleted accounts."""
 
@@ -182,7 +184,11 @@ class _Reader:
         race = self._races.get(name) or self._races.setdefault(name, _Race(number, date))
         if date != race.date:
             self._other_dates[name].setdefault(date, number)
-        if entrant.user_id and any(entrant.user_id == other.user_id for other in race.entrants):
+        if (
+            self._once
+            and entrant.user_id
+            and any(entrant.user_id == other.user_id for other in race.entrants)
+        ):
             problem = f"{reprlib.repr(entrant.name)} is already in this race: remove one of the lines"
             raise BadCellError("player", problem)
         if len(race.entrants) >= MOST_ENTRANTS:
@@ -246,7 +252,8 @@ class _Attempts(_Reader):
     """Reads the attempts of an event."""
 
     _find: Callable[[str], Entrant] = field(kw_only=True)
-    remarks: dict[str, tuple[str, str]] = field(default_factory=dict)
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+    _once: bool = False
 
     def _entrant(self, row: Mapping[str, str]) -> Entrant | None:
         read = super()._entrant(row)
@@ -255,8 +262,7 @@ class _Attempts(_Reader):
         proof, comment, found = row.get("proof", ""), row.get("comment", ""), self._find(row["player"])
         if proof and not proof.lower().startswith(("https://", "http://")):
             raise BadCellError("proof", f"{reprlib.repr(proof)} is no web address: begin it with https://")
-        if found.user_id and (proof or comment):
-            self.remarks[found.user_id] = proof, comment
+        self.remarks.append((proof, comment))
         return replace(found, status=read.status, finish_time=read.finish_time)
 
 

@@ -65,13 +65,23 @@ class EventSteps:
             if other not in {None, event.name}:
                 raise OrderError(f"{room} belongs to {other}: remove it there first")
             amended = result and self.settler.ledger.orders.amended(result)
-            source = EventSource(event.name, SourceKind.ROOM, room, amended, {}, self.now, self.author)
-            self._add(event, source)
+            position = self.settler.ledger.races.position(room)
+            counted_at = None if position is None else position.counted_at
+            self._add(event, SourceKind.ROOM, room, amended, counted_at=counted_at)
             self.settler.withdraw(room)
 
-    def add_sheet(self, event: Event, path: Path, columns: Mapping[str, str]) -> tuple[str, ...]:
-        """Add the results of a file, or replace those of a file of this name. Return notes about it."""
+    def add_sheet(
+        self, event: Event, path: Path, columns: Mapping[str, str], *, late: bool = False
+    ) -> tuple[str, ...]:
+        """Add the results of a file, or replace those of a file of this name. Return notes about it.
+
+        After the event's end, that needs `late`: the operator knows that the runs were in time.
+        """
         _require_open(event)
+        if self.now > event.until and not late:
+            raise OrderError(
+                f"{event.title} ended on {event.until:%Y-%m-%d}: add --late if the runs were in time"
+            )
         players = {
             text: entrant
             for source in self.settler.ledger.events.sources(event.name)
@@ -85,17 +95,18 @@ class EventSteps:
         name = f"{event.category}/{path.name}"
         result = RaceResult(name, event.category, event.goal, self.now, entrants)
         with self.settler.ledger.transaction():
-            source = EventSource(
-                event.name, SourceKind.SHEET, path.name, result, remarks, self.now, self.author
-            )
-            self._add(event, source)
+            self._add(event, SourceKind.SHEET, path.name, result, remarks, reason="late" if late else "")
         return notes
 
-    def close(self, event: Event) -> None:
+    def close(self, event: Event, *, early: bool = False) -> None:
         """Combine the sources into one race that ends now, or when the event ended, and rate it."""
         ledger = self.settler.ledger
         with ledger.transaction():
             _require_open(event)
+            if self.now < event.until and not early:
+                raise OrderError(
+                    f"{event.title} ends on {event.until:%Y-%m-%d}: add --early to close it before that"
+                )
             unfinished = [source.name for source in ledger.events.sources(event.name) if not source.result]
             if unfinished:
                 remedy = "wait for it, or take the room out with `racebot event remove`"
@@ -137,7 +148,8 @@ class EventSteps:
                 events.remove(event)
                 self._order(OrderKind.EVENT_REMOVE, event)
             rooms = [s.result for s in removed if s.kind is SourceKind.ROOM and s.result is not None]
-            self.settler.add_past_races(rooms, "backfill", self.now)
+            before = {source.name: source.counted_at for source in removed}
+            self.settler.add_past_races(rooms, "backfill", self.now, before)
 
     def annul(self, event: Event, player: Player, reason: str, *, undo: bool = False) -> None:
         """Take a player's results out of an event, or restore them, and rate a closed event again."""
@@ -158,11 +170,26 @@ class EventSteps:
         order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)
         self.settler.ledger.orders.add(order)
 
-    def _add(self, event: Event, source: EventSource) -> None:
+    def _add(
+        self,
+        event: Event,
+        kind: SourceKind,
+        name: str,
+        result: RaceResult | None,
+        remarks: tuple[tuple[str, str], ...] = (),
+        *,
+        counted_at: datetime | None = None,
+        reason: str = "",
+    ) -> None:
+        """Add a source or replace a file, with an order. A room that is read again keeps its first one."""
         events = self.settler.ledger.events
-        if source.name not in {each.name for each in events.sources(event.name)} or source.remarks:
-            self._order(OrderKind.EVENT_ADD, event, source.name)
-        events.save_source(source)
+        known = {each.name: each for each in events.sources(event.name) if each.kind is kind}
+        if kind is SourceKind.ROOM and name in known:
+            events.save_source(replace(known[name], result=result))
+            return
+        self._order(OrderKind.EVENT_ADD, event, name, reason)
+        author, at = self.author, self.now
+        events.save_source(EventSource(event.name, kind, name, result, remarks, at, author, counted_at))
 
     def _player(self, players: Mapping[str | None, Entrant], text: str) -> Entrant:
         """Return the player in the event's rooms or the ledger with an id or a name."""

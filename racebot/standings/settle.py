@@ -6,7 +6,7 @@ Each race is rated in one transaction: its result, the changes, the standings, a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -175,7 +175,11 @@ class Settler:
             update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
 
     def add_past_races(
-        self, results: Iterable[RaceResult], source: str, now: datetime | None = None
+        self,
+        results: Iterable[RaceResult],
+        source: str,
+        now: datetime | None = None,
+        counted_at: Mapping[str, datetime | None] | None = None,
     ) -> PastRacesReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
 
@@ -184,6 +188,7 @@ class Settler:
         Args:
             source: where they come from: `backfill` or `import`.
             now: no race counts after this time; by default the current time.
+            counted_at: when races counted that were withdrawn and count again, by name.
         """
         latest = datetime.now(UTC) if now is None else now
         new = changed = known = skipped = 0
@@ -206,7 +211,8 @@ class Settler:
                 touched = self._boards(result, rated)
                 if position is None:
                     new += 1
-                    position = Position(min(result.ended_at, latest), result.name)
+                    moment = (counted_at or {}).get(result.name) or result.ended_at
+                    position = Position(min(moment, latest), result.name)
                     if position.counted_at == latest:
                         latest += _TICK  # keeps the order of several dates in the future
                 else:

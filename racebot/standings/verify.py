@@ -17,6 +17,7 @@ from racebot.standings.counting import FUTURE
 from racebot.standings.rater import BATCH, Rater, this_platform
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
+REPAIR_EVENT = "run `racebot event reopen` and `racebot event close`"
 LAST_BITS = 1e-6
 """Largest relative difference that other hardware or library versions can cause."""
 
@@ -78,6 +79,7 @@ def _problems(
     if carried != states_to_carry_now(ledger, board):
         yield Problem("carried-over ratings differ from the standings of its source", REBUILD)
     rater = Rater(board, carried, excluded=ledger.orders.excluded(board))
+    events = {event.name: event for event in ledger.events.all()}
     replayed = set()
     damaged = False
     for number, stored in enumerate(ledger.races.of(board), start=1):
@@ -87,6 +89,8 @@ def _problems(
             yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
         elif ledger.orders.amended(stored.result) != stored.result:
             yield Problem(f"race {name}: the stored result ignores an operator's order", REPAIR)
+        elif name in events and stored.result != ledger.events.combined(events[name], stored.result.ended_at):
+            yield Problem(f"race {name}: the stored result differs from the event's sources", REPAIR_EVENT)
         if stored.counted_at > now + FUTURE:
             yield Problem(f"race {name}: counts only on {stored.counted_at:%Y-%m-%d}", REBUILD)
         if damaged:

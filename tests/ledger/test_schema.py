@@ -329,7 +329,7 @@ def m022_discord(ledger: Ledger) -> None:
     """INSERT INTO events VALUES ('orb/event-q', 'Q', 'orb', 'Any Orb', 'Any Orb', :later, 'rta', 0, :noon,
     NULL)""",
     """INSERT INTO event_sources (event, kind, name, result, remarks, added_at, added_by)
-    VALUES ('orb/event-q', 'room', 'orb/room', :result, '[]', :noon, '')""",
+    VALUES ('orb/event-q', 'room', 'orb/room', :result, '[["https://example.org", "late"]]', :noon, '')""",
 )
 def m023_events(ledger: Ledger) -> None:
     assert ledger.events.rooms() == {"orb/room": "orb/event-q"}
@@ -348,6 +348,14 @@ def m024_posts(ledger: Ledger) -> None:
 @stage()
 def m025_one_schema(ledger: Ledger) -> None:
     assert ledger.players.find("ólöf").id == "id-ólöf"
+
+
+@stage(
+    """UPDATE event_sources SET counted_at = :later""",
+)
+def m026_positions(ledger: Ledger) -> None:
+    (source,) = ledger.events.sources("orb/event-q")
+    assert source.counted_at == RACE.ended_at + timedelta(days=1)
 
 
 def schema(path: Path) -> set[tuple[str, str]]:
