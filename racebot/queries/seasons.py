@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, moment_of
+from racebot.ledger.store import Ledger
+from racebot.text.format import exact_time
 
 SETTLES = timedelta(days=1)
 """Time after a season's end for its last races to finish, and to be recorded or stand for their grace."""
+
+
+class Correction(NamedTuple):
+    """A race of a final season that was recorded or corrected at a later time."""
+
+    race: str
+    at: datetime
 
 
 def ended(board: Leaderboard, now: datetime) -> bool:
@@ -31,3 +41,14 @@ def final_since(board: Leaderboard, now: datetime) -> datetime | None:
     """Return since when a season is final, None if it is not final at this time."""
     moment = final_from(board.rule.until)
     return moment if moment is not None and moment <= now else None
+
+
+def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[Correction]:
+    """Return the races of a season that changed since it was final, the latest first."""
+    rows = ledger.connection.rows(
+        "SELECT race, coalesce(corrected_at, counted_at) AS moment FROM rated JOIN races ON races.name = race"
+        " WHERE leaderboard = ? AND moment > ? ORDER BY moment DESC, race",
+        board.key,
+        exact_time(final),
+    )
+    return [Correction(row["race"], moment_of(row["moment"])) for row in rows]

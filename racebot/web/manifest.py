@@ -102,10 +102,10 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     for player, each in players.items():
         token = _token(profiles.get(player, ""), *each)
         tokens |= {route.path(player=player): token for route in routes["player",]}
-        for board in view.boards:  # these pages link the player's other leaderboards
+        for board in view.boards:  # these pages show the player's other leaderboards
             path = board.address.player(player)
             if path in tokens:
-                tokens[path] += f"-{len(each)}"
+                tokens[path] += f"-{token}"
     for old, kept in view.merged.items():
         for board in view.boards:
             for route in (*routes["board", "player"], *routes["player",]):

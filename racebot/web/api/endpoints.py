@@ -43,6 +43,7 @@ def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
                 model=board.stored.model,
                 races=view.totals(board).races,
                 last_race_at=view.totals(board).last_race_at,
+                final_since=board.final_since,
                 listed=view.totals(board).listed,
                 page=page_of(view, board.address.page()),
             )
@@ -58,7 +59,14 @@ def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:
     part = _part(request, len(report.players))
     players = report.players[part.offset : part.offset + part.per_page]
     address = page_of(view, board.address.page())
-    found = with_fields(types.LeaderboardPart, report, id=board.address.stem, address=address, **asdict(part))
+    found = with_fields(
+        types.LeaderboardPart,
+        report,
+        id=board.address.stem,
+        address=address,
+        final_since=board.final_since,
+        **asdict(part),
+    )
     return replace(found, players=players)
 
 

@@ -42,6 +42,7 @@ class BoardSummary:
     model: str
     races: int
     last_race_at: datetime | None
+    final_since: datetime | None
     listed: int
     page: str
 
@@ -59,6 +60,7 @@ class LeaderboardPart(LeaderboardReport):
 
     id: str
     address: str
+    final_since: datetime | None
     page: int
     per_page: int
     pages: int
@@ -243,6 +245,7 @@ HIDDEN_IDS = frozenset({"Opponent.player", "RatedEntrant.id", "RatingChange.play
 FIELDS: Mapping[str, str] = {
     **dict.fromkeys(HIDDEN_IDS, "null for a hidden player"),
     "board": "The leaderboard's id: its category and name as written in addresses",
+    "final_since": "Since when the season is final; null while it is under way",
     "finish_chance": "Chance to finish; null if the model has none",
     "finish_time": "Seconds; null if the player did not finish",
     "listed": "Number of listed players",

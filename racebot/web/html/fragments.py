@@ -51,9 +51,16 @@ def new_place(places: tuple[int | None, int]) -> Markup:
     return Markup('<span class="new-place %s">%s%s</span>') % (sign(before - after), arrow, ordinal(after))
 
 
-def medal(standing: int | str) -> Markup:
+MEDALS = {"1": "gold", "2": "silver", "3": "bronze"}
+
+
+def medal(standing: int | str, final: object = None) -> Markup:
+    """Return a place on a disc. The first three of a `final` season have medals."""
     text = str(standing)
-    kind = f"m{text}" if text in {"1", "2", "3"} else "" if text[:1].isdecimal() else "out"
+    kind = f"m{text}" if text in MEDALS else "" if text[:1].isdecimal() else "out"
+    if final and text in MEDALS:
+        won = Markup('<span class="hidden">, %s medal</span>') % MEDALS[text]
+        return Markup('<span class="medal %s final">%s%s</span>') % (kind, text, won)
     return Markup('<span class="medal %s">%s</span>') % (kind, text)
 
 

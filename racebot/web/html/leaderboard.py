@@ -14,7 +14,9 @@ from urllib.parse import urlencode
 from racebot.queries import leaderboard as queries
 from racebot.queries.player import last_results
 from racebot.queries.races import latest_races
+from racebot.queries.recap import PodiumPlace, podium
 from racebot.queries.records import hall_of_fame
+from racebot.queries.seasons import corrections
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -174,6 +176,9 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
         totals if number == 1 else None,
         report=report,
         climber=climber(report) if number == 1 and choice.default else None,
+        corrected=corrections(view.ledger, board.stored, board.final_since)
+        if board.final_since and number == 1
+        else [],
         choice=choice,
         columns=[
             (column, first + choice.sorted_by(column).query() if column.sorts else "") for column in COLUMNS
@@ -313,11 +318,16 @@ def front(request: PageRequest) -> Content:
     for category, group in groupby(found, key=lambda pair: pair[0].category):
         pairs = sorted(
             group,
-            key=lambda pair: pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
+            key=lambda pair: (
+                pair[0].final_since is None,
+                pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
+            ),
             reverse=True,
         )
         latest = latest_races(request.view.ledger, pairs[0][0].key, shown - 2)
-        categories.append((request.view.category_face(category), latest, pairs))
+        running = sum(board.final_since is None for board, _ in pairs) or 1
+        ended = [(board, _champions(request.view, board, report)) for board, report in pairs[running:]]
+        categories.append((request.view.category_face(category), latest, ended, pairs[:running]))
     live = len(request.view.live_rooms().rooms)
     updated = [moment for board, _ in found if (moment := request.view.totals(board).updated_at) is not None]
     return templating.page(
@@ -329,3 +339,8 @@ def front(request: PageRequest) -> Content:
         shown=shown,
         live=live,
     )
+
+
+def _champions(view: LedgerView, board: Board, report: queries.OpenLeaderboard) -> list[PodiumPlace]:
+    best = podium(view.ledger, board.stored, board.listing, report.players)
+    return [each for each in best if each.place == 1]

@@ -179,7 +179,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         won_by=_won_by(request, board, player, races),
         timed=_timed(history),
         history=history,
-        others=len(view.standings(player)) - 1,
+        standings=view.standings(player),
     )
 
 
