@@ -11,9 +11,10 @@ import logging
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -21,7 +22,9 @@ import httpx
 from pydantic import SecretStr
 
 from racebot.bot import discord_embed
+from racebot.bot.discord_digests import due, names_of
 from racebot.bot.discord_facts import race_facts
+from racebot.bot.heartbeat import utc_now
 from racebot.bot.retry import retry_pauses
 from racebot.errors import RacebotError
 from racebot.ledger.connection import RunOnLedger
@@ -80,6 +83,7 @@ class DiscordSender:
     call: RunOnLedger
     failures: FailureLog
     tls: ssl.SSLContext
+    clock: Callable[[], datetime] = utc_now
     _resume: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     """When to use a webhook again, any of them (`""`), or to show a race, on the monotonic clock."""
     _pauses: dict[str, Iterator[float]] = field(default_factory=lambda: defaultdict(retry_pauses))
@@ -94,6 +98,13 @@ class DiscordSender:
             self._resume[""] = float("inf")
             await sending
             raise
+
+    async def summarize(self) -> None:
+        """Store the summaries that are due."""
+        for key, webhook, digest in await asyncio.to_thread(
+            due, self.ledger.path, self.settings, self.clock()
+        ):
+            await self.call(self.ledger.posts.put_digest, key, webhook, digest)
 
     async def _send_all(self) -> None:
         for webhook, address in self.settings.webhooks().items():
@@ -140,4 +151,7 @@ class DiscordSender:
     def _body(self, post: Post) -> dict[str, Any] | None:
         """Return what a post should show now, None for nothing."""
         with Ledger.open_to_read(self.ledger.path) as ledger:
+            if post.digest:
+                players = {player for part in post.digest for _, *ids in part["lines"] for player in ids}
+                return discord_embed.digest(post, names_of(ledger, players, self.settings.texts))
             return discord_embed.race(race_facts(ledger, self.settings, post), self.settings, post)

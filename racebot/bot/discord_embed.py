@@ -31,8 +31,7 @@ def race(found: Sequence[RaceFacts], settings: Settings, post: Post) -> dict[str
     """Return the body of the request that shows a race, None for nothing."""
     url, embeds = f"{settings.site}/{post.race}", []
     if found:
-        limit = min(DESCRIPTION_LIMIT, TOTAL_LIMIT // len(found) - 2 * TITLE_LIMIT)
-        embeds = [_embed(each, settings, url, limit) for each in found[:MOST_EMBEDS]]
+        embeds = [_embed(each, settings, url, _limit(len(found))) for each in found[:MOST_EMBEDS]]
     elif post.message:
         withdrawn = settings.texts.not_counted
         embeds = [{"title": in_markdown(post.race), "url": url, "description": withdrawn}]
@@ -68,18 +67,47 @@ def _embed(facts: RaceFacts, settings: Settings, url: str, limit: int) -> dict[s
         " · ".join(filter(None, notes)),
         " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
     ]
-    while len("\n".join(filter(None, lines))) > limit:
-        del lines[len(lines) // 2]
     shown = {
         "title": in_markdown(f"{plain(board.name)} · {result.name.rpartition('/')[2]}", TITLE_LIMIT),
         "url": url,
-        "description": "\n".join(filter(None, lines)),
-        "color": COLORS[zlib.crc32(board.name.encode()) % len(COLORS)],
+        "description": _fitted(lines, limit),
+        "color": _color(board.name),
         "timestamp": exact_time(result.ended_at),
         "thumbnail": facts.avatar and {"url": facts.avatar},
         "image": facts.card and {"url": facts.card},
     }
     return {name: value for name, value in shown.items() if value is not None}
+
+
+def digest(post: Post, names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the body of the request that shows a summary, with the names of its players."""
+    parts, embeds = post.digest[:MOST_EMBEDS], []
+    for part in parts:
+        lines = (
+            text.replace("{name}", ", ".join(names[each] for each in ids)) for text, *ids in part["lines"]
+        )
+        shown = {
+            "title": in_markdown(part["title"], TITLE_LIMIT),
+            "description": _fitted(list(lines), _limit(len(parts))),
+            "color": _color(part["board"]),
+        }
+        embeds.append(shown | ({"url": part["url"]} if part["url"] else {}))
+    return {"embeds": embeds, "allowed_mentions": {"parse": []}}
+
+
+def _limit(embeds: int) -> int:
+    """Return how long the description of each of several embeds may be."""
+    return min(DESCRIPTION_LIMIT, TOTAL_LIMIT // embeds - 2 * TITLE_LIMIT)
+
+
+def _fitted(lines: list[str], limit: int) -> str:
+    while len("\n".join(filter(None, lines))) > limit:
+        del lines[len(lines) // 2]
+    return "\n".join(filter(None, lines))
+
+
+def _color(board: str) -> int:
+    return COLORS[zlib.crc32(board.encode()) % len(COLORS)]
 
 
 def _scores(table: Table, names: Mapping[str | None, str], texts: Texts) -> dict[str, str]:

@@ -46,7 +46,7 @@ PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
 PICTURES_EVERY = 600.0
 """Seconds between looks for new avatars."""
-BACKUP_HOUR = 4  # UTC
+DIGESTS_HOUR, BACKUP_HOUR = 1, 4  # UTC
 PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
 """When to read the whole list of past races, UTC."""
 
@@ -183,8 +183,9 @@ class Worker:
             fetcher = PictureFetcher(settings.site, pictures, wanted, gate)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.webhooks():
-            sender = DiscordSender(settings, ledger, self._call, self._failures, gate.tls)
+            sender = DiscordSender(settings, ledger, self._call, self._failures, gate.tls, self._clock)
             jobs.every(SEND_EVERY, sender.send, "Discord")
+            jobs.nightly(DIGESTS_HOUR, sender.summarize, "summaries on Discord", at_once=True)
         if settings.pages_dir is not None:
             command = [*racebot, "export-site", str(settings.pages_dir), *database]
 

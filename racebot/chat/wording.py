@@ -103,6 +103,17 @@ class Texts(BaseModel):
     discord_best: str = _text("Personal best: {names}", "names finishers who were never faster")
     discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
 
+    discord_week: str = _text("{leaderboard} · week until {date}", "the title of a weekly summary")
+    discord_climber: str = _text(
+        "▲ {ordinal} {name}", "a player who gained most places in that week", "place"
+    )
+    discord_most: str = _text("Most races: {name} ({count})", "the players with most races")
+    discord_season: str = _text("{leaderboard} · the season", "the title of a season's recap")
+    discord_podium: str = _text("**{place}** {name} · {total}", "a player on its podium")
+    discord_improved: str = _text(
+        "Most improved: {name} ({change})", "the players who gained most points in it"
+    )
+
     # Answers
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")

@@ -1,25 +1,32 @@
-"""The messages of races on Discord: what each should show, and what it shows.
+"""The messages on Discord: what each should show, and what it shows.
 
-They are written in the same transaction as the changes of a race that they tell of.
+Those of races are written in the same transaction as the changes of a race that they tell of.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import result_of
 from racebot.races.result import RaceResult
 
+Digest = Sequence[Mapping[str, Any]]
+"""Parts of a summary, one for each leaderboard: `board`, `title`, `url`, and `lines`.
+
+A line is a list: a text, and the user ids of the players to name in place of its `{name}`.
+"""
 Moves = Mapping[str, Mapping[str, int]]
 """Players' new places by leaderboard and user id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """The one message of a race in a channel. Once posted, it has an id, `message`.
+    """The one message of a race, or of a summary with its own key, in a channel. Once posted, it has an id,
+    `message`.
 
     `wanted` names what it shows: a `result`, or the stored one; without any, the race is withdrawn. `moves`
     are by the fingerprint of a result. `posts` counts the messages, since somebody may delete one.
@@ -32,6 +39,7 @@ class Post:
     moves: Mapping[str, Moves]
     message: str | None
     posts: int = 0
+    digest: Digest = ()
 
 
 class Posts(Table):
@@ -46,6 +54,17 @@ class Posts(Table):
         known = self._connection.rows("SELECT webhook FROM discord WHERE race = ?", result.name)
         rows = [row | {"webhook": each} for each in {*webhooks, *(webhook for (webhook,) in known)}]
         self._connection.save("discord", "race, webhook", rows)
+
+    def put_digest(self, key: str, webhook: str, digest: Digest) -> None:
+        """Show a summary in a channel, once."""
+        text = json.dumps(digest, ensure_ascii=False)
+        sql = "INSERT OR IGNORE INTO discord (race, webhook, wanted, result) VALUES (?, ?, 'digest', ?)"
+        self._connection.write(sql, key, webhook, text)
+
+    def has(self, key: str, webhook: str) -> bool:
+        """Return whether a summary was stored for a channel."""
+        sql = "SELECT 1 FROM discord WHERE race = ? AND webhook = ?"
+        return bool(self._connection.value(sql, key, webhook))
 
     def withdraw(self, race: str) -> None:
         """Show that a race does not count."""
@@ -65,11 +84,13 @@ class Posts(Table):
         posts = []
         sql = "SELECT * FROM discord WHERE shown <> wanted AND webhook = ? ORDER BY id LIMIT 100"
         for row in self._connection.rows(sql, webhook):
-            result = row["result"] and result_of(row["race"], row["result"])
-            moves = json.loads(row["moves"])
-            posts.append(
-                Post(row["race"], webhook, row["wanted"], result, moves, row["message"], row["posts"])
+            stored, moves = row["result"] or "null", json.loads(row["moves"])
+            is_race = stored.startswith("{")
+            post = Post(row["race"], webhook, row["wanted"], None, moves, row["message"], row["posts"])
+            shown = (
+                {"result": result_of(post.race, stored)} if is_race else {"digest": json.loads(stored) or ()}
             )
+            posts.append(replace(post, **shown))
         return posts
 
     def note(self, post: Post, message: str | None, problem: str | None = None, waits: bool = False) -> None:

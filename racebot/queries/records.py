@@ -135,11 +135,19 @@ def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfF
 
 
 def upsets(
-    ledger: Ledger, board: Leaderboard, *, player: str | None = None, settled: int, limit: int
+    ledger: Ledger,
+    board: Leaderboard,
+    *,
+    player: str | None = None,
+    settled: int,
+    limit: int,
+    after: int = 0,
+    until: int | None = None,
 ) -> list[Upset]:
     """Return the least likely wins of one player or of all, the least likely first.
 
-    Wins of players with fewer than `settled` earlier races do not count.
+    Wins of players with fewer than `settled` earlier races do not count. `after` and `until` are the numbers
+    of the last race before the wins, and of the last of them.
     """
     index = " INDEXED BY changes_by_player" if player is not None else ""
     wins = ledger.connection.rows(
@@ -149,6 +157,7 @@ def upsets(
         "   AS lead"
         f"  FROM changes AS mine{index} CROSS JOIN changes AS other USING (leaderboard, sequence)"
         "  WHERE mine.leaderboard = ?1 AND mine.place = 1 AND mine.races_before >= ?3"
+        "  AND mine.sequence > ?5 AND mine.sequence <= coalesce(?6, mine.sequence)"
         f"  {'AND mine.player = ?2' if player is not None else ''}"
         "  AND mine.player NOT IN (SELECT player FROM hidden_players)"
         "  GROUP BY mine.sequence, mine.player HAVING count(*) > 1 ORDER BY lead LIMIT ?4"
@@ -159,6 +168,8 @@ def upsets(
         player,
         settled,
         max(LIKELY_UPSETS, 2 * limit),
+        after,
+        until,
     )
     rows = ledger.connection.rows(
         "SELECT sequence, player, state_before FROM json_each(?2) AS wanted"

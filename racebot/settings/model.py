@@ -343,6 +343,7 @@ class Settings(BaseSettings):
     discord_webhook: SecretStr | None = Field(
         None, description="a webhook's address, such as https://discord.com/api/webhooks/ID/TOKEN"
     )
+    discord_weekly: bool = Field(False, description="true or false")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="debug, info, warning or error"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Any
@@ -48,7 +49,7 @@ class Channel:
 
     def start(self) -> None:
         """Start the sender, as a new process does."""
-        self.sender = DiscordSender(self.settings, self.ledger, at_once, FailureLog(), self.tls)
+        self.sender = DiscordSender(self.settings, self.ledger, at_once, FailureLog(), self.tls, self.clock)
 
     def record(self, race: RaceResult = RECORDED) -> None:
         self.follower.frame(seen(race))
@@ -229,6 +230,47 @@ async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(
         "**4** Di · 0.0 (4th with 0.0)",
     ]
     assert "**2** Ann · 1:01:00 · 100.0 (1st with 67.2)" in last.replace("\\", "")
+
+
+async def summarized(channel: Channel, days: Sequence[int]) -> list[int]:
+    """Start the bot after each of these days, and return how many messages were posted by then."""
+    posted = []
+    for day in days:
+        channel.clock.advance(days=day)
+        channel.start()
+        await channel.sender.summarize()
+        await channel.shown()
+        posted.append(channel.site.posts)
+    return posted
+
+
+async def test_week_is_summed_up_once_if_wished(sandbox: Sandbox, ledger: Ledger, clock: Clock) -> None:
+    channel = Channel(sandbox, ledger, clock, discord_weekly=True, minimum_finishes=0)
+    sunday = [result(f"r{number}", "ann bo cy", after=number / 10) for number in range(9)]
+    later = [result(f"s{number}", "bo ann", after=48 + number) for number in range(9)]
+    channel.settler.add_past_races(sunday + later, "import")
+    assert await summarized(channel, (0, 1, 0, 6, 1, 6)) == [0, 1, 1, 1, 2, 2]
+    titles = [message["embeds"][0]["title"].replace("\\", "") for message in channel.site.discord.values()]
+    assert titles == ["Any Orb · week until 2026-03-01", "Any Orb · week until 2026-03-08"]
+    texts = [text.replace("\\", "").splitlines() for text in await channel.shown()]
+    assert [text[-1] for text in texts] == ["Most races: Ann, Bo, Cy (9)", "Most races: Bo, Ann (9)"]
+    assert texts[1][0] == "▲ 1st Bo"
+    orders.forget(channel.settler, ledger.orders.subject("id-bo"), "", clock())
+    texts = [text.splitlines() for text in await channel.shown()]
+    assert texts[1][0] == "▲ 1st hidden player"
+    assert not any("Bo" in line for text in texts for line in text)
+
+
+async def test_recap_is_posted_once_when_a_season_is_final(
+    sandbox: Sandbox, ledger: Ledger, clock: Clock
+) -> None:
+    own = {"name": "Spring", "goals": ["Any Orb"], "from": "2026-01-01", "until": "2026-03-10"}
+    channel = Channel(sandbox, ledger, clock, leaderboards=[own], minimum_finishes=0)
+    races = [result(f"r{number}", "ann bo cy", after=number) for number in range(4)]
+    channel.settler.add_past_races(races, "import")
+    assert await summarized(channel, (9, 2, 1, 30)) == [0, 1, 1, 1]
+    (text,) = await channel.shown()
+    assert text.splitlines()[0].startswith("**1** Ann")
 
 
 async def test_new_places_stay_after_the_record(channel: Channel) -> None:
