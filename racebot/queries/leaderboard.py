@@ -272,7 +272,7 @@ def top_players(
         " FROM standings INDEXED BY standings_by_rating"
         f" CROSS JOIN shown_players AS players ON players.id = player {_LISTED}"
         " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
-        *_bounds(board, listing, ledger.standings.latest_race(board)),
+        *_bounds(ledger, board, listing),
         limit,
     )
     best = standings_of(rows)
@@ -341,8 +341,8 @@ def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
 
 def unranked_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
     """Return the number of players whom a leaderboard would list if they had more finishes."""
-    bounds = _bounds(board, listing, ledger.standings.latest_race(board))
-    return as_int(ledger.connection.value(f"SELECT count(*) FROM standings {_UNRANKED}", *bounds))  # noqa: S608
+    sql = f"SELECT count(*) FROM standings {_UNRANKED}"  # noqa: S608 - constants
+    return as_int(ledger.connection.value(sql, *_bounds(ledger, board, listing)))
 
 
 def unranked_players(
@@ -353,7 +353,7 @@ def unranked_players(
         "SELECT player, players.name, points, races, finishes, last_race_at"  # noqa: S608 - constants
         f" FROM standings CROSS JOIN shown_players AS players ON players.id = player {_UNRANKED}"
         " ORDER BY finishes DESC, rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
-        *_bounds(board, listing, ledger.standings.latest_race(board)),
+        *_bounds(ledger, board, listing),
         limit,
     )
     needed = listing.minimum_finishes
@@ -374,7 +374,7 @@ def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[
     """Return the points of all listed players, in no order."""
     rows = ledger.connection.rows(
         f"SELECT points FROM standings {_LISTED}",  # noqa: S608 - constants
-        *_bounds(board, listing, ledger.standings.latest_race(board)),
+        *_bounds(ledger, board, listing),
     )
     return [as_int(row["points"]) for row in rows]
 
@@ -517,7 +517,7 @@ def _counts(
     ((above, listed),) = ledger.connection.rows(
         "SELECT coalesce(sum(rating > ?4), 0), count(*)"  # noqa: S608 - constants
         f" FROM standings INDEXED BY standings_by_rating {_LISTED}",
-        *_bounds(board, listing, ledger.standings.latest_race(board)),
+        *_bounds(ledger, board, listing),
         rating,
     )
     return as_int(above), as_int(listed)
@@ -532,6 +532,6 @@ def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:
     return {as_text(row["note"]): as_int(row["races"]) for row in rows}
 
 
-def _bounds(board: Leaderboard, listing: Listing, latest: datetime | None) -> tuple[int | None, int, str]:
-    """Return the values of `_LISTED` for a leaderboard whose last race ended at `latest`."""
-    return board.id, listing.minimum_finishes, listing.earliest(latest)
+def _bounds(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[int | None, int, str]:
+    """Return the values of `_LISTED` for a leaderboard as it is now."""
+    return board.id, listing.minimum_finishes, listing.earliest(ledger.standings.latest_race(board))

@@ -24,20 +24,16 @@ class Listing:
     scoring: Rules | None = None
     by_rating: bool = False
 
-    def active_since(self, latest: datetime | None) -> datetime | None:
-        """Return the earliest allowed last race of a listed player, None without a limit or races."""
-        return latest - timedelta(days=self.inactive_days) if self.inactive_days and latest else None
-
     def earliest(self, latest: datetime | None) -> str:
-        """Return `active_since` as `exact_time` formats it; an empty text, before all, without a limit."""
-        since = self.active_since(latest)
-        return exact_time(since) if since else ""
+        """Return the earliest allowed last race of a listed player, as `exact_time` formats it.
+
+        `latest` is the end of the leaderboard's last race. An empty text, before all times, is no limit.
+        """
+        return (
+            exact_time(latest - timedelta(days=self.inactive_days)) if self.inactive_days and latest else ""
+        )
 
     def includes(self, standing: Standing, latest: datetime | None) -> bool:
         """Return True if a leaderboard whose last race ended at `latest` lists a player."""
-        since = self.active_since(latest)
-        return (
-            not standing.hidden
-            and standing.finishes >= self.minimum_finishes
-            and (since is None or standing.last_race_at >= since)
-        )
+        finishes = not standing.hidden and standing.finishes >= self.minimum_finishes
+        return finishes and exact_time(standing.last_race_at) >= self.earliest(latest)
