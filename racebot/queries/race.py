@@ -14,8 +14,9 @@ from racebot.ledger.store import Ledger
 from racebot.queries.explain import explain_race
 from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
+from racebot.races.events import Attempt, by_result
 from racebot.races.outcome import TeamPolicy, places
-from racebot.races.result import Entrant, RaceResult, result_label, shown_names
+from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult, result_label, shown_names
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -126,6 +127,23 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
             race_on_board(board, result, row.changes, row.note, row.sequence) for board, row in rated if row
         ],
     )
+
+
+def event_results(ledger: Ledger, race: str) -> list[Attempt]:
+    """Return all results of a closed event with hidden names masked; empty for other races.
+
+    Those that count come first, the fastest on top.
+    """
+    hidden, found = ledger.orders.hidden(), []
+    for event in ledger.events.all():
+        for each in ledger.events.attempts(event) if event.name == race and event.closed_at else ():
+            entrant = each.entrant
+            if entrant.user_id in hidden:
+                name = entrant.name if entrant.name == NO_NAME else HIDDEN_NAME
+                masked = replace(entrant, user_id=None, name=name, discriminator=None)
+                each = replace(each, entrant=masked, proof="", comment="")  # noqa: PLW2901
+            found.append(each)
+    return by_result(found)
 
 
 def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:

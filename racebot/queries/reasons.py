@@ -32,41 +32,27 @@ RULES = {
 
 
 class Rule(StrEnum):
-    """A rule that reduced a change, or made it ±0."""
+    """A rule that reduced a change, or made it ±0; `RULES` says what each means."""
 
     FORFEIT = "forfeit"
-    """A finish never costs more than a forfeit."""
     FLOOR = "floor"
-    """No rating falls below the floor."""
     WINNER = "winner"
-    """The winner never loses."""
     LAST = "last"
-    """In a race that everyone finished, the last never gains."""
     UNFINISHED = "unfinished"
-    """A player who did not finish never gains."""
     SMALL = "small"
-    """The change is under one point."""
 
 
 class ReasonKind(StrEnum):
-    """The kinds of reasons."""
+    """The kinds of reasons: the parts of a change, and opponents beaten or lost to against expectation."""
 
     UNCHANGED = "unchanged"
-    """The rating stayed the same; `rule` says why."""
     UNFINISHED = "unfinished"
-    """The player did not finish, with this `chance` to finish before the race."""
     FINISH = "finish"
-    """The points for finishing."""
     PLACE = "place"
-    """The points for the place."""
     LIMIT = "limit"
-    """The points that a `rule` added or subtracted."""
     AS_EXPECTED = "as_expected"
-    """The place was about as expected."""
     GAINED = "gained"
-    """Opponents that the player beat against expectation."""
     COST = "cost"
-    """Opponents that the player lost to against expectation."""
 
 
 @dataclass(frozen=True, slots=True)

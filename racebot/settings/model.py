@@ -424,13 +424,18 @@ class Settings(BaseSettings):
 
     def slugs(self) -> list[str]:
         """Return the slugs of all categories in the settings."""
-        return [self.category] if self.category else [each.slug for each in self.categories]
+        return [each.slug for each in self._all_categories()]
 
     def read_only(self) -> list[str]:
         """Return the slugs of the categories without a bot."""
-        if self.category:
-            return [] if self.client_id else [self.category]
-        return [each.slug for each in self.categories if each.client_id is None]
+        return [each.slug for each in self._all_categories() if each.client_id is None]
+
+    def _all_categories(self) -> list[CategorySettings]:
+        """Return the tables, or the one category that is set without them."""
+        if self.category is None:
+            return self.categories
+        facts = self.model_dump(include={"client_id", "client_secret", "goals"})
+        return [CategorySettings.model_construct(slug=self.category, **facts)]
 
     def required_categories(self) -> list[CategorySettings]:
         """Return the categories to watch, with their credentials if there are any.
@@ -452,18 +457,16 @@ class Settings(BaseSettings):
             raise SettingsError(
                 *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())
             )
-        given = {name: getattr(self, name) for name in ("client_id", "client_secret", "goals")}
-        return [CategorySettings.model_validate({"slug": self.category, **given})]
+        return self._all_categories()
 
     def rules(self) -> RatingRules:
         """Return which races count on which leaderboard, and how each is rated."""
         model_is_set = "model" in self.model_fields_set
         default = LeaderboardConfig(self.model, self.parameters, self.team_races, model_is_set=model_is_set)
-        given = {self.category: self.goals} if self.category else {c.slug: c.goals for c in self.categories}
         goals = {
-            slug: frozenset(g for g in chosen if chosen != [NO_GOAL])
-            for slug, chosen in given.items()
-            if chosen
+            each.slug: frozenset(goal for goal in each.goals if each.goals != [NO_GOAL])
+            for each in self._all_categories()
+            if each.goals
         }
         named = tuple(
             LeaderboardConfig(

@@ -11,10 +11,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from racebot.queries.events import event_results
 from racebot.queries.leaderboard import new_places
 from racebot.queries.odds import expected_course
-from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant
+from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_results
 from racebot.queries.reasons import RULES, ReasonKind
 from racebot.queries.records import UPSET
 from racebot.races.outcome import TeamPolicy
