@@ -15,7 +15,7 @@ from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.player import NamedPlayer
-from racebot.queries.races import entrants_of, races_numbered
+from racebot.queries.races import NumberedRace, entrants_of, races_numbered
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
@@ -211,12 +211,10 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
         if len(best) == SHOWN or len(rows) < read:
             break
         read *= 8
-    races = races_numbered(ledger, board.key, [sequence for _, sequence in best.values()])
-    players = _players(ledger, list(best))
-    ranks = _ranks([points for points, _ in best.values()])
+    found = [(points, sequence, (player,)) for player, (points, sequence) in best.items()]
     return [
-        Peak(rank, players[player], points, races[sequence].race, races[sequence].ended_at)
-        for rank, (player, (points, sequence)) in zip(ranks, best.items(), strict=True)
+        Peak(rank, player, points, race.race, race.ended_at)
+        for rank, points, race, (player,) in _ranked(ledger, board, found)
     ]
 
 
@@ -234,22 +232,18 @@ def streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
         run = runs[player] = (length + 1 if before == after else 1, sequence, before + 1)
         if player not in longest or run[0] > longest[player][0]:
             longest[player] = run
-    found = [(player, *run) for player, run in longest.items() if run[0] > 1 and player not in hidden]
-    found = sorted(found, key=lambda each: (-each[1], each[2]))[:SHOWN]
-    races = races_numbered(ledger, board.key, [sequence for _, _, sequence, _ in found])
-    players = _players(ledger, [player for player, *_ in found])
-    standings = {player: ledger.standings.get(board, player) for player in players}
-    ranks = _ranks([length for _, length, *_ in found])
-    return [
-        Streak(
-            rank,
-            players[player],
-            length,
-            *races[sequence][:2],
-            ongoing=(standing := standings[player]) is not None and standing.races == last,
-        )
-        for rank, (player, length, sequence, last) in zip(ranks, found, strict=True)
+    found = [
+        (length, sequence, (player,))
+        for player, (length, sequence, _) in longest.items()
+        if length > 1 and player not in hidden
     ]
+    found = sorted(found, key=lambda each: (-each[0], each[1]))[:SHOWN]
+    records = []
+    for rank, length, race, (player,) in _ranked(ledger, board, found):
+        standing = ledger.standings.get(board, player.id)
+        ongoing = standing is not None and standing.races == longest[player.id][2]
+        records.append(Streak(rank, player, length, race.race, race.ended_at, ongoing))
+    return records
 
 
 def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -> list[Count]:
@@ -262,8 +256,8 @@ def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -
         board.key,
         SHOWN,
     )
-    ranks = _ranks([row[2] for row in rows])
-    return [Count(rank, NamedPlayer(row[0], row[1]), row[2]) for rank, row in zip(ranks, rows, strict=True)]
+    numbers = [row[2] for row in rows]
+    return [Count(1 + numbers.index(row[2]), NamedPlayer(row[0], row[1]), row[2]) for row in rows]
 
 
 def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> list[str]:
@@ -292,7 +286,7 @@ def times_and_closest(
     """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
     hidden = ledger.orders.hidden()
     best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-    gaps: list[tuple[int, int, str, str]] = []
+    gaps: list[tuple[int, int, tuple[str, ...]]] = []
     for sequence, goal, finishers, of_teams in _finishers(ledger, board):
         for time, player in finishers:
             if player and player not in hidden:
@@ -300,15 +294,20 @@ def times_and_closest(
         if len(finishers) > 1 and not of_teams:
             (time, first), (later, second) = finishers[:2]
             if first and second and hidden.isdisjoint({first, second}):
-                gaps.append((later - time, sequence, first, second))
-    times = {goal: _times(ledger, board, of_players) for goal, of_players in best.items()}
-    gaps = sorted(gaps)[:SHOWN]
-    players = _players(ledger, list({player for _, _, *both in gaps for player in both}))
-    races = races_numbered(ledger, board.key, [sequence for _, sequence, *_ in gaps])
-    return times, [
-        CloseFinish(rank, players[first], players[second], gap / 1_000_000, *races[sequence][:2])
-        for rank, (gap, sequence, first, second) in zip(_ranks([each[0] for each in gaps]), gaps, strict=True)
+                gaps.append((later - time, sequence, (first, second)))
+    times = {}
+    for goal, of_players in best.items():
+        found = [(*time, (player,)) for player, time in of_players.items()]
+        fastest = sorted(found, key=lambda each: each[:2])[:SHOWN]
+        times[goal] = [
+            BestTime(rank, player, time / 1_000_000, race.race, race.ended_at)
+            for rank, time, race, (player,) in _ranked(ledger, board, fastest)
+        ]
+    closest = [
+        CloseFinish(rank, first, second, gap / 1_000_000, race.race, race.ended_at)
+        for rank, gap, race, (first, second) in _ranked(ledger, board, sorted(gaps)[:SHOWN])
     ]
+    return times, closest
 
 
 def _finishers(
@@ -336,23 +335,17 @@ def _finishers(
         yield sequence, goal, finishers, any(each.get("team") for each in entrants)
 
 
-def _times(ledger: Ledger, board: Leaderboard, best: Mapping[str, tuple[int, int]]) -> list[BestTime]:
-    """Return the best of some times, in microseconds with the numbers of their races."""
-    fastest = sorted(best, key=lambda player: best[player])[:SHOWN]
-    ranks = _ranks([best[player][0] for player in fastest])
-    players, found = _players(ledger, fastest), []
-    races = races_numbered(ledger, board.key, [best[player][1] for player in fastest])
-    for rank, player in zip(ranks, fastest, strict=True):
-        time, sequence = best[player]
-        race = races[sequence]
-        found.append(BestTime(rank, players[player], time / 1_000_000, race.race, race.ended_at))
-    return found
+def _ranked(
+    ledger: Ledger, board: Leaderboard, found: Sequence[tuple[int, int, tuple[str, ...]]]
+) -> Iterator[tuple[int, int, NumberedRace, list[NamedPlayer]]]:
+    """Yield the rank, value, race and players of records that are in order. Equal values share a rank.
 
-
-def _players(ledger: Ledger, ids: Sequence[str]) -> dict[str, NamedPlayer]:
-    return {player: NamedPlayer(player, name) for player, name in ledger.players.names(ids).items()}
-
-
-def _ranks(values: Sequence[int]) -> list[int]:
-    """Return the ranks of values that are in order. Equal values share a rank."""
-    return [values.index(value) + 1 for value in values]
+    Args:
+        found: values, each with the number of its race and the ids of its players.
+    """
+    values = [value for value, _, _ in found]
+    races = races_numbered(ledger, board.key, [sequence for _, sequence, _ in found])
+    names = ledger.players.names({player for _, _, players in found for player in players})
+    for value, sequence, players in found:
+        named = [NamedPlayer(player, names[player]) for player in players]
+        yield 1 + values.index(value), value, races[sequence], named
