@@ -23,7 +23,7 @@ _PLAYER = re.compile(
     r"(?:(?P<word>\d+|DNF|DQ|team DNF) (?:Team \d+: )?)?(?P<name>.+?)"
     r" (?:(?P<before>-?\d+)\??→)?(?P<after>-?\d+)\?? \((?P<change>[+−±]\d+)[^)]*\)"
 )
-_TEAM_RACE = re.compile(r"Team races are not rated \([^)]+\)\.")
+_TEAM_RACE = re.compile(r"Team races are not rated \((?P<board>[^)]+)\)\.")
 _OPENING = re.compile(r"(Correction \(.+?\)|Ratings if recorded \(.+?\)): (.*)", re.DOTALL)
 
 Points = dict[str, tuple[int | None, int, int]]
@@ -109,7 +109,8 @@ class Chronicle:
                 withdrawn.add(message.shown)
                 announced_at.clear()
                 continue
-            if not self.boards and _TEAM_RACE.fullmatch(text):
+            team_race = _TEAM_RACE.fullmatch(text)
+            if team_race and self.room.team_race and team_race["board"] not in self.boards:
                 if texts.count(text) > 1:
                     yield f"{name}: said {texts.count(text)} times: {text}"
                 continue

@@ -40,7 +40,8 @@ def missing(
     changes = [told[board][race] for board in told if race in told[board]]
     last = shown[race][-1] if race in shown else []
     if not changes:
-        if last and last != [DEFAULT_TEXTS.not_counted] and "if recorded" not in last[0]:
+        is_empty = all(DEFAULT_TEXTS.no_changes in text for text in last)
+        if last != [DEFAULT_TEXTS.not_counted] and not is_empty and "if recorded" not in last[0]:
             yield f"{race}: Discord shows what the ledger has not: {last}"
         return
     if not last:
