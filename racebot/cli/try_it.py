@@ -30,12 +30,6 @@ def sandbox(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on this machine; 0 picks a free one.")
     ] = 8000,
-    races: Annotated[
-        Path | None, typer.Option(help="Past races to serve: an archive, or JSON saved from the site.")
-    ] = None,
-    goal: Annotated[
-        str | None, typer.Option(help="The goal of an archive's races (default: the file's name).")
-    ] = None,
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
     play: Annotated[bool, typer.Option("--play", help="Open rooms in which simulated racers race.")] = False,
     list_cache: Annotated[
@@ -52,20 +46,9 @@ def sandbox(
     """
     _need_sandbox()
     from racebot.sandbox import server
-    from racebot.sandbox.history import HistoryError
 
     try:
-        server.run(
-            port,
-            races,
-            category=category,
-            goal=goal,
-            list_cache=list_cache,
-            play=play,
-            tell=tell,
-        )
-    except HistoryError as error:
-        raise SettingsError(str(error)) from None
+        server.run(port, category=category, list_cache=list_cache, play=play, tell=tell)
     except OSError as error:
         raise cannot_listen(port, error) from None
 

@@ -1,4 +1,4 @@
-"""The site's users with their scores, its clock and its random choices: what a room needs of the site."""
+"""The site's users, its clock and its random choices: what a room needs of the site."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ class Accounts:
         self._clock = clock
         self.rng = rng
         self.users: dict[str, User] = {}
-        self.scores: dict[tuple[str, str], int] = {}
-        """The site's scores, by goal and user id."""
         self.moderator = self.add_user(MODERATOR)
         self.category.owners.append(self.moderator)
 

@@ -25,7 +25,6 @@ class UnknownError(SandboxError):
 
 class RaceStatus(StrEnum):
     OPEN = "open"
-    INVITATIONAL = "invitational"
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     FINISHED = "finished"
@@ -39,8 +38,6 @@ class RaceStatus(StrEnum):
 class RacerStatus(StrEnum):
     """An entrant's status in a race."""
 
-    REQUESTED = "requested"
-    INVITED = "invited"
     NOT_READY = "not_ready"
     READY = "ready"
     IN_PROGRESS = "in_progress"
@@ -108,8 +105,6 @@ class FakeEntrant:
     number: int
     status: RacerStatus
     team: Team | None = None
-    score: int | None = None
-    score_change: int | None = None
     finish_time: timedelta | None = None
     finished_at: datetime | None = None
     place: int | None = None
@@ -185,11 +180,6 @@ class RaceState:
     @property
     def name(self) -> str:
         return f"{self.category.slug}/{self.slug}"
-
-    @property
-    def counted(self) -> list[FakeEntrant]:
-        """The entrants who have been accepted."""
-        return [e for e in self.entrants if e.status not in (RacerStatus.REQUESTED, RacerStatus.INVITED)]
 
     def entrant_name(self, entrant: FakeEntrant) -> str:
         """Return the name that the site's messages use for an entrant."""

@@ -16,27 +16,7 @@ from racebot.text.format import exact_time
 
 Json = dict[str, Any]
 
-RACE_STATUS = {
-    "open": ("Open", "Anyone may join this race"),
-    "invitational": ("Invitational", "Only invitees may join this race"),
-    "pending": ("Pending", "The race is about to begin"),
-    "in_progress": ("In progress", "Race is in progress"),
-    "finished": ("Finished", "This race has been completed"),
-    "cancelled": ("Cancelled", "This race has been cancelled"),
-}
-
-ENTRANT_STATUS = {
-    "requested": ("Join request", "Wishes to join the race."),
-    "invited": ("Invited", "Has been invited to the race."),
-    "not_ready": ("Not ready", "Not ready to begin yet."),
-    "ready": ("Ready", "Ready to begin the race."),
-    "in_progress": ("In progress", "Still flyin'."),
-    "done": ("Finished", "Finished the race."),
-    "dnf": ("DNF", "Did not finish the race."),
-    "dq": ("DQ", "Disqualified by a category moderator."),
-}
-
-_RANK = {"done": 0, "invited": 2, "requested": 3, "dnf": 4, "dq": 5}
+_RANK = {"done": 0, "dnf": 2, "dq": 3}
 """Sort order of entrants by status, 1 for the others."""
 
 
@@ -69,58 +49,32 @@ def invented_user(name: str) -> Json:
     return {**shown, "url": None}
 
 
-def _status(value: str, texts: dict[str, tuple[str, str]]) -> Json:
-    verbose, help_text = texts[value]
-    return {"value": str(value), "verbose_value": verbose, "help_text": help_text}
-
-
-def _actions(room: RaceState, entrant: FakeEntrant) -> list[str]:
-    status = str(entrant.status)
-    if room.recorded or status == "dq":
-        return []
-    if room.status == "cancelled":
-        return {"ready": ["done", "forfeit"], "dnf": ["unforfeit"]}.get(status, [])
-    if room.status == "finished" and status == "ready":
-        return ["add_comment", "done", "forfeit"]
-    return {
-        "requested": ["cancel_invite"],
-        "invited": ["accept_invite", "decline_invite"],
-        "not_ready": ["ready", "leave"],
-        "ready": ["unready", "leave"],
-        "in_progress": ["done", "forfeit"],
-        "done": ["add_comment", "undone"],
-        "dnf": ["add_comment", "unforfeit"],
-    }[status]
+def _status(value: str) -> Json:
+    return {"value": str(value), "verbose_value": value.replace("_", " ").capitalize(), "help_text": ""}
 
 
 def entrant(room: RaceState, one: FakeEntrant) -> Json:
     return {
         "user": invented_user(one.alias) if room.hide_entrants else user(one.user, room.category),
         "team": one.team and {"name": one.team.name, "slug": one.team.slug, "formal": False},
-        "status": _status(one.status, ENTRANT_STATUS),
+        "status": _status(one.status),
         "finish_time": duration(one.finish_time),
         "finished_at": stamp(one.finished_at),
         "place": one.place,
         "place_ordinal": ordinal(one.place),
-        "score": _score(room, one),
-        "score_change": one.score_change,
-        "comment": None,
+        **dict.fromkeys(("score", "score_change", "comment")),
         **dict.fromkeys(("has_comment", "stream_live", "stream_override"), False),
-        "actions": _actions(room, one),
+        "actions": [],
     }
 
 
 def entrants(room: RaceState) -> list[Json]:
-    """Return finishers by place, then active racers by score, then DNFs, then DQs."""
+    """Return finishers by place, then active racers, then DNFs, then DQs."""
 
-    def key(one: FakeEntrant) -> tuple[int, int, int, int]:
-        return (_RANK.get(one.status, 1), one.place or 0, -(_score(room, one) or 0), one.number)
+    def key(one: FakeEntrant) -> tuple[int, int, int]:
+        return _RANK.get(one.status, 1), one.place or 0, one.number
 
     return [entrant(room, one) for one in sorted(room.entrants, key=key)]
-
-
-def _score(room: RaceState, one: FakeEntrant) -> int | None:
-    return None if room.status == "cancelled" else one.score
 
 
 def race(room: RaceState) -> Json:
@@ -158,14 +112,14 @@ def summary(room: RaceState) -> Json:
     """Return what the lists of races say about a race."""
     return {
         "name": room.name,
-        "status": _status(room.status, RACE_STATUS),
+        "status": _status(room.status),
         "url": f"/{room.name}",
         "data_url": f"/{room.name}/data",
         "goal": {"name": room.goal, "custom": room.custom_goal},
         "info": " | ".join(filter(None, (room.info, room.info_bot))),
-        "entrants_count": len(room.counted),
-        "entrants_count_finished": sum(e.status == "done" for e in room.counted),
-        "entrants_count_inactive": sum(e.status in ("dnf", "dq") for e in room.counted),
+        "entrants_count": len(room.entrants),
+        "entrants_count_finished": sum(e.status == "done" for e in room.entrants),
+        "entrants_count_inactive": sum(e.status in ("dnf", "dq") for e in room.entrants),
         "opened_at": stamp(room.opened_at),
         "started_at": stamp(room.started_at),
         "time_limit": duration(timedelta(days=1)),

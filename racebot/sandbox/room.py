@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime, timedelta
 
 from racebot.sandbox.chat_room import ChatRoom
@@ -11,8 +10,6 @@ from racebot.sandbox.text import ordinal, slugify, timer
 
 UNDONE_WINDOW = timedelta(minutes=10)
 """How long a racer can undo a finish."""
-SCORE_STEP = 100
-"""Points of the site's score for each opponent behind, less those ahead. The site has another formula."""
 
 _RESULT_WORDS = {RacerStatus.DONE: "Done", RacerStatus.DNF: "DNF", RacerStatus.DQ: "DQ"}
 
@@ -29,30 +26,20 @@ class FakeRoom(ChatRoom):
         raise RuleError(f"{user.name} is not in {self.name}")
 
     def enter(self, user: User | str, team: str | None = None) -> FakeEntrant:
-        """Enter a user, or request to join an invitational race."""
         user = self.site.user(user)
-        self._require(self._awaits_start, "the race is closed to new entrants")
+        self._require(self.status is RaceStatus.OPEN, "the race is closed to new entrants")
         self._require(all(e.user is not user for e in self.entrants), f"{user.name} is in the race already")
         self._require(self.team_race == (team is not None), "teams belong in team races, and only there")
         entrant = FakeEntrant(
             user=user,
             number=len(self.entrants),
-            status=RacerStatus.REQUESTED if self.status is RaceStatus.INVITATIONAL else RacerStatus.NOT_READY,
+            status=RacerStatus.NOT_READY,
             team=None if team is None else self._team(team),
-            score=None if self.custom_goal else self.site.scores.get((self.goal, user.id)),
         )
         self.entrants.append(entrant)
-        joins = "requests to join" if entrant.status is RacerStatus.REQUESTED else "joins"
-        self._say(f"{self.entrant_name(entrant)} {joins} the race.")
-        self._publish()
-        return entrant
-
-    def accept(self, user: User | str) -> None:
-        """Accept a user's request to join an invitational race."""
-        entrant = self._entrant_who(user, RacerStatus.REQUESTED, RacerStatus.INVITED)
-        entrant.status = RacerStatus.NOT_READY
         self._say(f"{self.entrant_name(entrant)} joins the race.")
         self._publish()
+        return entrant
 
     def ready(self, user: User | str) -> None:
         entrant = self._entrant_who(user, RacerStatus.NOT_READY)
@@ -63,20 +50,16 @@ class FakeRoom(ChatRoom):
 
     def count_down(self) -> None:
         """Start the countdown: the race becomes pending."""
-        self._require(self._awaits_start, "the race is not open")
-        self._require(bool(self.counted), "the race has no entrants")
+        self._require(self.status is RaceStatus.OPEN, "the race is not open")
+        self._require(bool(self.entrants), "the race has no entrants")
         self.status = RaceStatus.PENDING
         self._say("Everyone is ready. The race begins shortly!", highlight=True)
         self._publish()
 
     def start(self, *, ago: timedelta = timedelta(0)) -> None:
-        """Start the race, backdated by `ago`. Users whose request was not accepted are removed."""
+        """Start the race, backdated by `ago`."""
         self._require(not self.status.over and not self.started, "the race cannot begin")
-        self._require(bool(self.counted), "the race has no entrants")
-        for entrant in [e for e in self.entrants if e not in self.counted]:
-            self._say(f"{self.entrant_name(entrant)} is removed from the race.")
-            self._publish(bumps=0)
-            self.entrants.remove(entrant)
+        self._require(bool(self.entrants), "the race has no entrants")
         self.status = RaceStatus.IN_PROGRESS
         self.started_at = self.site.clock() - ago
         for entrant in self.entrants:
@@ -140,16 +123,6 @@ class FakeRoom(ChatRoom):
         self._publish_old_places()
         self._end_if_all_are_out()
 
-    def undisqualify(self, user: User | str, by: User | str | None = None) -> None:
-        """Reinstate a disqualified entrant during the race. After it, only `edit_result` can."""
-        moderator = self._moderator(by)
-        entrant = self._entrant_who(user, RacerStatus.DQ)
-        self._require_changeable()
-        self._require(self.status is RaceStatus.IN_PROGRESS, "the race is over: edit the result instead")
-        entrant.status = RacerStatus.DNF if entrant.finish_time is None else RacerStatus.DONE
-        self._say(f"{self.entrant_name(entrant)} has been reinstated by {moderator.full_name}.")
-        self._publish_old_places()
-
     def edit_time(self, user: User | str, time: timedelta, by: User | str | None = None) -> None:
         """Change the finish time of a finisher, as `edit_result` does."""
         self._entrant_who(user, RacerStatus.DONE)
@@ -204,16 +177,10 @@ class FakeRoom(ChatRoom):
         self._publish()
 
     def record(self, by: User | str | None = None) -> None:
-        """Record the result, which updates the site's scores and closes chat."""
+        """Record the result, which closes chat."""
         moderator = self._moderator(by)
         self._require_recordable()
-        self._require(not any(e.user.deleted for e in self.counted), "an entrant's account is deleted")
-        places = [entrant.place or math.inf for entrant in self.counted]
-        for entrant, own in zip(self.counted, places, strict=True):
-            lead = sum(place > own for place in places) - sum(place < own for place in places)
-            before = entrant.score or 0
-            after = self.site.scores[self.goal, entrant.user.id] = max(0, before + SCORE_STEP * lead)
-            entrant.score_change = after - before
+        self._require(not any(e.user.deleted for e in self.entrants), "an entrant's account is deleted")
         self.held = False
         self.recorded = True
         self.recorded_by = moderator
@@ -223,9 +190,6 @@ class FakeRoom(ChatRoom):
     def unrecord(self) -> None:
         """Undo `record`, as the site's administrators can. Chat is open again."""
         self._require(self.recorded, "the race is not recorded")
-        for entrant in self.counted:
-            self.site.scores[self.goal, entrant.user.id] = entrant.score or 0
-            entrant.score_change = None
         self.recorded = False
         self.recorded_by = None
         self._say("Race result unrecorded")
@@ -238,10 +202,6 @@ class FakeRoom(ChatRoom):
         self.recordable = False
         self._say(f"Race set to not recorded by {moderator.full_name}")
         self._publish()
-
-    @property
-    def _awaits_start(self) -> bool:
-        return self.status in (RaceStatus.OPEN, RaceStatus.INVITATIONAL)
 
     def _require_changeable(self) -> None:
         self._require(self.started, "the race has not begun")

@@ -13,7 +13,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from racebot.sandbox import history, scenario
+from racebot.sandbox import scenario
 from racebot.sandbox.endpoints import LIST_CACHE_SECONDS, RACE_CACHE_SECONDS, SandboxServer
 from racebot.sandbox.misbehaviour import CutShort, Misbehaviour
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
@@ -88,24 +88,15 @@ async def serve(
 
 def run(
     port: int = 8000,
-    races_file: Path | None = None,
     *,
     category: str = CATEGORY,
-    goal: str | None = None,
     list_cache: float = LIST_CACHE_SECONDS,
     play: bool = False,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Serve a sandbox with the past races in `races_file`, until SIGINT or SIGTERM.
-
-    Raises:
-        OSError: the port is taken.
-        HistoryError: the file cannot be read, or does not hold a history of races.
-    """
+    """Serve a sandbox until SIGINT or SIGTERM. Raise an `OSError` if the port is taken."""
     site = FakeSite(category=category)
-    if races_file is not None:
-        tell(f"{history.load(site, races_file, goal=goal)} past races from {races_file}")
-    elif not play:
+    if not play:
         scenario.recruit(site, scenario.PLAYERS, site.rng)
 
     async def until_stopped() -> None:

@@ -88,7 +88,6 @@ class FakeSite(Accounts):
         for room in self.rooms.values():
             if room.goal == goal and not room.custom_goal:
                 room.goal = name
-        self.scores = {(name if of == goal else of, user): score for (of, user), score in self.scores.items()}
 
     def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
         bot = Bot(name, client_id, client_secret)
@@ -104,7 +103,6 @@ class FakeSite(Accounts):
         opened_by_bot: str | None = None,
         info: str = "",
         custom_goal: bool = False,
-        invitational: bool = False,
         unlisted: bool = False,
         hide_entrants: bool = False,
         team_race: bool = False,
@@ -129,7 +127,6 @@ class FakeSite(Accounts):
             unlisted=unlisted,
             hide_entrants=hide_entrants,
             team_race=team_race,
-            status=RaceStatus.INVITATIONAL if invitational else RaceStatus.OPEN,
         )
         self.rooms[room.slug] = room
         return room

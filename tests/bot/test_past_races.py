@@ -9,11 +9,11 @@ from subprocess import CompletedProcess
 import pytest
 from archives import archive
 from builders import entrant_document, listed_document
+from past_season import add_races
 from worker_support import Sandbox, finish, said, settled, until
 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
-from racebot.sandbox import history
 
 RACES = 620
 GOAL = "saved"
@@ -47,7 +47,7 @@ async def test_a_file_and_the_site_give_bit_identical_standings(
     sandbox: Sandbox, tmp_path: Path, season: Path
 ) -> None:
     recorded = sum(race["recorded"] for race in json.loads(season.read_text()))
-    history.load(sandbox.site, season)
+    add_races(sandbox.site, json.loads(season.read_text()), GOAL)
     fetched = await sandbox.racebot("backfill")
     assert fetched.returncode == 0, fetched.stderr
     assert f"{recorded} new races" in fetched.stdout

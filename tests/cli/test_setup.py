@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import json
 import os
 import re
 import stat
@@ -19,7 +18,7 @@ from pathlib import Path
 import pexpect
 import pytest
 from forks import fork
-from past_season import past_season
+from past_season import add_races, past_season
 from pexpect.fdpexpect import fdspawn
 from worker_support import PATIENCE, finish, said, start, until
 
@@ -27,7 +26,6 @@ from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.sandbox import history
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
@@ -131,10 +129,7 @@ class Terminal(fdspawn):  # type: ignore[misc]
 @asynccontextmanager
 async def setup_sandbox(folder: Path, races: int) -> AsyncIterator[SetupRun]:
     site, misbehaviour = FakeSite(category="smr", goals=GOALS), Misbehaviour()
-    if races:
-        saved = folder / "season.json"
-        saved.write_text(json.dumps(past_season(GOALS[0], races)), encoding="utf-8")
-        history.load(site, saved)
+    add_races(site, past_season(GOALS[0], races)["races"], GOALS[0])
     (folder / "bot").mkdir()
     async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
         made = SetupRun(site, address, misbehaviour, folder / "bot")

@@ -30,10 +30,9 @@ from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
 from typing import NamedTuple
 
-from past_season import past_season
+from past_season import add_races, past_season
 from worker_support import PATIENCE, WorkerProcess, said, start, until
 
-from racebot.sandbox import history
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
@@ -190,8 +189,9 @@ async def test_guide_works_from_top_to_bottom(tmp_path: Path) -> None:
     site = FakeSite(category="smr", goals=(GOAL,), rng=random.Random(7))
     site.category.name = "Super Metroid Randomizer"
     site.add_bot("Racebot", "your-client-id", "your-client-secret")
-    season.write_text(json.dumps(past_season(GOAL, 40)))
-    history.load(site, season)
+    past = past_season(GOAL, 40)
+    season.write_text(json.dumps(past))
+    add_races(site, past["races"], GOAL)
     path = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "COLUMNS": "100"}
     fast = {"QUIET_SECONDS": "0.05", "ROOMS_EVERY": "0.2", "LIST_EVERY": "0.5", "REQUEST_INTERVAL": "0"}
     async with serve(site, list_cache=0.0) as address:

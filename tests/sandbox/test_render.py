@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from types import NoneType
 from typing import Any
 
 from builders import Clock
 
 from racebot.sandbox import page, render
-from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.site import FakeSite
 
 from .conftest import Make
@@ -47,7 +45,7 @@ ENTRANT = shape(
     "ENTRANT",
     """
     user:USER? team:TEAM? status:NAMED_STATUS finish_time:str? finished_at:str? place:int?
-    place_ordinal:str? score:int? score_change:int? comment:null has_comment:bool stream_live:bool
+    place_ordinal:str? score:null score_change:null comment:null has_comment:bool stream_live:bool
     stream_override:bool actions:[str]
     """,
 )
@@ -126,10 +124,7 @@ def test_a_race_has_the_same_fields_at_every_stage(site: FakeSite, clock: Clock)
     room.disqualify("Cy")
     room.record()
     site.delete_user("Bo")
-    race = render.race(room)
-    check(race, RACE)
-    assert race["status"]["verbose_value"] == "Finished"
-    assert [entrant["status"]["verbose_value"] for entrant in race["entrants"]] == ["Finished", "DNF", "DQ"]
+    check(render.race(room), RACE)
 
 
 def test_moments_and_durations_have_the_sites_format(started: Make, clock: Clock) -> None:
@@ -144,23 +139,14 @@ def test_moments_and_durations_have_the_sites_format(started: Make, clock: Clock
     assert render.errors(clock(), "x")["date"] == "2026-03-01T13:00:03.297053+00:00"
 
 
-def test_entrants_are_listed_by_place_then_score_then_outcome(site: FakeSite, started: Make) -> None:
-    site.scores[site.category.goals[0], site.user("Di").id] = 1500
+def test_entrants_are_listed_by_place_then_outcome(started: Make) -> None:
     room = started("Ann", "Bo", "Cy", "Di")
     room.forfeit("Ann")
-    assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Di", "Bo", "Cy", "Ann"]
+    assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Bo", "Cy", "Di", "Ann"]
     room.finish("Cy")
     room.disqualify("Bo")
     room.finish("Di")
     assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Cy", "Di", "Ann", "Bo"]
-
-
-def test_actions_of_an_entrant_depend_on_the_result(finished: Make) -> None:
-    room = finished()
-    room.disqualify("Cy")
-    assert [e["actions"] for e in render.entrants(room)] == [["add_comment", "undone"]] * 2 + [[]]
-    room.record()
-    assert [e["actions"] for e in render.entrants(room)] == [[], [], []]
 
 
 def test_hidden_entrants_have_invented_names_and_no_ids(started: Make) -> None:
@@ -180,17 +166,6 @@ def test_hidden_entrants_have_invented_names_and_no_ids(started: Make) -> None:
     race = render.race(room)
     assert (race["hide_entrants"], race["chat_restricted"]) == (False, False)
     assert race["entrants"][0]["user"]["id"] == ann.user.id
-
-
-def test_a_cancelled_race_hides_the_scores(site: FakeSite, started: Make) -> None:
-    site.scores[site.category.goals[0], site.user("Ann").id] = 1500
-    room = started()
-    for name in ("Ann", "Bo", "Cy"):
-        room.forfeit(name)
-    assert [(e["score"], e["actions"]) for e in render.entrants(room)] == [(None, ["unforfeit"])] * 3
-    room.edit_result("Ann", RacerStatus.DONE, timedelta(minutes=50))
-    assert render.entrants(room)[0]["score"] == 1500
-    assert render.entrants(room)[0]["finish_time"] == "P0DT00H50M00S"
 
 
 def test_team_members_share_their_team(site: FakeSite) -> None:
