@@ -58,10 +58,8 @@ def medal(standing: int | str, final: object = None) -> Markup:
     """Return a place on a disc. The first three of a `final` season have medals."""
     text = str(standing)
     kind = f"m{text}" if text in MEDALS else "" if text[:1].isdecimal() else "out"
-    if final and text in MEDALS:
-        won = Markup('<span class="hidden">, %s medal</span>') % MEDALS[text]
-        return Markup('<span class="medal %s final">%s%s</span>') % (kind, text, won)
-    return Markup('<span class="medal %s">%s</span>') % (kind, text)
+    won = Markup('<span class="hidden">, %s medal</span>') % MEDALS[text] if final and text in MEDALS else ""
+    return Markup('<span class="medal %s">%s</span>%s') % (f"{kind} final" if won else kind, text, won)
 
 
 def shown_standing(entrant: LiveEntrant | RatedEntrant | RacedEntrant) -> str:
