@@ -17,6 +17,8 @@ from hypothesis import assume, given, settings, strategies as st
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import Carries, FloatArray, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
+from racebot.ratings.models.plackett_luce import PlackettLuce
+from racebot.ratings.models.thurstone import Thurstone
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.parameters import declared
@@ -457,6 +459,26 @@ def test_a_sweep_gives_the_results_of_single_models(variant: Variant, case: Case
         np.testing.assert_allclose(
             chance[i], model.win_probability(expected[0], expected[1]), rtol=0, atol=variant.close
         )
+
+
+@pytest.mark.parametrize("gap", [0.2, -0.2, 12.0, -12.0])
+@pytest.mark.parametrize("sizes", [[1] * 40, [20, 20], [1, 8, 1], [1] * 20 + [40]], ids=str)
+@pytest.mark.parametrize("variant", [v for v in variants() if v.key not in TWO_PLAYERS], ids=str)
+def test_large_fields_and_large_gaps_give_finite_ratings(
+    variant: Variant, gap: float, sizes: list[int]
+) -> None:
+    """Plackett-Luce and Thurstone without dummy, floor and bends give to some what others lose."""
+    model, labels = variant.model, np.repeat(np.arange(len(sizes)), sizes)
+    if isinstance(model, PlackettLuce | Thurstone):
+        model = replace(model, dummy=None, floor=None, rates=(1.0,), knots=(0.0,))
+    states = np.tile(model.initial(), (len(labels), 1))
+    states[:, 0] += UNITS.get(variant.key, 1.0) * gap * np.arange(len(labels))
+    after = model.rate(states, Outcome.of(labels.tolist()))
+    assert np.isfinite(after).all()
+    if isinstance(model, PlackettLuce | Thurstone):
+        moves = after - states
+        close = 1e-6 if isinstance(model, PlackettLuce) else 0.01 * (1 + np.abs(moves).max())
+        assert moves.sum() == pytest.approx(0.0, abs=close)
 
 
 UNRATEABLE = [

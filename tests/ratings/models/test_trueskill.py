@@ -179,20 +179,6 @@ def test_states_stay_finite_and_sigma_positive(rows, last_unfinished: bool, mode
         ).all()
 
 
-@given(rows=races, team_size=st.integers(1, 3), shuffle=st.randoms(use_true_random=False))
-def test_listing_order_of_teams_is_irrelevant_when_censored(rows, team_size: int, shuffle) -> None:
-    states, race = as_race(rows, last_unfinished=True)
-    states = np.repeat(states, team_size, axis=0) + np.tile(np.arange(team_size)[:, None], (len(rows), 1))
-    group, team = np.repeat(race.group, team_size), np.repeat(np.arange(len(rows)), team_size)
-    order = list(range(len(states)))
-    shuffle.shuffle(order)
-    model = TrueSkill()
-    whole = model.rate(states, outcome(group, team=team))
-    np.testing.assert_allclose(
-        model.rate(states[order], outcome(group[order], team=team[order])), whole[order], rtol=1e-8, atol=1e-8
-    )
-
-
 @pytest.mark.parametrize("mode", MODES)
 def test_candidates_of_a_team_race_do_not_affect_each_other(mode: str) -> None:
     rng, teams = np.random.default_rng(2), np.array([0, 0, 1, 1, 2, 2])

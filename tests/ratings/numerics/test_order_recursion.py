@@ -142,27 +142,3 @@ def test_a_single_unfinished_player_has_a_weight_too() -> None:
     np.testing.assert_allclose(none, [0.0, 0.0], rtol=0, atol=1e-9)
     one = score_means(means, groups_of([0, 1]), weights=np.array([1.0, 1.0]))
     np.testing.assert_allclose(one, score_means(means, groups_of([0, 1])), rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("density", [GAUSSIAN, LOGISTIC])
-@pytest.mark.parametrize("gap", [0.2, -0.2, 12.0, -12.0])
-@pytest.mark.parametrize("sizes", [[1] * 40, [20, 20], [1] * 20 + [20], [1, 3, 1]], ids=str)
-def test_large_fields_and_large_gaps_give_finite_ratings(
-    density: object, gap: float, sizes: list[int]
-) -> None:
-    labels = np.repeat(np.arange(len(sizes)), sizes)
-    means = gap * np.arange(len(labels), dtype=float)
-    moves = score_means(means, groups_of(labels.tolist()), density)  # type: ignore[arg-type]
-    assert np.isfinite(moves).all()
-    assert moves.sum() == pytest.approx(0.0, abs=0.01 * (1 + np.abs(moves).max()))
-
-
-def test_candidates_give_the_results_of_single_models() -> None:
-    random = np.random.default_rng(3)
-    means = random.normal(0, 1.5, (2, 3, 6))
-    groups = groups_of([0, 1, 1, 2, 3, 3])
-    scales = random.uniform(1.0, 1.5, (2, 3, 6))
-    together = np.array(gaussian_moments(means, groups, scales=scales))
-    for index in np.ndindex(2, 3):
-        single = gaussian_moments(means[index], groups, scales=scales[index])
-        np.testing.assert_allclose(together[:, *index], single, rtol=0, atol=5e-5)
