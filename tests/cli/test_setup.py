@@ -174,6 +174,22 @@ def answer(terminal: Terminal, *exchanges: tuple[str, str]) -> str:
     return shown
 
 
+async def talk(sandbox: SetupRun, *exchanges: tuple[str, str], options: str = "", until: str = "") -> str:
+    """Answer questions in turn, and return everything shown to the end, or to Ctrl-C at a text."""
+
+    def talked() -> str:
+        terminal = sandbox.start(*options.split())
+        shown = answer(terminal, *exchanges)
+        if until:
+            terminal.expect(until)
+            shown += str(terminal.before) + terminal.interrupt()
+            assert "Traceback" not in shown
+            return shown
+        return shown + terminal.rest(0)
+
+    return await asyncio.to_thread(talked)
+
+
 def written(folder: Path) -> Mapping[str, str]:
     return dict(
         line.partition("=")[::2] for line in (folder / ".env").read_text().splitlines() if line[0] != "#"
@@ -185,19 +201,11 @@ def written(folder: Path) -> Mapping[str, str]:
 
 async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Path) -> None:
     async with setup_sandbox(tmp_path, 120) as sandbox:
-
-        def set_up() -> str:
-            terminal = sandbox.start()
-            shown = answer(terminal, *QUESTIONS, ("Model", "trueskill"))
-            terminal.expect(r"\[y/N\]: $")  # the fit
-            shown += str(terminal.before)
-            terminal.sendline("n")
-            return shown + terminal.rest(0)
-
-        shown = await asyncio.to_thread(set_up)
+        fit = r"\[y/N\]", "n"
+        shown = await talk(sandbox, *QUESTIONS, ("Model", "trueskill"), fit)
         assert CLIENT_SECRET not in shown
         assert "racebot run" in shown
-        assert all(len(line) <= 80 for line in shown.splitlines() if "━" not in line)
+        assert all(len(line.partition("[y/N]")[0]) <= 80 for line in shown.splitlines() if "━" not in line)
         settings = load(sandbox.folder)
         assert (settings.category, settings.team_races) == ("smr", TeamPolicy.IGNORE)
         assert settings.model == "trueskill"
@@ -240,17 +248,8 @@ async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: SetupRun, 
 @pytest.mark.parametrize("question", [r"Model[^\r\n]*:\s$", r"\[y/N\]:\s$"])
 async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: Path, question: str) -> None:
     async with setup_sandbox(tmp_path, 110) as sandbox:
-
-        def interrupt() -> str:
-            terminal = sandbox.start()
-            answer(terminal, *QUESTIONS)
-            if "Model" not in question:
-                answer(terminal, ("Model", ""))
-            terminal.expect(question)
-            return terminal.interrupt()
-
-        shown = await asyncio.to_thread(interrupt)
-        assert "Traceback" not in shown
+        model = () if "Model" in question else (("Model", ""),)
+        shown = await talk(sandbox, *QUESTIONS, *model, until=question)
         assert "Your settings are saved" in shown
         assert load(sandbox.folder).category == "smr"
         assert not (sandbox.folder / "racebot.toml").exists()
@@ -262,41 +261,16 @@ async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: P
 
 async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: SetupRun) -> None:
     sandbox.misbehaviour.fail_http(50, 503, retry_after="3600", path="/races/data")
-
-    def interrupt() -> str:
-        terminal = sandbox.start()
-        answer(terminal, *QUESTIONS)
-        terminal.expect("Fetching")
-        return terminal.interrupt()
-
-    shown = await asyncio.to_thread(interrupt)
-    assert "Traceback" not in shown
-    assert "saved" in shown
+    assert "saved" in await talk(sandbox, *QUESTIONS, until="Fetching")
     assert load(sandbox.folder).category == "smr"
 
 
 async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> None:
-    def set_up() -> str:
-        terminal = sandbox.start()
-        shown = answer(
-            terminal,
-            QUESTIONS[0],
-            ("Category", "S M R"),
-            ("Category", "smrr"),
-            ("Category", f"{sandbox.address}/smr"),
-            ("Client id", ""),
-            ("Client id", CLIENT_ID),
-            ("Client secret", "wrong"),
-            (r"Client id(?! \[)", CLIENT_ID),
-            ("Client secret", CLIENT_SECRET),
-            ("Numbers", "3"),
-            ("Numbers", "2"),
-            ("team race", "n"),
-            ("info box", "n"),
-        )
-        return shown + terminal.rest(0)
-
-    shown = await asyncio.to_thread(set_up)
+    categories = [("Category", text) for text in ("S M R", "smrr", f"{sandbox.address}/smr")]
+    refused = ("Client id", ""), ("Client id", CLIENT_ID), ("Client secret", "wrong")
+    accepted = (r"Client id(?! \[)", CLIENT_ID), ("Client secret", CLIENT_SECRET)
+    choices = ("Numbers", "3"), ("Numbers", "2"), ("team race", "n"), ("info box", "n")
+    shown = await talk(sandbox, QUESTIONS[0], *categories, *refused, *accepted, *choices)
     assert "no category 'smrr'" in shown
     assert CLIENT_SECRET not in shown
     settings = load(sandbox.folder)
@@ -305,14 +279,8 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> 
 
 
 async def test_a_category_of_others_needs_no_secret(sandbox: SetupRun) -> None:
-    def set_up() -> str:
-        terminal = sandbox.start("--no-backfill")
-        shown = answer(
-            terminal, ("own the category", "n"), ("Category", "smr"), ("Numbers", ""), ("team race", "n")
-        )
-        return shown + terminal.rest(0)
-
-    assert "Client id" not in await asyncio.to_thread(set_up)
+    answers = ("own the category", "n"), ("Category", "smr"), ("Numbers", ""), ("team race", "n")
+    assert "Client id" not in await talk(sandbox, *answers, options="--no-backfill")
     (category,) = load(sandbox.folder).required_categories()
     assert (category.slug, category.client_id, category.client_secret) == ("smr", None, None)
 
@@ -343,13 +311,8 @@ async def test_setup_offers_the_saved_answers(sandbox: SetupRun) -> None:
         "RACEBOT_GOALS=Any%\nRACEBOT_MINIMUM_FINISHES=3 # lower\n"
     )
 
-    def set_up() -> str:
-        terminal = sandbox.start()
-        exchanges = [("Category", ""), ("Client id", ""), ("Client secret", ""), ("Keep these", "")]
-        return answer(terminal, *exchanges, ("team race", "y"), ("info box", "")) + terminal.rest(0)
-
-    shown = await asyncio.to_thread(set_up)
-    assert CLIENT_SECRET not in shown
+    kept = [(question, "") for question in ("Category", "Client id", "Client secret", "Keep these")]
+    assert CLIENT_SECRET not in await talk(sandbox, *kept, ("team race", "y"), ("info box", ""))
     text = (sandbox.folder / ".env").read_text()
     assert text.startswith("# ours\nRACEBOT_CATEGORY=smr\n")
     assert "RACEBOT_MINIMUM_FINISHES=3 # lower\n" in text
