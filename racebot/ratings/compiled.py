@@ -56,7 +56,7 @@ def _fast_moments(means, scales, places):
         one, two = pair_moments(means, scales)
         return np.array(one), np.array(two), True
     none: Any = np.empty(0)
-    first, second, _, sound = order_moments(means, scales, places, none, none)
+    first, second, _, sound = order_moments(means, scales, places, none)
     return first, second, sound
 
 

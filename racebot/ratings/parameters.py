@@ -94,9 +94,11 @@ def from_mapping(model: type[Any], values: Parameters) -> dict[str, Any]:
     Raises:
         ModelError: a name is unknown or a value is invalid. The message lists the valid names.
     """
-    known = {f.name: f for f in declared(model)}
+    known, former = {f.name: f for f in declared(model)}, getattr(model, "former", {})
     converted: dict[str, Any] = {}
     for name, value in values.items():
+        if name in former and value == former[name]:
+            continue  # old ledgers have it
         if name not in known:
             raise ModelError(
                 f"{model.key} has no parameter {name!r}{did_you_mean(name, known)}; "

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from racebot.races.outcome import BoolArray, IntArray, Outcome
+from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray
 
 
@@ -27,20 +27,15 @@ class Stages(NamedTuple):
 class Groups(NamedTuple):
     """The observed order of n entrants. The dummy player, if there is one, is the last entrant.
 
-    Attributes:
-        label: shape [n]; better groups have lower labels, which may have gaps.
-        unfinished: shape [n]; always False for the dummy.
+    `label` has shape [n]; better groups have lower labels, which may have gaps.
     """
 
     label: IntArray
-    unfinished: BoolArray
 
     @classmethod
     def of(cls, outcome: Outcome, *, dummy: bool = False) -> Groups:
         """Return an outcome's groups, with a `dummy` in the last place of all entrants, even unrated ones."""
-        if not dummy:
-            return cls(outcome.group, outcome.unfinished)
-        return cls(np.append(outcome.group, outcome.last_group), np.append(outcome.unfinished, False))
+        return cls(np.append(outcome.group, outcome.last_group) if dummy else outcome.group)
 
     def stages(self, *, worst_first: bool) -> Stages:
         """Return the entrants sorted by group, worst or best group first."""

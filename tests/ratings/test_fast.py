@@ -26,7 +26,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "plackett-luce, tie": ("initial_rating", {"unfinished": "tie"}),
     "plackett-luce-hurdle": ("level", {}),
     "thurstone": ("dummy", {}),
-    "thurstone, weighted": ("initial_rating", {"dummy": None, "weight": 0.7, "floor": None}),
+    "thurstone, plain": ("initial_rating", {"dummy": None, "floor": None}),
     "thurstone-filter": ("level", {"spare_finishers": True}),
     "trueskill": ("sigma", {}),
     "trueskill, tie": ("sigma", {"unfinished": "tie"}),

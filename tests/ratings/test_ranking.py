@@ -8,9 +8,8 @@ from racebot.ratings.ranking import Groups
 GROUPS = Groups.of(Outcome.of([3, 1, 3, 2], unfinished=2), dummy=True)
 
 
-def test_dummy_is_the_last_entrant_and_not_unfinished() -> None:
+def test_dummy_is_the_last_entrant() -> None:
     assert GROUPS.label.tolist() == [2, 0, 2, 1, 3, 3, 3]
-    assert GROUPS.unfinished.tolist() == [False, False, False, False, True, True, False]
 
 
 def test_stages_know_where_each_group_starts_and_stops() -> None:
@@ -25,6 +24,6 @@ def test_stages_know_where_each_group_starts_and_stops() -> None:
 
 
 def test_places_and_pairs_follow_the_groups() -> None:
-    groups = Groups(np.array([5, 0, 5]), np.array([True, False, True]))
+    groups = Groups(np.array([5, 0, 5]))
     assert groups.before().tolist() == [[0, -1, 0], [1, 0, 1], [0, -1, 0]]
     assert groups.places().tolist() == [2.5, 1.0, 2.5]

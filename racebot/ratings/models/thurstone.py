@@ -20,9 +20,9 @@ from racebot.ratings.model import FloatArray, Number, PredictsPerformance
 from racebot.ratings.models.elo import bounded_gaussian_gain
 from racebot.ratings.models.single import GradientModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.numerics.order_quadrature import order_moments
-from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, score_means
+from racebot.ratings.numerics.order_recursion import gradient
 from racebot.ratings.numerics.order_statistics import posterior_moments
-from racebot.ratings.parameters import parameter, per_entrant, stack_parameters
+from racebot.ratings.parameters import Parameters, stack_parameters
 from racebot.ratings.ranking import Groups
 
 
@@ -31,7 +31,6 @@ class ThurstoneParameters(NamedTuple):
 
     dummy: float
     floor: float
-    weight: float
     bends: Sequence[float]
 
 
@@ -47,14 +46,12 @@ def update(before: Columns, race: KernelRace, settings: ThurstoneParameters, ste
     last = [i for i in range(size) if race.unfinished[i] or (together and race.last[i])]
     ordered = [i for i in worst_first if not (together and race.last[i])]
     ratings = [before[0][i] for i in last]
-    weights = [settings.weight if race.unfinished[i] else 1.0 for i in last]
     if dummy:
         ratings.append(settings.dummy)
-        weights.append(1.0)
     scales = [1.0 for _ in ordered]
     places = [race.group[i] for i in ordered]
     means = [before[0][i] for i in ordered]
-    first, _, pulls, sound = order_moments(means, scales, places, ratings, weights)
+    first, _, pulls, sound = order_moments(means, scales, places, ratings)
     moves = [0.0 for _ in range(size)]
     for k in range(len(ordered)):
         moves[ordered[k]] = first[k]
@@ -77,58 +74,39 @@ class Thurstone(GradientModel, KernelModel, PredictsPerformance):
     key: ClassVar[str] = "thurstone"
     kernel = staticmethod(update)
     kernel_settings = ThurstoneParameters
+    former: ClassVar[Parameters] = {"density": "gaussian", "weight": 1.0}
+    """Parameters that are no more, with the values that old ledgers have."""
 
     initial_rating: Number = inherited("initial_rating", 0.3)
     dummy: Number | None = inherited("dummy", 0.9)
     knots: tuple[Number, ...] = inherited("knots", (0.0, 1.0, 2.0))
     rates: tuple[Number, ...] = inherited("rates", (0.65, 0.09, 0.07))
     floor: Number | None = inherited("floor", 0.0)
-    density: str = parameter(
-        "gaussian", help="distribution of performances around the rating", choices=("gaussian", "logistic")
-    )
-    weight: Number = parameter(
-        1.0,
-        help="weight of each unfinished player in the likelihood; 1 is exact, 0 leaves them out",
-        minimum=0.0,
-        search=(0.0, 1.5),
-    )
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        exact = np.ndim(self.weight) == 0 and self.weight == 1
-        weights = None if exact else np.where(groups.unfinished, per_entrant(self.weight), 1.0)
-        if self.density == "logistic":
-            return score_means(ratings, groups, LOGISTIC, weights=weights)
-        if weights is None and np.unique(groups.label).size == groups.label.size:
-            return _complete_order(ratings, groups)
-        return score_means(ratings, groups, GAUSSIAN, weights=weights)
-
-    @property
-    def compilable(self) -> bool:
-        return self.density == "gaussian"
+        complete = np.unique(groups.label).size == groups.label.size
+        return _complete_order(ratings, groups) if complete else gradient(ratings, groups)
 
     @cached_property
     def settings(self) -> FloatArray:
-        return stack_parameters((*self.dummy_and_floor, self.weight, *self.bends))
+        return stack_parameters((*self.dummy_and_floor, *self.bends))
 
     def rate_candidate(self, states: FloatArray, outcome: Outcome, settings: FloatArray) -> FloatArray:
-        dummy, floor, weight, *bends = settings.tolist()
+        dummy, floor, *bends = settings.tolist()
         count = len(self.rates)
         candidate = replace(
             self,
             dummy=None if math.isnan(dummy) else dummy,
             floor=None if math.isinf(floor) else floor,
-            weight=weight,
             rates=tuple(bends[:count]),
             knots=tuple(bends[count:]),
         )
         return candidate.rate(states, outcome)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        lead = a[..., 0] - b[..., 0]
-        return bounded_gaussian_gain(-lead) if self.density == "gaussian" else logistic_win(lead)
+        return bounded_gaussian_gain(b[..., 0] - a[..., 0])
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """See `PredictsPerformance`. Logistic performances are taken for Gaussian ones of that variance."""
         return states[..., 0], np.ones(states.shape[:-1])
 
 
@@ -143,15 +121,3 @@ def _complete_order(ratings: FloatArray, groups: Groups) -> FloatArray:
             means = row[worst_first].tolist()
             move[worst_first] = posterior_moments(means, [1.0] * len(means), places)[0]
     return moves.reshape(ratings.shape)
-
-
-def logistic_win(lead: FloatArray) -> FloatArray:
-    """Return the win probability for logistic performances of unit variance, given the lead in rating.
-
-    With d the lead in units of the logistic scale, it is e^d (e^d - 1 - d) / (e^d - 1)².
-    """
-    d = np.abs(lead) * np.pi / np.sqrt(3)
-    apart = np.maximum(d, 1e-2)
-    stronger = (-np.expm1(-apart) - apart * np.exp(-apart)) / np.expm1(-apart) ** 2
-    stronger = np.where(d < 1e-2, 0.5 + d / 6 - d**3 / 180, stronger)
-    return np.where(lead < 0, 1 - stronger, stronger)

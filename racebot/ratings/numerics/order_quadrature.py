@@ -54,7 +54,6 @@ def order_moments(
     scales: Sequence[float],
     places: Sequence[int],
     last: Sequence[float],
-    weights: Sequence[float],
 ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
     """Return the posterior moments of the standardized performances of one race.
 
@@ -64,10 +63,9 @@ def order_moments(
         places: places of these performances. The order within a shared place is unknown.
         last: means of the m ≥ 0 entrants who share the last place, behind all others. Their performances have
             variance 1.
-        weights: exponent of each of these entrants' likelihood factors; 1 is exact, 0 leaves the entrant out.
 
     Returns:
-        Means of shape [n], variances of shape [n], weighted means of the last entrants of shape [m], and
+        Means of shape [n], variances of shape [n], means of the last entrants of shape [m], and
         False if the result must not be used, because the grid would be too large, the order too unlikely, or
         a shared place too crowded.
     """
@@ -99,7 +97,7 @@ def order_moments(
     below, above = np.empty((count + 1, points)), np.empty((count + 1, points))
     below[0] = above[0] = 1.0
     for j in range(m):
-        pass_last(below[0], hazard[j], low - last[j], step, weights[j])
+        pass_last(below[0], hazard[j], low - last[j], step)
     for turn in range(groups):
         g, h = turn, groups - 1 - turn
         if h == 0 and starts[1] == 1 and starts[g] == n - 1:
@@ -134,7 +132,7 @@ def order_moments(
             first[i] = (low - means[i]) / scales[i] + width * at
             second[i] = width * width * (square / total - at * at)
     for j in range(m):
-        pulls[j] = -weights[j] * pulled[j] / order
+        pulls[j] = -pulled[j] / order
     return first, second, pulls, True
 
 
@@ -202,12 +200,12 @@ def fill_density(value: FloatArray, start: float, step: float) -> None:
         value[k] = density
 
 
-def pass_last(level: FloatArray, hazard: FloatArray, start: float, step: float, weight: float) -> None:
-    """Multiply `level` by Φ(z) to the power of `weight`, and fill `hazard` with φ(z)/Φ(z)."""
+def pass_last(level: FloatArray, hazard: FloatArray, start: float, step: float) -> None:
+    """Multiply `level` by Φ(z), and fill `hazard` with φ(z)/Φ(z)."""
     for k in range(len(level)):
         z = start + step * k
         below = max(0.5 * math.erfc(-0.7071067811865476 * z), 1e-300)
-        level[k] *= below if weight == 1.0 else below**weight
+        level[k] *= below
         hazard[k] = 0.3989422804014327 * math.exp(-0.5 * z * z) / below
 
 

@@ -1,15 +1,15 @@
 """Posterior moments of performances given the order of a race, by one-dimensional recursion.
 
-Performances X_i = m_i + s_i Z_i are independent, and all Z_i have the same density (Gaussian in L. L.
-Thurstone, "A law of comparative judgment", https://doi.org/10.1037/h0070288). A race observes a partial order
-of them. With groups numbered from the worst,
+Performances X_i = m_i + s_i Z_i are independent, with standard normal Z_i (L. L. Thurstone, "A law of
+comparative judgment", https://doi.org/10.1037/h0070288). A race observes a partial order of them. With groups
+numbered from the worst,
 
     below_g(x) = P(groups up to g are in order, and all are below x)
     above_g(x) = P(groups from g on are in order, and all are above x)
 
 follow from below_(g-1) and above_(g+1) by one-dimensional integrals. The posterior density of a performance
 in group g is proportional to its prior density times below_(g-1) times above_(g+1). The gradient of the
-log-likelihood in m_i is a posterior mean of the score -f'/f, so the likelihood need not be differentiated.
+log-likelihood in m_i is the posterior mean of Z_i / s_i, so the likelihood need not be differentiated.
 
 The functions are tabulated on a uniform grid, and rescaled at each step to prevent underflow. If a race is so
 surprising that they only overlap in the far tails, their logarithms are tabulated instead, at a higher cost.
@@ -18,8 +18,6 @@ surprising that they only overlap in the far tails, their logarithms are tabulat
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 
 import numpy as np
@@ -29,73 +27,26 @@ from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
 from racebot.ratings.ranking import Groups
 
-Function = Callable[[FloatArray], FloatArray]
+REACH = 8.0
+"""Distance in standard deviations beyond which the density is negligible."""
+HALF_LOG_TWO_PI = 0.9189385332046727
 
 
-@dataclass(frozen=True, slots=True)
-class Density:
-    """A symmetric, log-concave density with mean 0 and variance 1.
-
-    Attributes:
-        log: the log-density.
-        log_cumulative: logarithm of the cumulative distribution function.
-        score: minus the derivative of the log-density.
-        reach: distance beyond which the density is negligible.
-    """
-
-    log: Function
-    log_cumulative: Function
-    score: Function
-    reach: float
-
-
-_SLOPE = np.pi / np.sqrt(3)
-
-GAUSSIAN = Density(
-    log=lambda z: -0.5 * z * z - 0.9189385332046727,
-    log_cumulative=lambda z: scipy.special.log_ndtr(z),  # noqa: PLW0108 - loads scipy.special on first use
-    score=lambda z: z,
-    reach=8.0,
-)
-LOGISTIC = Density(
-    log=lambda z: np.log(_SLOPE) + scipy.special.log_expit(_SLOPE * z) + scipy.special.log_expit(-_SLOPE * z),
-    log_cumulative=lambda z: scipy.special.log_expit(_SLOPE * z),
-    score=lambda z: _SLOPE * np.tanh(_SLOPE * z / 2),
-    reach=18.0,
-)
-
-
-def score_means(
-    means: FloatArray,
-    groups: Groups,
-    density: Density = GAUSSIAN,
-    *,
-    scales: FloatArray | None = None,
-    weights: FloatArray | None = None,
-) -> FloatArray:
-    """Return the posterior mean of each entrant's score -f'/f at Z_i: shape [..., n].
-
-    Divided by the scales, it is the gradient of the order's log-likelihood in the means. For the Gaussian
-    density, the score is Z_i itself.
+def gradient(means: FloatArray, groups: Groups) -> FloatArray:
+    """Return the gradient of the order's log-likelihood in the means, for unit scales: shape [..., n].
 
     Args:
         means: means of the performances, shape [..., n].
         groups: the observed order, with at least two groups.
-        density: density of the standardized performances.
-        scales: standard deviations, greater than zero; broadcast with `means`; 1 by default.
-        weights: exponents of the likelihood factors of the worst group's members; broadcast with `means`; 1
-            by default. Values for other entrants are ignored.
     """
-    first, _ = _Recursion(means, groups, density, scales, weights).posterior(squares=False)
+    first, _ = _Recursion(means, groups, np.ones_like(means)).posterior(squares=False)
     return first
 
 
-def gaussian_moments(
-    means: FloatArray, groups: Groups, *, scales: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the posterior means and variances of the Z_i of Gaussian performances; see `score_means`."""
+def gaussian_moments(means: FloatArray, groups: Groups, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the posterior means and variances of the Z_i; see `gradient`. Shapes are those of `means`."""
     logs = np.unique(groups.label).size == groups.label.size
-    mean, square = _Recursion(means, groups, GAUSSIAN, scales, None, logs=logs).posterior(squares=True)
+    mean, square = _Recursion(means, groups, scales, logs=logs).posterior(squares=True)
     return mean, square - mean**2
 
 
@@ -107,31 +58,18 @@ class _Recursion:
     set.
     """
 
-    def __init__(
-        self,
-        means: FloatArray,
-        groups: Groups,
-        density: Density,
-        scales: FloatArray | None,
-        weights: FloatArray | None,
-        *,
-        logs: bool = False,
-    ) -> None:
-        self.shape, self.density = means.shape, density
+    def __init__(self, means: FloatArray, groups: Groups, scales: FloatArray, *, logs: bool = False) -> None:
+        self.shape = means.shape
         stages = groups.stages(worst_first=True)
         self.order = stages.order
         self.starts = np.unique(stages.start)
         self.groups = [slice(start, stages.stop[start]) for start in self.starts.tolist()]
-        center = self._sorted(means)
-        self.scale = np.ones_like(center) if scales is None else self._sorted(scales)
-        self.weight = None if weights is None else self._sorted(weights)[..., np.newaxis]
+        center, self.scale = self._sorted(means), self._sorted(scales)
         between = any(group.stop - group.start > 1 for group in self.groups[1:-1])
-        low, self.step, points, self.logs = _grid(
-            center, self.scale, stages.stop, density.reach, between=between, logs=logs
-        )
+        low, self.step, points, self.logs = _grid(center, self.scale, stages.stop, between=between, logs=logs)
         x = low[:, np.newaxis] + self.step * np.arange(points)
         self.z = (x - center[..., np.newaxis]) / self.scale[..., np.newaxis]
-        self.log_value = density.log(self.z)
+        self.log_value = -0.5 * self.z * self.z - HALF_LOG_TWO_PI
         self.value = self.log_value if self.logs else np.exp(self.log_value)
         self.level = np.empty((len(self.groups), 2, *x.shape))
         self.rise = np.empty_like(self.level)
@@ -162,31 +100,25 @@ class _Recursion:
                 level = _integral(self.rise[g])
                 np.divide(level, level[..., -1:], out=self.level[g])
             for side, group in enumerate((self.groups[g - 1], self.groups[-g])):
-                if g == 1 and self._stays(group):
-                    self._pass_end(group, side)
-                elif group.stop - group.start > 1:
-                    self._pass_between(g, group, side)
-
-    def _stays(self, group: slice) -> bool:
-        """Return True unless a group at an end is a single entrant of weight 1."""
-        return group.stop - group.start > 1 or (group.start == 0 and self.weight is not None)
+                if group.stop - group.start > 1:
+                    if g == 1:
+                        self._pass_end(group, side)
+                    else:
+                        self._pass_between(g, group, side)
 
     def _pass_end(self, group: slice, side: int) -> None:
         """Pass the worst group, all of which stay below, or the best, all of which stay above."""
         value, scale = _seen(self.value[group], side), self.scale[group][..., np.newaxis]
-        weight = None if side or self.weight is None else self.weight[group]
         if self.logs:
             z = _seen(self.z[group], side)
-            cumulative = self.density.log_cumulative(-z if side else z)
+            cumulative = scipy.special.log_ndtr(-z if side else z)
             hazard = np.exp(value - cumulative)
-            factors = cumulative if weight is None else weight * cumulative
-            self.level[1, side] = factors.sum(0)
+            self.level[1, side] = cumulative.sum(0)
         else:
             cumulative = np.maximum(_integral(value) * (self.step / scale), NOTHING)
             hazard = value / cumulative
-            factors = cumulative if weight is None else cumulative**weight
-            self.level[1, side] = factors.prod(0)
-        slope = ((hazard if weight is None else weight * hazard) / scale).sum(0)
+            self.level[1, side] = cumulative.prod(0)
+        slope = (hazard / scale).sum(0)
         level, rise = self.level[1, side], self.rise[1, side]
         rise[:] = level + _log(slope) if self.logs else level * slope
         self.hazard[side] = hazard
@@ -221,7 +153,7 @@ class _Recursion:
 
     def _log_between(self, z: FloatArray) -> FloatArray:
         """Return log P(z_a < Z < z_b) for grid points a (rows) and b (columns): shape [m, points, points]."""
-        below, above = self.density.log_cumulative(z), self.density.log_cumulative(-z)
+        below, above = scipy.special.log_ndtr(z), scipy.special.log_ndtr(-z)
         low, high = z[:, :, np.newaxis], z[:, np.newaxis, :]
         # Use the form of the difference with less cancellation.
         left = low + high < 0
@@ -245,13 +177,13 @@ class _Recursion:
         return product / product.sum(-1, keepdims=True)
 
     def posterior(self, *, squares: bool) -> tuple[FloatArray, FloatArray]:
-        """Return the means of the score and, for the Gaussian density, of its square: shape [..., n] each."""
+        """Return the means of the Z_i and, if wanted, of their squares: shape [..., n] each."""
         first, second = np.empty(self.z.shape[:-1]), np.empty(self.z.shape[:-1])
         chances = self._chances(self.value[self.starts], self.level[:, 0], self.level[::-1, 1, :, ::-1])
-        score = self.density.score(self.z[self.starts])
-        first[self.starts] = (chances * score).sum(-1)
+        z = self.z[self.starts]
+        first[self.starts] = (chances * z).sum(-1)
         if squares:
-            second[self.starts] = (chances * score**2).sum(-1)
+            second[self.starts] = (chances * z**2).sum(-1)
         for g, group in enumerate(self.groups):
             side = int(g > 0)
             if (hazard := self.hazard[side]) is not None and g in (0, len(self.groups) - 1):
@@ -268,7 +200,7 @@ class _Recursion:
         second = 1 - (chances * (-z if side else z) * hazard).sum(-1)
         if side:
             return pull, second
-        return -pull if self.weight is None else -pull * self.weight[group][..., 0], second
+        return -pull, second
 
     def _between_moments(self, g: int, group: slice) -> tuple[FloatArray, FloatArray]:
         """Return the moments of performances truncated on both sides."""
@@ -315,7 +247,7 @@ def _log(values: FloatArray) -> FloatArray:
 
 
 def _grid(
-    means: FloatArray, scales: FloatArray, stop: IntArray, reach: float, *, between: bool, logs: bool
+    means: FloatArray, scales: FloatArray, stop: IntArray, *, between: bool, logs: bool
 ) -> tuple[FloatArray, float, int, bool]:
     """Return start, step and number of points of a grid, and whether it must hold logarithms.
 
@@ -325,8 +257,8 @@ def _grid(
     the square of the number of points.
     """
     n, smallest = len(means), float(scales.min())
-    low = (means - reach * scales).min(0)
-    span = float(((means + reach * scales).max(0) - low).max())
+    low = (means - REACH * scales).min(0)
+    span = float(((means + REACH * scales).max(0) - low).max())
     best = np.full((n + 1, means.shape[1]), np.inf)
     np.minimum.accumulate(means[::-1], axis=0, out=best[-2::-1])
     upset = float(np.maximum(means - best[stop], 0.0).sum(0).max()) / smallest

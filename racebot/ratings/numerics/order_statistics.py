@@ -75,8 +75,7 @@ def posterior_moments(
         first, second, sound = complete_order_moments(means, scales)
         if sound:
             return first, second, True
-    groups = Groups(np.array(places), np.zeros(len(places), dtype=np.bool_))
-    mean, variance = gaussian_moments(np.array(means), groups, scales=np.array(scales))
+    mean, variance = gaussian_moments(np.array(means), Groups(np.array(places)), np.array(scales))
     return mean.tolist(), variance.clip(0.0, 1.0).tolist(), True
 
 

@@ -8,10 +8,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import ndtr
 
+from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.model import FloatArray
 from racebot.ratings.models.elo import GaussianElo
 from racebot.ratings.models.thurstone import Thurstone
+from racebot.ratings.registry import create
 
 PLAIN: dict[str, Any] = {"dummy": None, "floor": None, "initial_rating": 0.0, "rates": (1.0,)}
 
@@ -49,31 +50,13 @@ def test_the_published_parameters_agree_with_a_race_worked_by_hand() -> None:
     assert after[:, 0] == pytest.approx([0.3 + rate * winner, max(0.3 + rate * loser, 0.0)], abs=1e-6)
 
 
-def test_the_weight_applies_to_dnfs_but_not_to_the_dummy() -> None:
-    states = np.array([[0.4], [0.1]])
-    ignored = Thurstone(weight=0.0, dummy=0.9, floor=None, rates=(1.0,))
-    after = ignored.rate(states, Outcome.of([1], unfinished=1))
-    against_dummy = Thurstone(**PLAIN).rate(np.array([[0.4], [0.9]]), Outcome.of([1, 2]))
-    assert after[1, 0] == pytest.approx(0.1, abs=1e-9)
-    assert after[0, 0] == pytest.approx(against_dummy[0, 0], abs=1e-6)
-    finished = ignored.rate(states, Outcome.of([1, 2]))
-    exact = Thurstone(dummy=0.9, floor=None, rates=(1.0,)).rate(states, Outcome.of([1, 2]))
-    np.testing.assert_allclose(finished, exact, rtol=0, atol=1e-6)
-
-
 def test_win_probability_follows_its_formula() -> None:
-    def chance(lead: float, density: str) -> float:
-        states = np.array([lead]), np.array([0.0])
-        return float(Thurstone(density=density).win_probability(*states))
-
-    slope = math.pi / math.sqrt(3)
-
-    def logistic(z: FloatArray | float) -> float:
-        return float(1 / (1 + np.exp(-slope * z)))
-
     for lead in (-2.0, -0.004, 0.0, 0.3, 5.0):
-        assert chance(lead, "gaussian") == pytest.approx(float(ndtr(lead / math.sqrt(2))))
-        area, _ = quad(
-            lambda x, lead=lead: slope * logistic(x) * (1 - logistic(x)) * logistic(x + lead), -15, 15
-        )
-        assert chance(lead, "logistic") == pytest.approx(area, abs=1e-9)
+        chance = Thurstone().win_probability(np.array([lead]), np.array([0.0]))
+        assert chance == pytest.approx(float(ndtr(lead / math.sqrt(2))))
+
+
+def test_former_parameters_of_old_ledgers_are_passed_over() -> None:
+    assert create("thurstone", {"density": "gaussian", "weight": 1.0, "floor": 0.5}) == Thurstone(floor=0.5)
+    with pytest.raises(ModelError, match="no parameter 'density'"):
+        create("thurstone", {"density": "logistic"})

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_quadrature import order_moments
-from racebot.ratings.numerics.order_recursion import gaussian_moments, score_means
+from racebot.ratings.numerics.order_recursion import gaussian_moments, gradient
 from racebot.ratings.ranking import Groups
 
 NOBODY: list[float] = []
@@ -19,7 +19,7 @@ NOBODY: list[float] = []
 
 def general(means: FloatArray, scales: FloatArray, places: Sequence[int]) -> tuple[FloatArray, FloatArray]:
     """Return the moments by the general recursion, for performances that are listed worst first."""
-    return gaussian_moments(means, Groups(np.array(places), np.zeros(len(places), dtype=bool)), scales=scales)
+    return gaussian_moments(means, Groups(np.array(places)), scales)
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
@@ -41,33 +41,30 @@ def test_moments_agree_with_the_general_recursion(places: list[int], spread: flo
     n = len(places)
     random = np.random.default_rng([n, int(spread)])
     means, scales = random.normal(0.0, spread, n), np.sqrt(1.0 + random.choice([0.05, 2.5], n))
-    *moments, _, sound = order_moments(means.tolist(), scales.tolist(), places, NOBODY, NOBODY)
+    *moments, _, sound = order_moments(means.tolist(), scales.tolist(), places, NOBODY)
     assert sound
     np.testing.assert_allclose(moments, general(means, scales, places), rtol=0, atol=4e-5)
 
 
 def test_a_great_upset_keeps_its_accuracy() -> None:
     means = np.array([12.0, 4.0, 0.0])
-    *moments, _, sound = order_moments(means.tolist(), [1.0] * 3, [2, 1, 0], NOBODY, NOBODY)
+    *moments, _, sound = order_moments(means.tolist(), [1.0] * 3, [2, 1, 0], NOBODY)
     assert sound
     np.testing.assert_allclose(moments, general(means, np.ones(3), [2, 1, 0]), rtol=0, atol=2e-5)
 
 
-@pytest.mark.parametrize("weight", [1.0, 0.4])
 @pytest.mark.parametrize("places", [[3, 2, 1], [2, 1, 1], [1, 1, 0]], ids=str)
-def test_last_entrants_are_behind_all_others(places: list[int], weight: float) -> None:
+def test_last_entrants_are_behind_all_others(places: list[int]) -> None:
     means, last = [0.3, -0.4, 1.2], [0.9, 1.5]
-    first, _, pulls, sound = order_moments(means, [1.0] * 3, places, last, [weight, 1.0])
-    labels = Groups(np.array([*places, 4, 4]), np.array([False, False, False, True, False]))
-    weights = np.array([1.0, 1.0, 1.0, weight, 1.0])
-    expected = score_means(np.array(means + last), labels, weights=weights)
+    first, _, pulls, sound = order_moments(means, [1.0] * 3, places, last)
+    expected = gradient(np.array(means + last), Groups(np.array([*places, 4, 4])))
     assert sound
     np.testing.assert_allclose([*first, *pulls], expected, rtol=0, atol=2e-5)
 
 
 def test_one_winner_over_one_last_entrant_is_exact() -> None:
     """The mean of Z1 given X1 > X2 is φ(d)/(√2 Φ(d)), with d the lead over √2."""
-    first, second, pulls, _ = order_moments([0.7], [1.0], [0], [0.2], [1.0])
+    first, second, pulls, _ = order_moments([0.7], [1.0], [0], [0.2])
     d = 0.5 / math.sqrt(2.0)
     expected = math.exp(-d * d / 2) / math.sqrt(2 * math.pi) / float(ndtr(d)) / math.sqrt(2.0)
     assert first[0] == pytest.approx(expected, abs=1e-6)
@@ -77,10 +74,10 @@ def test_one_winner_over_one_last_entrant_is_exact() -> None:
 
 @pytest.mark.parametrize("means", [[0.0, 1e9], [0.0, math.nan], [2000.0, -2000.0]])
 def test_an_order_beyond_the_grid_is_reported(means: list[float]) -> None:
-    *_, sound = order_moments([*means, 0.0], [1.0] * 3, range(3), NOBODY, NOBODY)
+    *_, sound = order_moments([*means, 0.0], [1.0] * 3, range(3), NOBODY)
     assert not sound
 
 
 def test_a_place_shared_by_too_many_is_reported() -> None:
-    *_, sound = order_moments([0.0] * 10, [1.0] * 10, [0] * 9 + [1], NOBODY, NOBODY)
+    *_, sound = order_moments([0.0] * 10, [1.0] * 10, [0] * 9 + [1], NOBODY)
     assert not sound

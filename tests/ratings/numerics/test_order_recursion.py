@@ -12,12 +12,12 @@ from scipy.integrate import cumulative_simpson, quad
 from scipy.special import erfcx, ndtr
 
 from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics.order_recursion import GAUSSIAN, LOGISTIC, gaussian_moments, score_means
+from racebot.ratings.numerics.order_recursion import gaussian_moments, gradient
 from racebot.ratings.ranking import Groups
 
 
 def groups_of(labels: Sequence[int]) -> Groups:
-    return Groups(np.array(labels), np.zeros(len(labels), dtype=bool))
+    return Groups(np.array(labels))
 
 
 def phi(z: float) -> float:
@@ -79,7 +79,7 @@ def test_moments_are_the_mean_over_all_orders(labels: list[int], spread: float) 
     means = random.normal(0.0, spread, len(labels))
     for scales in (np.ones(len(labels)), random.uniform(1.0, 1.6, len(labels))):
         expected = by_orders(means, labels, scales)
-        moments = gaussian_moments(means, groups_of(labels), scales=scales)
+        moments = gaussian_moments(means, groups_of(labels), scales)
         np.testing.assert_allclose(moments, expected, rtol=0, atol=5e-5)
 
 
@@ -89,56 +89,20 @@ def test_two_players_agree_with_the_closed_form(lead: float, scales: tuple[float
     """d log Φ(lead/s) / d lead, s² the sum of the variances; far upsets are kept in logarithms."""
     s = math.hypot(*scales)
     hazard = math.sqrt(2 / math.pi) / float(erfcx(-lead / s / math.sqrt(2))) / s
-    moves = score_means(np.array([lead, 0.0]), groups_of([0, 1]), scales=np.array(scales)) / scales
+    moves = gaussian_moments(np.array([lead, 0.0]), groups_of([0, 1]), np.array(scales))[0] / scales
     np.testing.assert_allclose(moves, [hazard, -hazard], rtol=2e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("lead", [-20.0, -2.0, 1.0])
-def test_logistic_performances_agree_with_quadrature(lead: float) -> None:
-    """P(X0 < X1 < X2) for logistic performances, the gradient by differences of quadrature."""
-    slope = math.pi / math.sqrt(3)
-
-    def log_probability(at: FloatArray) -> float:
-        shift = max(0.0, -slope * (at[0] - at[1:]).min())  # keeps far upsets from underflow
-
-        def joint(x: float) -> float:
-            own = slope * (x - at[1])
-            parts = [
-                math.log(slope) - abs(own) - 2 * math.log1p(math.exp(-abs(own))),
-                -float(np.logaddexp(0.0, -slope * (x - at[2]))),
-                -float(np.logaddexp(0.0, -slope * (at[0] - x))),
-            ]
-            return math.exp(sum(parts) + shift)
-
-        points = sorted(at)
-        return math.log(quad(joint, -45, 25, epsabs=0, epsrel=1e-10, limit=400, points=points)[0]) - shift
-
-    means = np.array([lead, 0.3, -0.2])
-    expected = slope_of(log_probability, means)
-    moves = score_means(means, groups_of([0, 1, 2]), LOGISTIC)
-    np.testing.assert_allclose(moves, expected, rtol=0, atol=2e-4)
-
-
-@pytest.mark.parametrize("weight", [0.0, 0.4, 1.0, 1.7])
-def test_weights_are_exponents_of_the_likelihood_factors(weight: float) -> None:
-    """The probability of each unfinished player to the power of the weight, the dummy's to one."""
+def test_the_gradient_is_that_of_the_likelihood() -> None:
+    """Three players behind a fourth."""
     means = np.array([0.4, -0.2, 0.7, 0.1])
-    weights = np.array([1.0, weight, weight, 1.0])
 
     def log_probability(at: FloatArray) -> float:
         def joint(x: float) -> float:
-            return phi(x - at[0]) * float(np.prod(ndtr(x - at[1:]) ** weights[1:]))
+            return phi(x - at[0]) * float(np.prod(ndtr(x - at[1:])))
 
         return math.log(quad(joint, -9, 9, epsabs=0, epsrel=1e-11, limit=200)[0])
 
     expected = slope_of(log_probability, means)
-    moves = score_means(means, groups_of([0, 1, 1, 1]), GAUSSIAN, weights=weights)
+    moves = gradient(means, groups_of([0, 1, 1, 1]))
     np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-5)
-
-
-def test_a_single_unfinished_player_has_a_weight_too() -> None:
-    means = np.array([0.4, -0.2])
-    none = score_means(means, groups_of([0, 1]), weights=np.array([1.0, 0.0]))
-    np.testing.assert_allclose(none, [0.0, 0.0], rtol=0, atol=1e-9)
-    one = score_means(means, groups_of([0, 1]), weights=np.array([1.0, 1.0]))
-    np.testing.assert_allclose(one, score_means(means, groups_of([0, 1])), rtol=0, atol=1e-6)
