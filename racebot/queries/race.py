@@ -14,11 +14,21 @@ from racebot.ledger.store import Ledger
 from racebot.queries.explain import explain_race
 from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
-from racebot.races.events import Attempt, by_result
+from racebot.races.events import Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult, result_label, shown_names
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
+
+
+@dataclass(frozen=True, slots=True)
+class EventReport:
+    """An event with hidden names masked. `results` are those that count first; none while they are sealed."""
+
+    event: Event
+    sources: tuple[EventSource, ...]
+    finished: int
+    results: tuple[Attempt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +139,29 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
     )
 
 
-def event_results(ledger: Ledger, race: str) -> list[Attempt]:
-    """Return all results of a closed event with hidden names masked; empty for other races.
-
-    Those that count come first, the fastest on top.
-    """
-    hidden, found = ledger.orders.hidden(), []
+def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
+    """Return all events, the newest first, or the one with the name of its race."""
+    hidden, reports = ledger.orders.hidden(), []
     for event in ledger.events.all():
-        for each in ledger.events.attempts(event) if event.name == race and event.closed_at else ():
-            entrant = each.entrant
-            if entrant.user_id in hidden:
-                name = entrant.name if entrant.name == NO_NAME else HIDDEN_NAME
-                masked = replace(entrant, user_id=None, name=name, discriminator=None)
-                each = replace(each, entrant=masked, proof="", comment="")  # noqa: PLW2901
-            found.append(each)
-    return by_result(found)
+        if name not in {None, event.name}:
+            continue
+        found = ledger.events.attempts(event)
+        finished = sum(each.note is None and each.entrant.finished for each in found)
+        masked = (_masked(each) if each.entrant.user_id in hidden else each for each in by_result(found))
+        results = tuple(masked) if event.closed_at or event.shown else ()
+        reports.append(EventReport(event, tuple(ledger.events.sources(event.name)), finished, results))
+    return reports
+
+
+def event_results(ledger: Ledger, race: str) -> tuple[Attempt, ...]:
+    """Return the results of the event whose race this is, none for other races and while they are sealed."""
+    return next((report.results for report in event_reports(ledger, race)), ())
+
+
+def _masked(attempt: Attempt) -> Attempt:
+    name = attempt.entrant.name if attempt.entrant.name == NO_NAME else HIDDEN_NAME
+    entrant = replace(attempt.entrant, user_id=None, name=name, discriminator=None)
+    return replace(attempt, entrant=entrant, proof="", comment="")
 
 
 def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:

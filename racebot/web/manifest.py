@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import racebot
+from racebot.queries.race import event_reports
 from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span
@@ -42,6 +43,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     players: dict[str, list[str]] = defaultdict(list)
     numbered: dict[str, dict[str, str]] = defaultdict(dict)
     front = [program, repr(names)]
+    front.append(str(bool(view.ledger.events.all())))
     for board in view.boards:
         digests = race_digests(view.ledger, board.key, names)
         siblings = [(each.name, each.address) for each in view.siblings(board)]
@@ -99,6 +101,11 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     tokens[addresses.COMPARE.path()] = _token(
         program, repr([(each.name, each.address) for each in view.boards])
     )
+    events = event_reports(view.ledger)
+    tokens[addresses.EVENTS.path()] = _token(program, repr(events))
+    for report in events:
+        path = addresses.EVENT.path(event=report.event.name)
+        tokens[path] = _token(program, repr(report), str(report.event.name in races))
     for player, each in players.items():
         token = _token(profiles.get(player, ""), *each)
         tokens |= {route.path(player=player): token for route in routes["player",]}

@@ -12,6 +12,7 @@ from racebot.web.api.endpoints import DATA
 from racebot.web.api.feeds import FEEDS
 from racebot.web.api.openapi import SERVED_ONLY
 from racebot.web.html import leaderboard, player, search, templating
+from racebot.web.html.events import event_page, events_page
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
 from racebot.web.html.movement import movement
@@ -115,7 +116,7 @@ def _not_found(request: PageRequest) -> Content:
 def _robots(request: PageRequest) -> Content:
     """Keep search engines from data, and from pages without end: each pair of players has a comparison."""
     root = urlsplit(request.view.publication.url).path
-    left_out = ("api", "compare", "events", "live", "overlay", "search")
+    left_out = ("api", "compare", "events/", "live", "overlay", "search")
     return Document(
         "\n".join(["User-agent: *", *(f"Disallow: {root}/{each}" for each in left_out), ""]).encode(), TEXT
     )
@@ -166,6 +167,8 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.NO_JEKYLL: lambda _: Document(b""),
     addresses.COMPARE: player.compare_by_query,
     addresses.COMPARED: player.compare,
+    addresses.EVENTS: events_page,
+    addresses.EVENT: event_page,
     addresses.RACE: race_page,
     addresses.PLAYER_RACES: player.races,
     addresses.OPPONENTS: player.opponents,

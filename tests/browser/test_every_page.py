@@ -11,8 +11,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from racebot.ledger.store import Ledger
+from racebot.races.events import Timing
 from racebot.races.rooms import RoomRule
-from racebot.standings.counting import LeaderboardConfig
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.events import EventSteps
+from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard, player
 from racebot.web.html.live import STREAMED
 from racebot.web.routes import match_of
@@ -49,6 +53,8 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.COMPARE: ("compare.html", "compare.html?players=id-r00,id-r01,id-r04,id-r05"),
     addresses.COMPARED: ("compare/id-r04/id-r07.html",),
     addresses.SEARCH: ("search.html?q=racer", "search.html?q=nobody"),
+    addresses.EVENTS: ("events.html",),
+    addresses.EVENT: ("event/orb/event-week-1", "event/orb/event-week-2"),
     addresses.RACE: (RACE, "races/orb/unknown", "races/orb/not-yet-1", "races/orb/live-1"),
     addresses.API: ("api/",),
     addresses.LIVE: ("live",),
@@ -102,7 +108,15 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         if request.param:
             for module, name in SIZES:
                 patch.setattr(module, name, ROWS)
-        yield rated(path, season() if request.param else season(players=110, races=160), ENDED)
+        races = season() if request.param else season(players=110, races=160)
+        rated(path, races, ENDED)
+        with Ledger.open(path) as ledger:
+            steps = EventSteps(Settler(ledger, RatingRules(ENDED)), races[0].ended_at)
+            for number in (1, 2):
+                board, until = ledger.leaderboards.all()[0], races[-1].ended_at
+                event = steps.create(f"Week {number}", board, until, Timing.REAL, shown=number == 1)
+                steps.add_room(event, f"orb/week-{number}", races[0])
+        yield path
 
 
 @pytest.fixture(scope="module")

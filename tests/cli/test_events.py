@@ -18,6 +18,9 @@ from racebot.racetime.client import Site
 from racebot.racetime.payload import Race
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
+from racebot.web.routes import Pages
+from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.request import Moved
 
 from .conftest import Done, Racebot
 
@@ -163,10 +166,19 @@ def test_an_open_room_keeps_an_event_open_and_is_read_again(
 def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Racebot, tmp_path: Path) -> None:
     create(racebot)
     done(racebot, "event", "add", EVENT, "orb/one", "async.csv")
-    page = tmp_path / f"site/races/{EVENT}.html"
+    page, own = (tmp_path / f"site/{folder}/{EVENT}.html" for folder in ("races", "event"))
     done(racebot, "export-site", "site")
     assert not page.exists(), "the results are sealed"
+    sealed = own.read_text()
+    assert ("3 finished" in sealed, "orb/one" in sealed, "Ann" in sealed) == (True, True, False)
+    assert f'href="event/{EVENT}.html"' in (tmp_path / "site/events.html").read_text()
     done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "export-site", "site")
+    assert f'href="../../races/{EVENT}.html"' in own.read_text()
+    with Ledger.open_to_publish(tmp_path / "ledger.db") as ledger:
+        pages = Pages(LedgerView(ledger, Publication()), served=True)
+        assert pages.document(f"event/{EVENT}", {}) == Moved(f"races/{EVENT}.html")
+        assert pages.document("event/orb/event-none", {}) is None
     done(racebot, "annul", EVENT, "id-bo", "--reason", "wrong <seed>")
     done(racebot, "hide", "id-cy")
     done(racebot, "export-site", "site")

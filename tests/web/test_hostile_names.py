@@ -19,6 +19,7 @@ from PIL import Image
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
+from racebot.races.events import Event, EventSource, SourceKind, Timing
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
@@ -73,6 +74,12 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
     ended = replace(SIMPLE, rule=RoomRule(until=NOON + timedelta(days=1)))
     Settler(ledger, RatingRules(ended)).add_past_races(races, "import")
+    event = Event("orb/event-e", GOAL, "orb", GOAL, GOAL, NOON, Timing.REAL, True, NOON)
+    ledger.events.save(event)
+    remarks = tuple(("https://example.org/?a=<b>", name) for name in NAMES)
+    ledger.events.save_source(
+        EventSource(event.name, SourceKind.SHEET, GOAL, races[0], remarks, NOON, NAMES[0])
+    )
     scored = Listing(scoring=rules_of("sgl-2025", cut=1))
     publication = Publication(lambda _: scored, url="https://ratings.example.org")
     view = LedgerView(ledger, publication, LiveReader(ledger.path), now=NOON + timedelta(days=9))
@@ -97,6 +104,7 @@ def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple
         "file": "style.css",
         "other": PLAYERS[3],
         "race": "orb/a",
+        "event": "orb/event-e",
         "stage": "open",
     }
     fields |= {"picture": "0" * 24, "page": "1"}

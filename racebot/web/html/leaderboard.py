@@ -338,6 +338,7 @@ def front(request: PageRequest) -> Content:
         categories=categories,
         shown=shown,
         live=live,
+        events=bool(request.view.ledger.events.all()),
     )
 
 

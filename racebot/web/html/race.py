@@ -48,7 +48,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         template,
         report=report,
         racer=racer,
-        attempts=event_results(request.view.ledger, race) if "/event-" in race else [],
+        attempts=event_results(request.view.ledger, race) if "/event-" in race else (),
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
         **table(request),

@@ -86,15 +86,17 @@ class _Field:
     read: Callable[[str], Any]
 
 
+_RACE = _Field(
+    "[^/]+(?:/[^/]+)*",
+    lambda name: "/".join(map(segment, name.split("/"))),
+    lambda path: "/".join(map(text_of, path.split("/"))),
+)
 _FIELDS = {
     "board": _Field("[^/]+/[^/]+", str, str),
     "player": _Field("[^/]+", segment, text_of),
     "other": _Field("[^/]+", segment, text_of),
-    "race": _Field(
-        "[^/]+(?:/[^/]+)*",
-        lambda name: "/".join(map(segment, name.split("/"))),
-        lambda path: "/".join(map(text_of, path.split("/"))),
-    ),
+    "race": _RACE,
+    "event": _RACE,
     "picture": _Field("[0-9a-f]{24}", str, str),
     "page": _Field("[0-9]{1,6}", str, int),
     "number": _Field(
@@ -111,7 +113,7 @@ _FIELDS = {
 class Route:
     """The URL pattern of one kind of page, such as `races/{race}.html`, with its query parameters.
 
-    The field `board` is the stem of a `BoardAddress`, `player` a player id, `race` a race name.
+    The field `board` is the stem of a `BoardAddress`, `player` a player id, `race` and `event` a race name.
     """
 
     pattern: str
@@ -162,6 +164,9 @@ FAVICON = Route("favicon.ico")
 TOUCH_ICON = Route("apple-touch-icon.png")
 PICTURE = Route("avatars/{picture}.webp")
 SMALL_PICTURE = Route("avatars/small/{picture}.webp")
+EVENTS = Route("events.html")
+EVENT = Route("event/{event}.html")
+"""The address of an event, not in the folder `events`: a server has its streams there."""
 RACE = Route("races/{race}.html", frozenset({"p"}))
 PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs", "card"}))
 PLAYER = Route("players/{player}.html")
