@@ -98,10 +98,6 @@ class Orders(Table):
         )
         return {bool(by_player): reason for by_player, reason in rows}
 
-    def is_hidden_by_operator(self, player: str) -> bool:
-        """Return whether an order of the operator hides a player."""
-        return False in self.hiding(player)
-
     def hidden(self) -> set[str]:
         """Return all players who are left out of lists."""
         return {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}

@@ -69,22 +69,20 @@ class Races(Table):
         moment = self._connection.value("SELECT counted_at FROM races WHERE name = ?", name)
         return None if moment is None else position_of(moment, name)
 
-    def of(self, board: Leaderboard, after: Position = START, limit: int = -1) -> Iterator[StoredRace]:
-        """Yield the races of a leaderboard after a position, in the order in which they count.
+    def of(
+        self, board: Leaderboard, after: Position = START, until: Position = END, *, limit: int = -1
+    ) -> Iterator[StoredRace]:
+        """Yield the races of a leaderboard between two positions, in the order in which they count.
 
-        At most `limit` races; -1 means no limit.
+        At most `limit` races; -1 means no limit. The position `after` is not part, `until` is.
         """
-        if board.rule != BY_GOALS:
-            return islice(self._chosen(board, after), None if limit < 0 else limit)
-        rows, values = _between(board, after)
-        sql = f"SELECT * {rows} ORDER BY counted_at, name LIMIT ?"
-        return map(race_of, self._connection.stream(sql, *values, limit))
-
-    def _chosen(self, board: Leaderboard, after: Position, until: Position = END) -> Iterator[StoredRace]:
-        """Yield the races that a leaderboard's rule chooses, which SQL cannot tell from others."""
+        by_goals = board.rule == BY_GOALS  # SQL cannot tell races that another rule chooses
         rows, values = _between(board, after, until)
-        candidates = self._connection.stream(f"SELECT * {rows} ORDER BY counted_at, name", *values)
-        return (stored for stored in map(race_of, candidates) if board.holds(stored.result))
+        sql = f"SELECT * {rows} ORDER BY counted_at, name LIMIT ?"
+        found = map(race_of, self._connection.stream(sql, *values, limit if by_goals else -1))
+        if by_goals:
+            return found
+        return islice((each for each in found if board.holds(each.result)), None if limit < 0 else limit)
 
     def fingerprints(self, board: Leaderboard) -> list[str]:
         """Return the fingerprint of every rated race's result, in the order in which they count."""
@@ -98,14 +96,14 @@ class Races(Table):
     def count_between(self, board: Leaderboard, after: Position, until: Position = END) -> int:
         """Count the races of a leaderboard after one position and up to another."""
         if board.rule != BY_GOALS:
-            return sum(1 for _ in self._chosen(board, after, until))
+            return sum(1 for _ in self.of(board, after, until))
         rows, values = _between(board, after, until)
         return as_int(self._connection.value(f"SELECT count(*) {rows}", *values))
 
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of a leaderboard's first race, None if it has no race."""
         if board.rule != BY_GOALS:
-            return next((stored.position for stored in self._chosen(board, START)), None)
+            return next((stored.position for stored in self.of(board)), None)
         rows, values = _between(board)
         row = self._connection.row(
             f"SELECT counted_at, name {rows} ORDER BY counted_at, name LIMIT 1", *values

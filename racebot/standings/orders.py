@@ -89,9 +89,9 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_p
             raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be listed again")
         if not orders.is_hidden(player.id):
             raise OrderError(f"{player.shown} is not hidden")
-        if by_player and orders.is_hidden_by_operator(player.id):
-            raise OrderError(f"the operator hid {player.shown}: only the operator can list this player again")
         hiding = orders.hiding(player.id)
+        if by_player and False in hiding:
+            raise OrderError(f"the operator hid {player.shown}: only the operator can list this player again")
         orders.add(Order(now, OrderKind.UNHIDE, player.id, None, on_one_line(reason), by_player))
         if len(hiding) == 2:  # the last order applies, so give the player's own one again
             orders.add(Order(now, OrderKind.HIDE, player.id, None, hiding[True], by_player=True))

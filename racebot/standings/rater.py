@@ -183,7 +183,7 @@ class StoredRaces:
         Raises:
             DamagedRaceError: a stored result does not match its fingerprint.
         """
-        races = list(self._ledger.races.of(self._board, self._last, BATCH))
+        races = list(self._ledger.races.of(self._board, self._last, limit=BATCH))
         for stored in races:
             stored.require_intact()
         if not self._from_start:

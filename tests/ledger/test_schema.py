@@ -254,7 +254,7 @@ def m012_letters(ledger: Ledger) -> None:
 
 @stage()
 def m013_order_givers(ledger: Ledger) -> None:
-    assert [ledger.orders.is_hidden_by_operator(player) for player in ("shy", "rude")] == [False, True]
+    assert [set(ledger.orders.hiding(player)) for player in ("shy", "rude")] == [{True}, {False}]
 
 
 @stage()

@@ -277,7 +277,7 @@ class CommandHandler:
             order(settler, player, SELF_REASON, self.now(), by_player=True)
         except OrderError as error:
             log.info("%s: %s", asker.id, error)
-        if settler.ledger.orders.is_hidden_by_operator(player.id):
+        if False in settler.ledger.orders.hiding(player.id):
             return self.texts.hidden_by_operator
         command = self.names.line(Command.HELP)
         return (self.texts.hidden if hide else self.texts.unhidden).format(command=command)
