@@ -1,4 +1,4 @@
-"""The recap of a season: champion and podium, who led and who improved, and the season's records."""
+"""The recap of a season: champion and podium, the last change of leader, gains, and the season's records."""
 
 from __future__ import annotations
 
