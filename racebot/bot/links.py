@@ -46,11 +46,11 @@ def rating_buttons(
     """Return the buttons of a race's rating message on a leaderboard, in the site's format.
 
     A button opens a page if there is one, since it then works after the record, too. All readers share the
-    buttons, so "My rating" opens the search for players, which
-    leads a reader who chose themselves there to their own page.
+    buttons, so "My rating" opens the search for players, which offers those of the race first and leads a
+    reader who chose themselves there to their own page.
     """
     texts, names = settings.texts, settings.named_commands()
-    search = None if settings.pages_url is None else f"{settings.pages_url}/{SEARCH.path()}#me"
+    search = None if settings.pages_url is None else f"{settings.pages_url}/{SEARCH.path()}?race={race}#me"
     buttons = {}
     for label, page, command in (
         (texts.button_rating, search, Command.RATING),

@@ -37,7 +37,7 @@ def test_buttons_send_the_commands_that_are_on(ledger: Ledger) -> None:
 @pytest.mark.parametrize("commands", [True, False])
 def test_buttons_open_published_pages(ledger: Ledger, *, commands: bool) -> None:
     assert buttons(ledger, pages_url=PAGES, commands=commands) == {
-        "My rating": {"url": f"{PAGES}/search.html#me"},
+        "My rating": {"url": f"{PAGES}/search.html?race=orb/r#me"},
         "Why?": {"url": f"{PAGES}/races/orb/r.html"},
         "Leaderboard": {"url": f"{PAGES}/leaderboards/orb/any-orb.html"},
     }

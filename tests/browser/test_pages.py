@@ -473,6 +473,20 @@ def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: 
             expect(page.locator(".rating")).to_be_visible()
 
 
+@pytest.mark.parametrize("path", [RACE, f"{BOARD}/movement.html", PLAYER, f"{BOARD}/explained.html"])
+def test_arrow_keys_step_through_each_drawing_and_say_what_it_shows(
+    visit: Visit, served: str, path: str
+) -> None:
+    page = visit(f"{served}{path}")
+    drawing = page.locator("svg.graph:not(.live)")
+    titles = drawing.locator("title").all_text_contents()
+    drawing.focus()
+    for key, expected in (("ArrowRight", titles[0]), ("ArrowDown", titles[1]), ("End", titles[-1])):
+        page.keyboard.press(key)
+        expect(drawing).to_have_attribute("aria-valuetext", expected)
+    expect(page.locator(".tip").filter(has_text=titles[-1])).to_be_visible()
+
+
 def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
     visit: Visit, served: str
 ) -> None:

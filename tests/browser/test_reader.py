@@ -19,10 +19,13 @@ def follow_reader(context: BrowserContext, root: str) -> None:
         page.goto(f"{root}{path}")
         expect(page.locator("tr.me")).to_have_count(1)
         expect(page.locator("tr.me .player")).to_have_text("Ann Orbit (you)")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
     page.goto(f"{root}index.html")
     own = page.get_by_role("region", name="Your standing")
     expect(own).to_contain_text("points, place 2 of 30 on Any Orb")
     assert context.cookies() == []
+    assert len(asked) > 4 and not any("id-r00" in url for url in asked), "no request names the reader"
     own.get_by_role("button", name="Not you?").click()
     expect(own.get_by_label("Do you race?")).to_be_visible()
     assert page.locator(".me").count() == 0
@@ -30,8 +33,14 @@ def follow_reader(context: BrowserContext, root: str) -> None:
     page.keyboard.press("Enter")
     page.locator("#results .player").click()
     expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
-    page.goto(f"{root}search.html#me")  # as from chat
+    page.goto(f"{root}search.html?race=orb/race-59#me")  # as from chat
     page.wait_for_url(f"{root}players/id-r00.html")
+    page.evaluate("localStorage.clear()")
+    page.goto(f"{root}search.html?race=orb/race-59#me")
+    expect(page.get_by_role("heading", name="Racers of race-59")).to_be_visible()
+    expect(page.locator("#results .player")).to_have_count(8)
+    page.locator("#results .player").last.click()
+    expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
 
 
 def test_reader_is_marked_on_a_server(opened: Open, served: str) -> None:

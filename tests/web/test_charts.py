@@ -12,6 +12,8 @@ from builders import NOON
 from racebot.queries.player import PlayedRace
 from racebot.web.html import charts, templating
 
+from .conftest import Merge
+
 
 def drawn(graph: charts.Graph | None) -> str:
     return templating.render("graph.html", "", graph=graph).decode()
@@ -66,7 +68,7 @@ def test_bars_count_what_their_titles_say() -> None:
 @pytest.mark.parametrize(
     ("points", "expected"),
     [
-        ([1000, 1000], ["1000", "1001"]),
+        ([1000, 1000], ["1000", "1001", "1002"]),
         ([998, 1003], ["998", "999", "1000", "1001", "1002", "1003"]),
         ([812, 1894], ["500", "1000", "1500", "2000"]),
         ([-40, 130], ["−50", "0", "50", "100", "150"]),
@@ -76,6 +78,24 @@ def test_grid_lines_are_round_numbers_around_the_points(points: list[int], expec
     svg = ratings([NOON, NOON + timedelta(days=1)], points)
     axis = svg.partition('class="axis y"')[2].partition('class="axis x"')[0]
     assert re.findall(r"<text[^>]*>([^<]+)</text>", axis) == expected
+
+
+def test_every_drawing_has_three_labels_or_more_on_each_axis(merge: Merge) -> None:
+    view = merge()
+    history = view.history(view.boards[0], "id-ann")
+    part = view.race("orb/c").leaderboards[0]  # type: ignore[union-attr]
+    moments = [NOON + timedelta(days=n) for n in range(13)]
+    places = [{"id-ann": 1.0, "id-bo": 2.0}] * 3
+    ratings = charts.ratings([history], "two races")
+    bars = charts.distribution([(str(n), 1) for n in range(9)], "bars")
+    assert ratings is not None
+    for graph in (ratings, bars):
+        assert len(graph.ticks) >= 3 and len(graph.grid) >= 3
+    bump = charts.Bump("places", moments, [("Ann", [1] * 13), ("Bo", [2] * 13)])
+    story = charts.Story("race", part.entrants, list(zip([0.0, 60.0, 90.0], places, strict=True)), None)
+    for drawing in (bump, story):
+        assert len(drawing.ticks) >= 3 and len([*drawing.rows, *drawing.names]) >= 3
+    assert len(charts.Year(history).ticks) >= 3
 
 
 def test_thinning_keeps_peaks_and_lows() -> None:

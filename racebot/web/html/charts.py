@@ -297,7 +297,7 @@ def _grid(low: float, high: float) -> list[int]:
     rough = max((high - low) / _GRID_LINES, 1)
     size = 10 ** math.floor(math.log10(rough))
     step = int(next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough))
-    first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 1)
+    first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 2)
     return [step * number for number in range(first, last + 1)]
 
 

@@ -23,11 +23,13 @@ LEAST_LIKENESS = 75
 
 def search(request: PageRequest) -> Content:
     text = request.query.get("q", "")[:100].strip()
-    players = _players(request, text)
+    race = "" if text else request.query.get("race", "")
+    players = _racers(request, race) if race else _players(request, text)
     return templating.page(
         request,
         "search.html",
         text=text,
+        race=race,
         players=[(player, next(iter(request.view.standings(player.id)), None)) for player in players],
         boards=[(board, _category(request, board)) for board in _boards(request, text)],
     )
@@ -69,6 +71,16 @@ def _players(request: PageRequest, text: str) -> list[NamedPlayer]:
         return []
     found = request.view.players_named(text) or request.view.players_named(text, typos=True)
     return found[:MOST_FOUND]
+
+
+def _racers(request: PageRequest, race: str) -> list[NamedPlayer]:
+    """Return the racers of an open or recorded race who have a rating."""
+    view = request.view
+    room, report = view.live_room(race), view.race(race)
+    shown = [board.entrants for board in room.leaderboards] if room else []
+    placed = [part.placed for part in report.leaderboards] if report else []
+    ids = dict.fromkeys(each.id for group in (*shown, *placed) for each in group)
+    return [view.rated_players[each] for each in ids if each in view.rated_players.keys() - view.hidden]
 
 
 def _category(request: PageRequest, board: Board) -> str:

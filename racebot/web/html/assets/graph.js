@@ -64,7 +64,7 @@ window.racebot.graph = (figure, data, label) => {
     const size = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map(factor => factor * size).find(each => each >= rough);
     const marks = [];
-    for (let n = Math.floor(low / step); n <= Math.max(Math.ceil(high / step), Math.floor(low / step) + 1); n++) marks.push(n * step);
+    for (let n = Math.floor(low / step); n <= Math.max(Math.ceil(high / step), Math.floor(low / step) + 2); n++) marks.push(n * step);
     return marks;
   };
 

@@ -155,6 +155,7 @@
     }
   };
   const playerOf = link => new URL(link.href).pathname.match(/\/players\/([^/]+?)(?:\.html|\/|$)/)?.[1];
+  const BOARD = /\/(?:players\/[^/]+|leaderboards)\/([^/]+\/[^/]+?)(?:\.html|\/|$)/;
   const mark = () => {
     const player = kept()?.player;
     for (const button of document.querySelectorAll("[data-me]")) button.setAttribute("aria-pressed", String(button.dataset.me === player));
@@ -167,8 +168,39 @@
       if (!link.querySelector(".you")) link.insertAdjacentHTML("beforeend", '<span class="hidden you"> (you)</span>');
     }
   };
+  // Arrow keys step through the lines, bars or days of a drawing, and say what each one's title says.
+  const drawings = new WeakMap();
+  const step = (svg, to) => {
+    const items = drawings.get(svg), at = Math.max(0, Math.min(items.length - 1, to));
+    for (const each of items) each.classList.toggle("at", each === items[at]);
+    const text = items[at].querySelector("title").textContent;
+    svg.setAttribute("aria-valuenow", at + 1);
+    svg.setAttribute("aria-valuetext", text);
+    const tip = svg.closest(".card")?.querySelector(".tip");
+    if (tip) tip.textContent = text;
+  };
+  const makeDrawings = () => {
+    for (const svg of document.querySelectorAll("svg.graph[role=img]")) {
+      const items = [...svg.querySelectorAll("title")].map(each => each.parentNode);
+      if (svg.closest("[data-graph]") || !items.length) continue;
+      drawings.set(svg, items);
+      svg.closest("[role=region]")?.removeAttribute("tabindex");
+      for (const [name, value] of [["role", "slider"], ["tabindex", 0], ["aria-valuemin", 1], ["aria-valuemax", items.length], ["aria-valuenow", 1], ["aria-valuetext", items[0].textContent]]) svg.setAttribute(name, value);
+      svg.addEventListener("pointerover", event => items.includes(event.target) && step(svg, items.indexOf(event.target)));
+      svg.addEventListener("keydown", event => {
+        if (event.altKey || event.ctrlKey || event.metaKey) return; // keys of the browser
+        const at = items.findIndex(each => each.classList.contains("at")), last = items.length - 1;
+        const to = {ArrowLeft: at - 1, ArrowUp: at - 1, ArrowRight: at + 1, ArrowDown: at + 1, Home: 0, End: last}[event.key];
+        if (to === undefined) return;
+        event.preventDefault();
+        step(svg, to);
+        items[Math.max(0, Math.min(last, to))].scrollIntoView({block: "nearest", inline: "nearest"});
+      });
+    }
+  };
   const refresh = () => {
     mark();
+    makeDrawings();
     for (const link of document.querySelectorAll("a[data-whole]")) link.textContent = link.href;
     for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
     for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
@@ -195,8 +227,16 @@
     forget.addEventListener("click", () => choosePlayer(null));
     yours.dataset.shown = "yes";
     yours.replaceChildren(link, words, forget);
-    const last = await load(of(yours.dataset.data)).then(answer => answer.json()).then(answer => answer.leaderboards[0]).catch(() => null);
-    if (last) words.textContent = `${number(last.points)} points${last.place ? `, place ${last.place} of ${last.listed}` : ", not ranked yet"} on ${last.leaderboard}`;
+    // The places of everybody, so that the server does not learn which of them the reader is.
+    let found = null, report = null;
+    const board = reader.board ?? document.querySelector("main h3 a")?.pathname.match(BOARD)?.[1];
+    for (let page = 1; board && !found && report?.players.length !== 0; page++) {
+      const address = `${yours.dataset.data.replace("CATEGORY/BOARD", board)}?per_page=1000&page=${page}`;
+      report = await load(address).then(answer => answer.json()).catch(() => ({players: []}));
+      found = report.players.find(each => segment(each.id) === reader.player);
+      if (report.players.length < 1000) break;
+    }
+    if (report?.leaderboard) words.textContent = found ? `${number(found.points)} points, place ${found.place} of ${report.total ?? report.players.length} on ${report.leaderboard}` : `not ranked on ${report.leaderboard}`;
   };
   const choosePlayer = reader => {
     keep(reader);
@@ -209,12 +249,14 @@
       const text = copy.previousElementSibling;
       (async () => navigator.clipboard.writeText(text.href))().then(() => { copy.textContent = "Copied"; }, () => getSelection().selectAllChildren(text));
     }
-    if (button) choosePlayer(button.getAttribute("aria-pressed") === "true" ? null : {player: button.dataset.me, name: button.dataset.name});
+    if (button) choosePlayer(button.getAttribute("aria-pressed") === "true" ? null : {player: button.dataset.me, name: button.dataset.name, board: location.pathname.match(BOARD)?.[1]});
     else if (link?.closest(location.hash === "#me" ? "#results" : "#yours-found")) {
       if (yours) event.preventDefault();
-      choosePlayer({player: playerOf(link), name: link.textContent.trim()});
+      choosePlayer({player: playerOf(link), name: link.textContent.trim(), board: link.pathname.match(BOARD)?.[1]});
     }
   });
+  const seen = document.querySelector("[data-me]"), latest = kept();
+  if (latest && seen?.dataset.me === latest.player) keep({...latest, board: location.pathname.match(BOARD)?.[1]});
   refresh();
   standing();
   const own = location.hash === "#me" && kept() && document.getElementById("me")?.dataset.page;

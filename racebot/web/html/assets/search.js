@@ -51,4 +51,10 @@
     search();
   });
   search();
+  // The button of a room offers the racers of its race first.
+  const race = new URLSearchParams(location.search).get("race");
+  if (race && !form.q.value) window.racebot.load(`api/races/${race.split("/").map(segment).join("/")}.json`).then(answer => answer.json()).then(({result}) => {
+    const racers = result.flatMap(each => players.filter(([id]) => id === each.id).map(([id, name, ...about]) => [id, name, [], ...about]));
+    if (!form.q.value) results.replaceChildren(...section(`Racers of ${race.split("/").at(-1)}`, racers.map(person)));
+  }).catch(() => {}); // it is not recorded yet
 })();
