@@ -292,8 +292,8 @@ def tune(
             objective=objective,
             share=share,
             effort=Effort(candidates, generations, seed),
-            progress=lambda now: advance(
-                f"{entry.label}, generation", now.generation, generations, f"best {now.best:.4f}"
+            progress=lambda generation, best: advance(
+                f"{entry.label}, generation", generation, generations, f"best {best:.4f}"
             ),
         )
     if as_json:

@@ -41,16 +41,6 @@ class Dimension(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """The state of a search after a generation: its best objective so far, with the parameters."""
-
-    generation: int
-    generations: int
-    best: float
-    parameters: Parameters
-
-
-@dataclass(frozen=True, slots=True)
 class Effort:
     """The size of a search: parameter sets in a generation, at least 6, and a limit on generations.
 
@@ -108,12 +98,12 @@ def search(
     space: Sequence[Dimension],
     objective: Objective,
     effort: Effort,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[int, float], None] = lambda generation, best: None,
 ) -> Found:
     """Find the parameters that minimize an objective over a history. All players start as newcomers.
 
     The search starts from `parameters`, varies the numbers of `space`, and calls `progress` after each
-    generation.
+    generation, with its number and the best objective so far.
     """
     start = create(key, parameters)
     tried = 0
@@ -128,9 +118,7 @@ def search(
     done = itertools.count(1)
 
     def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
-        best = parameters_at(start, space, _rounded(intermediate_result.x, space))
-        if progress is not None:
-            progress(Progress(next(done), effort.generations, float(intermediate_result.fun), best))
+        progress(next(done), float(intermediate_result.fun))
 
     found = scipy.optimize.differential_evolution(
         cast(Any, cost),  # vectorized: takes and returns one number per candidate

@@ -12,7 +12,7 @@ from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import create
 from racebot.study.history import History, newcomers
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
-from racebot.study.search import Effort, Progress, dimensions, effective, search as find
+from racebot.study.search import Effort, dimensions, effective, search as find
 
 
 class PairFigures(NamedTuple):
@@ -84,7 +84,7 @@ def tune(
     objective: Objective = Objective.JOINT,
     share: float = 0.5,
     effort: Effort | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[int, float], None] = lambda generation, best: None,
 ) -> Tuned:
     """Search parameters on the earlier races, then judge them on the later ones.
 
@@ -95,7 +95,7 @@ def tune(
         parameters: parameters that differ from the model's defaults. The search starts from them.
         search: the parameters to vary; see `dimensions`. By default all that affect the objective.
         share: share of the races that the search sees.
-        progress: called after each generation.
+        progress: called after each generation, with its number and the best objective so far.
 
     Raises:
         ModelError: see `dimensions`. Also if the history is too short to divide or to search.

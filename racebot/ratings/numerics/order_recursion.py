@@ -79,8 +79,7 @@ class _Recursion:
 
     def _sorted(self, values: FloatArray) -> FloatArray:
         """Sort values from shape [..., n] in listing order to shape [n, candidates], worst first."""
-        flat = np.broadcast_to(values, self.shape).reshape(-1, self.shape[-1])
-        return flat.T[self.order]
+        return values.reshape(-1, self.shape[-1]).T[self.order]
 
     def _listed(self, values: FloatArray) -> FloatArray:
         listed = np.empty_like(values)
