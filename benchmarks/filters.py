@@ -25,12 +25,13 @@ import numpy as np
 from peers import Before, judged, row
 from scipy.optimize import minimize
 
+from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.trueskill import evidence
 from racebot.ratings.registry import create
 from racebot.standings.backfill import read_races
 from racebot.study.fit import fit
-from racebot.study.history import History, PastRace
+from racebot.study.history import History
 from racebot.study.paired import Objective, Tally, tallies
 
 DOUBTS = (0.0, 1.0, 2.0)

@@ -28,11 +28,12 @@ import openskill.models
 import trueskill
 from scipy.special import ndtr
 
+from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.registry import create
 from racebot.standings.backfill import read_races
 from racebot.study.complaints import Complaints
-from racebot.study.history import History, PastRace, replay
+from racebot.study.history import History, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 from racebot.study.paired import Objective, Tally, standard_error, tallies
 

@@ -24,7 +24,7 @@ from numba.extending import overload, register_jitable
 
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings import registry  # noqa: F401 - loads all models
-from racebot.ratings.kernel import KernelModel, KernelRace, Replayable
+from racebot.ratings.kernel import KernelModel, KernelRace, PastRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.plackett_luce import tied_losses
 from racebot.ratings.numerics.expectation_propagation import jointly, jointly_banded
@@ -98,7 +98,7 @@ class RaceBlock(NamedTuple):
     by_team: BoolArray
 
     @classmethod
-    def of(cls, races: Sequence[Replayable]) -> RaceBlock:
+    def of(cls, races: Sequence[PastRace]) -> RaceBlock:
         parts = [KernelRace.of(race.outcome) for race in races]
         return cls(
             players=np.concatenate([race.players for race in races]),
@@ -164,7 +164,7 @@ def _drive(model: type[KernelModel]) -> Callable[..., None]:
 
 
 def replay(
-    model: KernelModel, races: Sequence[Replayable], table: FloatArray
+    model: KernelModel, races: Sequence[PastRace], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Rate races in order; see `racebot.ratings.fast.replay`."""
     remaining = iter(races)
@@ -173,7 +173,7 @@ def replay(
 
 
 def _replay_block(
-    model: KernelModel, races: Sequence[Replayable], table: FloatArray
+    model: KernelModel, races: Sequence[PastRace], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     drive, block = _drive(type(model)), RaceBlock.of(races)
     bounds = block.bounds.tolist()

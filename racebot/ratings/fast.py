@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Sequence
 
-from racebot.ratings.kernel import KernelModel, Replayable
+from racebot.ratings.kernel import KernelModel, PastRace
 from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
@@ -22,9 +22,9 @@ LEAST_WORK = 500_000
 
 def replay(
     model: RatingModel,
-    races: Sequence[Replayable],
+    races: Sequence[PastRace],
     table: FloatArray,
-    like: Sequence[Replayable] | None = None,
+    like: Sequence[PastRace] | None = None,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Rate races in order, and yield the states before and after each.
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -31,16 +32,19 @@ Columns = list[list[float]]
 """k columns of n numbers each. In compiled code, a two-dimensional array."""
 
 
-class Replayable(Protocol):
-    """A race of a history."""
+@dataclass(frozen=True, slots=True, eq=False)
+class PastRace:
+    """One race of a history that can be rated.
 
-    @property
-    def players(self) -> IntArray:
-        """Return the entrants' rows in the table of states: shape [n]."""
+    Attributes:
+        players: shape [n]; rows of the rated entrants in a table of states, in the order of `outcome`.
+        outcome: the entrants' partial order; always `rateable`.
+    """
 
-    @property
-    def outcome(self) -> Outcome:
-        """Return the outcome, which is always `rateable`."""
+    name: str
+    ended_at: datetime
+    players: IntArray
+    outcome: Outcome
 
 
 class KernelRace(NamedTuple):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -98,24 +97,23 @@ def checked_again(history: History) -> int:
     return 1 if history.races_of_players().sum() <= ALL_CHECKED else SAMPLE
 
 
-class _Race(NamedTuple):
-    players: IntArray
-    outcome: Outcome
-
-
 def _points_after(
-    model: RatingModel, steps: Sequence[Step], races: Sequence[tuple[FloatArray, Outcome]]
+    model: RatingModel, steps: Sequence[Step], changed: Sequence[tuple[FloatArray, Outcome]]
 ) -> list[IntArray]:
     """Return the points after races with these states and outcomes, none of which affects another."""
-    if not races:
+    if not changed:
         return []
-    starts = np.cumsum([0, *(outcome.size for _, outcome in races)])
-    table = np.concatenate([states for states, _ in races])
-    rows = [np.arange(*ends) for ends in pairwise(starts.tolist())]
-    changed = [_Race(each, race) for each, (_, race) in zip(rows, races, strict=True) if race.rateable]
-    for _ in fast.replay(model, changed, table, like=[step.race for step in steps]):
+    states, outcomes = zip(*changed, strict=True)
+    rows = np.split(np.arange(sum(map(len, states))), np.cumsum([len(each) for each in states[:-1]]))
+    races = [
+        replace(steps[0].race, players=players, outcome=outcome)
+        for players, outcome in zip(rows, outcomes, strict=True)
+        if outcome.rateable
+    ]
+    table = np.concatenate(states)
+    for _ in fast.replay(model, races, table, like=[step.race for step in steps]):
         pass
-    return [model.points(table[each]) for each in rows]
+    return [model.points(table[players]) for players in rows]
 
 
 def _order_dependent(model: RatingModel, steps: Sequence[Step], every: int) -> int:

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
 
 from racebot.errors import ModelError
-from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
+from racebot.races.outcome import IntArray, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import fast
+from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import Carries, FloatArray, RatingModel
 from racebot.ratings.registry import rating_teams
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PastRace:
-    """One race that can be rated.
-
-    Attributes:
-        players: shape [n]; indices of the rated entrants in `History.players`, in the order of `outcome`.
-        outcome: the entrants' partial order; always `rateable`.
-    """
-
-    name: str
-    ended_at: datetime
-    players: IntArray
-    outcome: Outcome
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

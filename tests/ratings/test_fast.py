@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
+from builders import NOON
 
-from racebot.races.outcome import IntArray, Outcome
+from racebot.races.outcome import Outcome
 from racebot.ratings import fast
+from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.registry import MODELS
@@ -35,13 +36,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 """For each variant: the parameter that the sweep varies, and the other parameters."""
 
 
-@dataclass(frozen=True)
-class Race:
-    players: IntArray
-    outcome: Outcome
-
-
-def season(races: int = 150) -> list[Race]:
+def season(races: int = 150) -> list[PastRace]:
     """Return races of 2 to 12 of 15 players, some with equal times, upsets or DNFs."""
     random = np.random.default_rng(3)
     found = []
@@ -54,7 +49,7 @@ def season(races: int = 150) -> list[Race]:
         unfinished = int(random.integers(0, 3)) if size > 4 else 0
         outcome = Outcome.of(places[: size - unfinished], unfinished=unfinished, day=20_000.0 + 9 * number)
         if outcome.rateable:
-            found.append(Race(players, outcome))
+            found.append(PastRace("", NOON, players, outcome))
     return found
 
 
@@ -64,7 +59,7 @@ def table(model: RatingModel, players: int = 15) -> FloatArray:
     return np.array(np.broadcast_to(initial[..., np.newaxis, :], shape), order="C")
 
 
-def plain(model: RatingModel, races: list[Race]) -> FloatArray:
+def plain(model: RatingModel, races: list[PastRace]) -> FloatArray:
     states = table(model)
     for race in races:
         states[race.players] = model.rate(states[race.players], race.outcome)
@@ -124,7 +119,7 @@ def test_compiled_code_integrates_a_very_surprising_order() -> None:
     outcome = Outcome.of([3, 2, 1, 4])
     states = np.array([[14.0, 3.0], [5.0, 0.0], [-9.0, 1.0], [2.0, 40.0]])
     expected = model.rate(states, outcome)
-    list(fast.replay(model, [Race(np.arange(4), outcome)], states))
+    list(fast.replay(model, [PastRace("", NOON, np.arange(4), outcome)], states))
     np.testing.assert_allclose(states, expected, rtol=0, atol=1e-4)
 
 

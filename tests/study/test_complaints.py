@@ -8,11 +8,12 @@ import pytest
 from builders import entrant, result
 
 from racebot.races.outcome import Outcome
+from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.ratings.registry import create
 from racebot.study.complaints import SAMPLE, Complaints, checked_again, gave_up
-from racebot.study.history import History, PastRace, Step
+from racebot.study.history import History, Step
 
 
 @dataclass(frozen=True)
