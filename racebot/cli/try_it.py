@@ -32,10 +32,6 @@ def sandbox(
     ] = 8000,
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
     play: Annotated[bool, typer.Option("--play", help="Open rooms in which simulated racers race.")] = False,
-    list_cache: Annotated[
-        float,
-        typer.Option(min=0, help="Seconds to cache the list of open rooms; racetime.gg caches it for 60."),
-    ] = 60.0,
 ) -> None:
     """Serve a local imitation of racetime.gg, to try the bot on.
 
@@ -48,7 +44,7 @@ def sandbox(
     from racebot.sandbox import server
 
     try:
-        server.run(port, category=category, list_cache=list_cache, play=play, tell=tell)
+        server.run(port, category=category, play=play, tell=tell)
     except OSError as error:
         raise cannot_listen(port, error) from None
 

@@ -21,7 +21,7 @@ from racebot.sandbox import render
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.race_state import RacerStatus, SandboxError, UnknownError, User
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.site import CLIENT_ID, FakeSite
+from racebot.sandbox.site import FakeSite
 from racebot.sandbox.text import parse_length
 
 PREFIX = "/sandbox/control"
@@ -46,10 +46,6 @@ class Control:
             "rename_user": site.rename_user,
             "delete_user": site.delete_user,
             "rename_goal": site.rename_goal,
-            "add_bot": site.add_bot,
-            "set_info": self._set_info,
-            "pin": lambda race, message: site.room(race).set_pin(message, pinned=True),
-            "unpin": lambda race, message: site.room(race).set_pin(message, pinned=False),
             "revoke_tokens": site.revoke_tokens,
             "fail_http": misbehaviour.fail_http,
             "drop_sockets": misbehaviour.drop_sockets,
@@ -144,13 +140,6 @@ class Control:
             case int() as dropped:
                 return {"dropped": dropped}
         return {"ok": True}
-
-    def _set_info(self, race: str, info: str, client_id: str = CLIENT_ID) -> FakeRoom:
-        room, bot = self._site.room(race), self._site.bots.get(client_id)
-        if bot is None:
-            raise UnknownError(f"no bot with the client id {client_id!r}")
-        room.set_info(bot, info)
-        return room
 
 
 def _length(value: str | float) -> timedelta:

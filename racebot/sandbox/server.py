@@ -90,7 +90,6 @@ def run(
     port: int = 8000,
     *,
     category: str = CATEGORY,
-    list_cache: float = LIST_CACHE_SECONDS,
     play: bool = False,
     tell: Callable[[str], None] = print,
 ) -> None:
@@ -104,7 +103,7 @@ def run(
         for number in (signal.SIGINT, signal.SIGTERM):
             with contextlib.suppress(NotImplementedError):  # Windows, where Ctrl-C cancels this task
                 asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        async with serve(site, port=port, list_cache=list_cache) as address:
+        async with serve(site, port=port) as address:
             about = f"category {category}, client id {CLIENT_ID}, secret {CLIENT_SECRET}"
             tell(f"{address}/{category} - {about}")
             playing = asyncio.create_task(scenario.play(site, site.rng)) if play else None

@@ -67,18 +67,14 @@ async def test_commands_run_a_whole_race(control: Control, site: FakeSite) -> No
     assert places(site.room(race)) == {"Ann": 2, "Bo": 1, "Cy": None}
 
 
-async def test_commands_manage_people_and_bots(control: Control, site: FakeSite) -> None:
+async def test_commands_manage_people(control: Control, site: FakeSite) -> None:
     eve = await control("add_user", name="Eve", moderator=True)
     assert eve["can_moderate"]
     await control("rename_user", user=eve["id"], name="Eva")
     assert site.user("Eva").id == eve["id"]
     await control("delete_user", user="Eva")
     assert site.users[eve["id"]].deleted
-    await control("add_bot", name="SeedBot", client_id="seeds", client_secret="hush")
     race = (await control("open"))["slug"]
-    await control("set_info", race=race, info="Seed 1", client_id="seeds")
-    await control("set_info", race=race, info="Seed 2")
-    assert site.room(race).info_bot == "Seed 2"
     await control("say", race=race, user="Ann", text="!rating")
     assert site.room(race).chat[-1].text == "!rating"
 
@@ -163,7 +159,6 @@ async def test_errors_name_the_problem(control: Control) -> None:
         assert (status, text.split(": ")[1].split()[:2]) == (400, [command, "race"])
     assert (await control.refused("record", race=race))[0] == 409
     assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
-    assert (await control.refused("set_info", race=race, info="x", client_id="y"))[0] == 404
 
 
 async def test_another_sites_page_cannot_send_commands(control: Control) -> None:
