@@ -18,6 +18,7 @@ from enum import Enum
 from racebot.ledger.cases import CaseRow
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.standings.counting import RatingRules
 
 SITE_CACHE = 5.0
 """Seconds for which the site caches a race's data."""
@@ -172,14 +173,8 @@ class Rules:
 
     quiet: float
     """Seconds for which a result must not change before it is announced."""
-    counts: Callable[[RaceResult], bool]
-    """Returns whether a result can be rated, at once or when it is recorded."""
-    grace: Callable[[RaceResult], timedelta | None] = lambda _: None
-    """Returns how long a result must stand to count without a record; None if it needs one."""
-    in_event: Callable[[str], bool] = lambda _: False
-    """Returns whether a race belongs to an event, which needs its results."""
-    needs_no_record: Callable[[Race], bool] = lambda _: False
-    """Returns whether a race may count without a record, whatever its result."""
+    rating: Callable[[], RatingRules]
+    """Returns which races count where. That changes when a goal is renamed."""
     announce: bool = True
     greet: bool = False
 
@@ -281,6 +276,7 @@ class _Step:
 
     def __init__(self, case: Case, now: Moment) -> None:
         self.case = case
+        self.rating = case.rules.rating()
         self.now = now
         self.effects: list[Effect] = []
         self.is_read = False
@@ -311,7 +307,7 @@ class _Step:
                 self._on_quiet_order(quiet, given_at)
             case CountOrder():
                 result = self.case.shown.result if self.case.shown else None
-                if result is not None and result.final and self.case.rules.grace(result) is not None:
+                if result is not None and result.final and self.rating.grace(result) is not None:
                     self._settle_without_record(result)
         self._on_tick()
 
@@ -362,14 +358,14 @@ class _Step:
         if race.version is not None and race.version > case._version:
             case._version, case._version_at = race.version, self.now.seconds
         case.shown = race
-        if result is not None and result.final and case.rules.in_event(case.name):
+        if result is not None and result.final and case.name in self.rating.events:
             found, case._for_event = case._for_event, (result.fingerprint(), race.recorded)
             self.effects += [Settle(result)] if case._for_event != found else []
         if case.is_recorded:
             return
         ended = result is not None and not result.hidden
-        counts = result is not None and case.rules.counts(result)
-        grace = case.rules.grace(result) if result is not None and counts else None
+        counts = result is not None and self.rating.counts(result)
+        grace = self.rating.grace(result) if result is not None and counts else None
         if race.recorded and result is not None and counts:
             self._settle(result)
         elif (race.over and not race.recorded and grace is None) or (ended and not counts):
@@ -547,7 +543,7 @@ class _Step:
 
     def _return_possible_since(self, race: Race) -> datetime | None:
         """Return when a race ended if an edit can still make it count, otherwise None."""
-        can_count = not race.custom_goal or self.case.rules.needs_no_record(race)
+        can_count = not race.custom_goal or self.rating.needs_no_record(race)
         if not can_count or race.status == "partitioned":
             return None
         return race.result.ended_at if race.result else race.ended_at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from racebot.bot.room.announcements import Announcements, Style
 from racebot.bot.room.case import Act, Announce, Case, Effect, GiveUp, Rules, Settle
@@ -40,22 +40,9 @@ class LedgerWork:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
-        rules = (self._counts, self._grace, self._in_event, self._needs_no_record)
-        self._rules = Rules(quiet, *rules, announce, greeting is not None)
+        self._rules = Rules(quiet, lambda: settler.rules, announce, greeting is not None)
         self._greeting = greeting or (lambda _: "")
         self._announcements = Announcements(self.ledger, clock, style or Style())
-
-    def _counts(self, result: RaceResult) -> bool:
-        return self.settler.rules.counts(result)  # the rules change when a goal is renamed
-
-    def _grace(self, result: RaceResult) -> timedelta | None:
-        return self.settler.rules.grace(result)
-
-    def _in_event(self, race: str) -> bool:
-        return race in self.settler.rules.events
-
-    def _needs_no_record(self, race: Race) -> bool:
-        return self.settler.rules.needs_no_record(race)
 
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""

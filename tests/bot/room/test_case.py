@@ -24,6 +24,7 @@ from racebot.bot.room.case import (
 )
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 
 QUIET = 10.0
 
@@ -36,7 +37,7 @@ class Room:
     """A watched room, whose events come at times on the monotonic clock."""
 
     def __init__(self, quiet: float = QUIET) -> None:
-        self.case = Case("orb/r", Rules(quiet, lambda result: result.countable and not result.hidden))
+        self.case = Case("orb/r", Rules(quiet, lambda: RatingRules(LeaderboardConfig("elo-ffa"))))
 
     def on(self, event: cases.Event, now: float) -> list[Effect]:
         before = replace(self.case)

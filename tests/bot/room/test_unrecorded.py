@@ -36,17 +36,17 @@ EDITED = result("r", "bo ann", dnf="cy", **FACTS)
 CANCELLED = replace(seen(FIRST), status="cancelled", result=None, ended_at=NOON)
 
 
+LEAGUE = LeaderboardConfig("elo-ffa", name="League", rule=RoomRule(custom_goals=("SGL*",), finished=True))
+MIXED = LeaderboardConfig("elo-ffa", name="Mixed", rule=RoomRule(info=("*league*",), finished=True))
+OWN = LeaderboardConfig("elo-ffa")
+RULES = RatingRules(OWN, (LEAGUE, MIXED))
+
+
 @dataclass
 class Polled:
     """A race that is polled, with minutes since its end."""
 
-    case: Case = field(
-        default_factory=lambda: Case(
-            FIRST.name,
-            Rules(0, lambda _: True, lambda _: GRACE, needs_no_record=lambda _: True),
-            is_watched=False,
-        )
-    )
+    case: Case = field(default_factory=lambda: Case(FIRST.name, Rules(0, lambda: RULES), is_watched=False))
 
     def on(self, minutes: float, *events: cases.Event) -> list[Effect]:
         effects: list[Effect] = []
@@ -150,11 +150,6 @@ def test_a_cancelled_race_that_an_edit_brings_back_counts_once_it_has_stood() ->
 
 
 # In the ledger
-
-LEAGUE = LeaderboardConfig("elo-ffa", name="League", rule=RoomRule(custom_goals=("SGL*",), finished=True))
-MIXED = LeaderboardConfig("elo-ffa", name="Mixed", rule=RoomRule(info=("*league*",), finished=True))
-OWN = LeaderboardConfig("elo-ffa")
-RULES = RatingRules(OWN, (LEAGUE, MIXED))
 
 
 @pytest.fixture
