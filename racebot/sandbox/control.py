@@ -108,7 +108,6 @@ class Control:
         return JSONResponse(
             {
                 "race": render.race(room),
-                "held": room.held,
                 "refused": room.refused,
                 "chat": [render.message(room, message) for message in room.chat],
                 "notes": [{**note, "to": to.name if to else None} for note, to in notes],

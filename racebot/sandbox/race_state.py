@@ -164,7 +164,6 @@ class RaceState:
     recordable: bool = True
     recorded: bool = False
     recorded_by: User | None = None
-    held: bool = False
     info_bot: str | None = None
     bot_meta: dict[str, Any] = field(default_factory=dict)
     chat: list[ChatLine] = field(default_factory=list)

@@ -172,7 +172,6 @@ class FakeRoom(ChatRoom):
         """Put the result on hold. No field of the race shows this."""
         moderator = self._moderator(by)
         self._require_recordable()
-        self.held = True
         self._say(f"Race result put on hold by {moderator.full_name}")
         self._publish()
 
@@ -181,7 +180,6 @@ class FakeRoom(ChatRoom):
         moderator = self._moderator(by)
         self._require_recordable()
         self._require(not any(e.user.deleted for e in self.entrants), "an entrant's account is deleted")
-        self.held = False
         self.recorded = True
         self.recorded_by = moderator
         self._say(f"Race result recorded by {moderator.full_name}")
@@ -198,7 +196,6 @@ class FakeRoom(ChatRoom):
     def do_not_record(self, by: User | str | None = None) -> None:
         moderator = self._moderator(by)
         self._require_recordable()
-        self.held = False
         self.recordable = False
         self._say(f"Race set to not recorded by {moderator.full_name}")
         self._publish()
@@ -246,7 +243,7 @@ class FakeRoom(ChatRoom):
         self.status = RaceStatus.FINISHED
         self.ended_at = self.site.clock()
         self.hide_entrants = False
-        self._say(f"Race finished in {timer(self._elapsed(self.ended_at), tenths=True)}", highlight=True)
+        self._say(f"Race finished in {timer(self._elapsed(self.ended_at))}", highlight=True)
         self._publish()
 
     def _cancel(self, reason: str, *, ended: bool) -> None:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from racebot.text.format import ordinal_ending
 from racebot.text.parse import parse_duration
 
-_TENTH = timedelta(milliseconds=100)
 _MARKUP = re.compile(r"##\w+##(.*?)##")
 
 
@@ -33,12 +32,10 @@ def parse_length(text: str) -> timedelta:
     return timedelta(microseconds=parse_duration(text))
 
 
-def timer(length: timedelta, *, tenths: bool = False) -> str:
-    """Format a finish time for chat: `1:00:03` (truncated), or `1:00:03.7` (rounded) with `tenths`."""
-    total = round(length / _TENTH) if tenths else length // _TENTH
-    seconds, tenth = divmod(total, 10)
-    clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"{clock}.{tenth}" if tenths else clock
+def timer(length: timedelta) -> str:
+    """Format a finish time for chat, truncated: `1:00:03`."""
+    seconds = length // timedelta(seconds=1)
+    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
 
 def ordinal(place: int | None) -> str | None:
