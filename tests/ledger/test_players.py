@@ -53,6 +53,9 @@ def test_players_are_found_by_id_or_by_name_in_any_case(ledger: Ledger) -> None:
 
 def test_site_shows_current_names_in_old_races_and_archives_do_not(ledger: Ledger) -> None:
     for race, source, expected in (
+        (named("e", 1, "id-ann"), "import", "id-ann"),  # an archive without names
+        (named("f", 0, "Ann"), "import", "Ann"),  # any name is better than none
+        (named("g", 1.5, "id-ann"), "import", "Ann"),
         (named("b", 2, "Anna"), "live", "Anna"),
         (named("a", 1, "Ann"), "import", "Anna"),
         (named("d", 3, "Annie"), "import", "Annie"),
@@ -60,15 +63,6 @@ def test_site_shows_current_names_in_old_races_and_archives_do_not(ledger: Ledge
     ):
         ledger.races.save(race, counted_at=race.ended_at, source=source)
         assert ledger.players.find("id-ann").name == expected
-
-
-def test_an_archive_without_names_replaces_no_name(ledger: Ledger) -> None:
-    keep(ledger, named("a", 1, "id-ann"))
-    assert ledger.players.find("id-ann").name == "id-ann"
-    keep(ledger, named("b", 0, "Ann"))
-    assert ledger.players.find("id-ann").name == "Ann", "any name is better than none"
-    keep(ledger, named("c", 9, "id-ann"))
-    assert ledger.players.find("id-ann").name == "Ann"
 
 
 # Discriminators

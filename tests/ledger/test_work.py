@@ -222,22 +222,19 @@ def put(ledger: Ledger, race: str, guid: str, state: Delivery) -> None:
         ledger.messages.mark(row, state, NOON)
 
 
+@pytest.mark.parametrize("is_pending", [False, True])
 @pytest.mark.parametrize("state", Delivery)
-def test_only_messages_whose_delivery_ended_are_deleted(ledger: Ledger, state: Delivery) -> None:
-    ended = state not in {Delivery.WAITING, Delivery.SENT}
+def test_only_messages_whose_delivery_ended_are_deleted(
+    ledger: Ledger, state: Delivery, *, is_pending: bool
+) -> None:
+    """Whether to correct or withdraw a pending race depends on what was said."""
+    ended = state not in {Delivery.WAITING, Delivery.SENT} and not is_pending
     put(ledger, "orb/r", "g", state)
+    if is_pending:
+        ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == (0, 0)
     assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (int(ended), 0)
     assert len(ledger.messages.of("orb/r")) == int(not ended)
-
-
-def test_messages_of_pending_races_are_kept(ledger: Ledger) -> None:
-    """Whether to correct or withdraw it depends on what was said."""
-    put(ledger, "orb/r", "g", Delivery.DELIVERED)
-    with ledger.transaction():
-        ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
-    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (0, 0)
-    assert len(ledger.messages.of("orb/r")) == 1
 
 
 def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) -> None:

@@ -263,21 +263,13 @@ def test_changed_result_is_announced_and_logged(settler: Settler, caplog: pytest
     assert points(settler) == {"Ann": 1010, "Bo": 990}
 
 
-def test_withdrawn_race_no_longer_counts(settler: Settler) -> None:
+@pytest.mark.parametrize("goals", [{}, {CATEGORY: frozenset({"All Orbs"})}], ids=["rated", "no longer rated"])
+def test_withdrawn_race_counts_on_no_leaderboard(settler: Settler, goals: dict[str, frozenset[str]]) -> None:
     settle(settler, result("r", "ann bo"))
     settle(settler, result("s", "bo ann", after=1))
-    settler.withdraw("orb/r")
+    Settler(settler.ledger, RatingRules(SIMPLE, goals=goals)).withdraw("orb/r")
     assert points(settler) == {"Bo": 1100, "Ann": 900}
     assert settler.ledger.races.get("orb/r") is None
-    assert_sound(settler)
-
-
-def test_a_race_is_withdrawn_from_leaderboards_no_longer_rated(settler: Settler) -> None:
-    settle(settler, result("r", "ann bo"))
-    settle(settler, result("s", "bo ann", after=1))
-    narrowed = RatingRules(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})})
-    Settler(settler.ledger, narrowed).withdraw("orb/r")
-    assert points(settler) == {"Bo": 1100, "Ann": 900}
     assert_sound(settler)
 
 
@@ -539,21 +531,16 @@ def old_default(ledger: Ledger) -> Leaderboard:
     return board_of(began)
 
 
-@pytest.mark.parametrize("model_is_set", [False, True])
+@pytest.mark.parametrize(
+    ("model", "is_set"), [("thurstone-hurdle", False), ("thurstone-hurdle", True), ("trueskill", False)]
+)
 def test_new_defaults_change_no_leaderboard(
-    ledger: Ledger, old_default: Leaderboard, *, model_is_set: bool
+    ledger: Ledger, old_default: Leaderboard, model: str, *, is_set: bool
 ) -> None:
-    upgraded = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", model_is_set=model_is_set)))
+    upgraded = Settler(ledger, RatingRules(LeaderboardConfig(model, model_is_set=is_set)))
     before = contents(upgraded)
     assert apply_settings(upgraded) == []
     assert contents(upgraded) == before
-
-
-def test_a_default_model_that_changed_changes_no_leaderboard(
-    ledger: Ledger, old_default: Leaderboard
-) -> None:
-    upgraded = Settler(ledger, RatingRules(LeaderboardConfig("trueskill", model_is_set=False)))
-    assert apply_settings(upgraded) == []
     assert board_of(upgraded) == old_default
 
 
