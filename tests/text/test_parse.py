@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, strategies as st
 
 from racebot.errors import PayloadError
-from racebot.text.parse import DEEPEST, parse_duration, read_json
+from racebot.text.parse import DEEPEST, parse_duration, parse_time, read_json
 
 
 def test_plain_json_is_read_as_it_is() -> None:
@@ -92,3 +93,29 @@ def test_invalid_duration_is_refused(text: object) -> None:
 def test_durations_are_exact_to_the_microsecond(days: int, hours: int, minutes: int, micros: int) -> None:
     text = f"P{days}DT{hours:02}H{minutes:02}M{micros // 10**6:02}.{micros % 10**6:06}S"
     assert parse_duration(text) == ((days * 24 + hours) * 60 + minutes) * 60_000_000 + micros
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01T12:00:00.5+02:00", datetime(2026, 3, 1, 10, 0, 0, 500_000, tzinfo=UTC)),
+        ("2026-03-01T12:00:00.334Z", datetime(2026, 3, 1, 12, 0, 0, 334_000, tzinfo=UTC)),
+    ],
+)
+def test_times_are_converted_to_utc(text: str, moment: datetime) -> None:
+    read_back = parse_time(text)
+    assert read_back == moment
+    assert read_back.tzinfo is UTC
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(None, 5, "", "noon", "2026-03-01T12:00:00", "2026-13-01T12:00:00Z", "0001-01-01T00:00:00+23:00"),
+        *("0001-01-01T00:00:00+00:00", "3000-01-01T00:00:00+00:00", "9999-12-31T23:59:59-23:00"),
+    ],
+)
+def test_an_invalid_time_is_refused(text: object) -> None:
+    with pytest.raises(ValueError, match="time"):
+        parse_time(text)
