@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
 
+from racebot.errors import PayloadError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
@@ -52,9 +53,10 @@ def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult
 
 def scored(board: Leaderboard, result: RaceResult, rules: Rules | None) -> ScoredRace | None:
     """Score a race of a leaderboard. Return None for one without times, or that does not count."""
-    if rules is None or not all(each.finish_time for each in result.entrants if each.finished):
+    try:
+        return None if rules is None else score_race(result, rules, TeamPolicy(board.teams))
+    except PayloadError:
         return None
-    return score_race(result, rules, TeamPolicy(board.teams))
 
 
 def document(table: Table) -> LeagueTable:

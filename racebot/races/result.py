@@ -35,6 +35,9 @@ class EntrantStatus(StrEnum):
     """Still racing, or about to. The result is not final while an entrant has this status."""
 
 
+_STATUS = {status.value: status for status in EntrantStatus}
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """A player's public profile on the site, apart from the name.
@@ -170,7 +173,7 @@ class RaceResult:
         if "started_at" in facts:
             facts["started_at"] = datetime.fromisoformat(facts["started_at"])
         facts["entrants"] = tuple(
-            Entrant(**{"user_id": None, **entrant, "status": EntrantStatus(entrant["status"])})
+            Entrant(**{"user_id": None, **entrant, "status": _STATUS[entrant["status"]]})
             for entrant in facts["entrants"]
         )
         return cls(**facts)

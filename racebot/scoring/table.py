@@ -84,7 +84,7 @@ def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
     """
     ratio = rules.full * (2 - time / par.time)
     raw = ratio if rules.family == "ratio" else standard.score(time, par, rules)
-    return min(max(raw, rules.lowest), rules.highest), raw
+    return raw if rules.lowest <= raw <= rules.highest else min(max(raw, rules.lowest), rules.highest), raw
 
 
 def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRace | None:
@@ -167,6 +167,8 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
 
 
 def _time(result: RaceResult, entrant: Entrant) -> float | None:
-    if entrant.finished and not entrant.finish_time:
+    if entrant.status is not EntrantStatus.DONE:
+        return None
+    if not entrant.finish_time:
         raise PayloadError(f"race {result.name}: {entrant.name} has no finish time: scores need times")
-    return (entrant.finish_time or 0) / 1e6 if entrant.finished else None
+    return entrant.finish_time / 1e6

@@ -5,9 +5,9 @@ They are functions, because building them in a template takes ten times as long.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from markupsafe import Markup, escape
 
@@ -185,3 +185,12 @@ def race_link(request: PageRequest, race: str, racer: str | None = None) -> Mark
 def who(request: PageRequest, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
     parts = (face(request, player), player_link(request, player, stem), extra)
     return Markup('<span class="who">%s<span>%s%s</span></span>') % parts
+
+
+def score_cells(scores: Sequence[Mapping[str, Any] | None]) -> Markup:
+    """Return the cells of a racer's scores. A template is too slow for the 6,000 of a large league."""
+    texts = (
+        "" if each is None else ("%.1f" if each["counted"] else "<s>%.1f</s>") % each["score"]
+        for each in scores
+    )
+    return Markup("".join(f"<td>{text}</td>" for text in texts))  # noqa: S704 - numbers alone
