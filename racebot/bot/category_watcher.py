@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -30,6 +30,7 @@ from racebot.racetime.client import Site, TokenSource, token_source
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
+from racebot.standings.counting import season_offers
 from racebot.standings.settle import Settler
 from racebot.telemetry import metrics
 from racebot.telemetry.failure_log import FailureLog
@@ -62,11 +63,11 @@ class WorkerContext:
 class CategoryWorker:
     """Watches one category with one bot's credentials, or only reads what is public.
 
-    `alive` is called after each look that worked.
+    `alive` is called after each look that worked, with the goals that may be the next seasons.
     """
 
     def __init__(
-        self, settings: CategorySettings, worker: WorkerContext, alive: Callable[[str], None]
+        self, settings: CategorySettings, worker: WorkerContext, alive: Callable[[str, Sequence[str]], None]
     ) -> None:
         self.slug = settings.slug
         self._site, self._settler, self._call = worker.site, worker.settler, worker.call
@@ -77,6 +78,7 @@ class CategoryWorker:
         self._context = _room_context(worker, self._tokens, self.follow_goal)
         self.goals: Collection[str] = ()
         """The goals that the category has now, known after `check`."""
+        self._offers: list[str] = []
         self._followed: set[str] = set()
         """Goals for which the list of past races has been read: none of them is an old one renamed since."""
         self._following = asyncio.Lock()
@@ -116,6 +118,7 @@ class CategoryWorker:
             await asyncio.sleep(pause)
         self._failures.recovered("start")
         self.goals = category.goals
+        await self._call(self._offer_seasons)
         await self._store_profile(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
         if self._tokens is None:
@@ -139,6 +142,8 @@ class CategoryWorker:
         self._followed -= appeared
         self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
         self.goals = category.goals
+        if appeared:
+            await self._call(self._offer_seasons)
         await self._store_profile(category)
         await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
         rules = self._settler.rules
@@ -161,9 +166,15 @@ class CategoryWorker:
         await self._call(self._context.work.tell_of_events, list(self._watches))
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
-        self._alive(self.slug)
+        self._alive(self.slug, self._offers)
         if self._waits_since:
             await self.past_races()
+
+    def _offer_seasons(self) -> None:
+        boards = self._ledger.leaderboards.all()
+        self._offers = season_offers(self._settler.rules, boards, self.slug, self.goals)
+        for offer in self._offers:
+            log.info("category %s: %s", self.slug, offer)
 
     async def _store_profile(self, category: Category) -> None:
         """Store the category's name and picture for the pages, if they are new."""

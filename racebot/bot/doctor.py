@@ -16,6 +16,7 @@ from racebot.bot import discord
 from racebot.bot.heartbeat import utc_now
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
 from racebot.ledger.database import similar
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.rooms import Reason, Room
 from racebot.racetime.client import Site, token_source
@@ -23,7 +24,7 @@ from racebot.racetime.payload import Category
 from racebot.settings.model import NO_GOAL, CategorySettings, Settings
 from racebot.settings.sources import secret_files
 from racebot.standings.carry_over import unknown_sources
-from racebot.standings.counting import FUTURE
+from racebot.standings.counting import FUTURE, season_offers
 from racebot.standings.proposals import proposals
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -134,6 +135,11 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
     except SiteError as error:
         yield _wrong(f"site: {error}: check RACEBOT_SITE and the network")
         return
+    boards: list[Leaderboard] = []
+    with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
+        boards = ledger.leaderboards.all()
+    for offer in season_offers(whole.rules(), boards, slug, public.goals):
+        yield _note(offer)
     for finding in _goals(settings, whole, public.goals):
         yield finding
     async for finding in _rules(site, slug, whole, public):

@@ -118,6 +118,7 @@ class Status:
     backfills: Sequence[UnfinishedBackfill]
     rebuilds: Sequence[Rebuild]
     discord: Sequence[str]
+    season_offers: Sequence[str] = ()
 
 
 def status(
@@ -205,6 +206,7 @@ def status(
             for job in ledger.jobs.all()
         ],
         discord=[f"{n} for webhook {hook}: {why or 'waiting'}" for hook, n, why in ledger.posts.delayed()],
+        season_offers=heartbeat.season_offers(ledger.path),
     )
 
 

@@ -14,6 +14,7 @@ from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS, Reason, Room, RoomRule, Verdict
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
+from racebot.text.parse import changed_number
 
 log = logging.getLogger(__name__)
 
@@ -234,3 +235,18 @@ class RatingRules:
         return max(
             (config.grace for config in self.configs_to_rate(result) if config.rule.finished), default=None
         )
+
+
+def season_offers(
+    rules: RatingRules, boards: Iterable[Leaderboard], category: str, goals: Iterable[str]
+) -> list[str]:
+    """Say which of a category's goals look like the next of a rated one: one number is higher by one."""
+    rated = {goal: config.name for config in rules.named_in(category) for goal in config.goals}
+    rated |= {goal: goal for goal in rules.goals.get(category, ())}
+    rated |= {goal: board.name for board in boards if board.category == category for goal in board.goals}
+    return [
+        f'goal {new!r} may be the next season of {known!r}: `racebot season start "{new}" --like "{name}"`'
+        for new in goals
+        for known, name in rated.items()
+        if new not in rated and (n := changed_number(known, new)) and int(n[1]) == int(n[0]) + 1
+    ]

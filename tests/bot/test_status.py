@@ -43,7 +43,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
         ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
         ledger.backfills.save_page(CATEGORY, 1, [], clock())
     ledger.back_up(backup.folder_of(ledger.path), keep=2, now=clock())
-    heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20), {})
+    heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20), {}, ["Season 5 may be next"])
     with lock.locked(ledger.path):
         report = status(ledger, [CATEGORY], rooms_every=30, now=clock())
     assert report.worker.running
@@ -58,6 +58,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     (message,) = report.outbox
     assert (message.race, message.kind, message.state) == (f"{CATEGORY}/b", "chat", "waiting")
     assert report.rooms == [f"{CATEGORY}/c"]
+    assert "Season 5 may be next" in shown(report)
     assert report.backfills == [UnfinishedBackfill(CATEGORY, 2)]
     text = shown(report)
     assert "racebot is running; it last saw its category 20 seconds ago" in text
