@@ -62,8 +62,9 @@ async def ask(
     return answer.status_code, document, min(pause, LONGEST_PAUSE)
 
 
-async def check(webhook: SecretStr, sample: object = None) -> str | None:
-    """Ask for a webhook, or post a sample and delete it again. Return what is wrong."""
+async def check(webhook: SecretStr, *, post: bool = False) -> str | None:
+    """Ask for a webhook, or `post` a sample and delete it again. Return what is wrong."""
+    sample = {"content": "A sample of racebot, which is deleted at once."} if post else None
     try:
         async with httpx.AsyncClient(timeout=TIMEOUT) as client:
             status, found, _ = await ask(client, webhook, "POST" if sample else "GET", "", sample)

@@ -89,8 +89,7 @@ def discord(action: Annotated[Literal["test"], typer.Argument(help="What to do."
 
     if not (webhooks := load_settings().webhooks()):
         raise SettingsError("no Discord webhook is set: set RACEBOT_DISCORD_WEBHOOK")
-    sample = {"content": "A sample of racebot, which is deleted at once."}
-    problems = {number: asyncio.run(check(webhook, sample)) for number, webhook in webhooks.items()}
+    problems = {number: asyncio.run(check(webhook, post=True)) for number, webhook in webhooks.items()}
     for number, problem in problems.items():
         tell(f"Discord webhook {number}: {problem or 'posted a sample and deleted it'}")
     if any(problems.values()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -29,7 +30,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category
 from racebot.ratings import registry
-from racebot.settings.model import PREFIX, Settings
+from racebot.settings.model import PREFIX, Settings, checked_webhook
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection
@@ -103,7 +104,7 @@ def setup(
         try:
             answers |= _asked(before, chosen.site, given, read_only=read_only)
             has_bot = answers["client_id"] is not None
-            heading(4, "Two choices")
+            heading(4, "Three choices")
             if not team_races:
                 ignored = before.team_races is TeamPolicy.IGNORE
                 if not agree("Do team races count?", default=not ignored):
@@ -115,6 +116,7 @@ def setup(
                 below = before.info_block is InfoPolicy.APPEND
                 below = agree("May they stand below another bot's lines in the info box?", default=below)
                 answers["info_block"] = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
+            answers["discord_webhook"] = _ask_webhook(before)
         except KeyboardInterrupt:
             say("\nStopped. Nothing was saved.")
             raise
@@ -225,6 +227,25 @@ def _ask_goals(category: Category, stored: list[str]) -> list[str]:
     say("Each goal gets its own leaderboard. If you choose all, new goals are rated, too.")
     chosen = ask("Numbers of the goals to rate", lambda answer: numbers(answer, len(names)), shown="all")
     return [names[number - 1] for number in chosen]
+
+
+def _ask_webhook(before: Settings) -> SecretStr | None:
+    """Ask for a Discord webhook until it accepts a sample. An empty answer skips it."""
+    from racebot.bot.discord import check
+
+    def tried(answer: str) -> SecretStr | None:
+        try:
+            webhook = checked_webhook(SecretStr(answer) if answer else None)
+        except ValueError as error:
+            raise RacebotError(f"This is {error}.") from None
+        if webhook is not None and (problem := asyncio.run(check(webhook, post=True))):
+            raise RacebotError(f"{problem}.")
+        return webhook
+
+    say("Discord can show each race. Create a webhook in a channel's settings, under Integrations.")
+    stored = _text(before.discord_webhook)
+    shown = "the stored one" if stored else "none"
+    return ask("Webhook, a secret address", tried, default=stored, shown=shown, hidden=True)
 
 
 def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:

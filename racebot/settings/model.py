@@ -97,7 +97,8 @@ def _trustworthy(address: str) -> str:
     return address
 
 
-def _webhook(secret: SecretStr | None) -> SecretStr | None:
+def checked_webhook(secret: SecretStr | None) -> SecretStr | None:
+    """Return the address of a Discord webhook. Raise `ValueError` if it is none."""
     if secret is not None and not _WEBHOOK.fullmatch(secret.get_secret_value()):
         raise ValueError("not the address of a Discord webhook")
     return secret
@@ -217,7 +218,7 @@ class LeaderboardSettings(BaseModel):
     order_by: Literal["score", "rating"] = "score"
 
     _check_model = field_validator("model")(_model_key)
-    _check_discord = field_validator("discord")(_webhook)
+    _check_discord = field_validator("discord")(checked_webhook)
 
     @field_validator("rooms")
     @classmethod
@@ -358,7 +359,7 @@ class Settings(BaseSettings):
     texts: Texts = Field(Texts(), description="the table [texts] in racebot.toml")
 
     _check_site = field_validator("site")(_trustworthy)
-    _check_discord = field_validator("discord_webhook")(_webhook)
+    _check_discord = field_validator("discord_webhook")(checked_webhook)
     _check_model = field_validator("model")(_model_key)
     _decode_goals = field_validator("goals", mode="before")(_names)
     _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)

@@ -89,7 +89,7 @@ def _document(path: Path, chosen: str) -> tuple[dict[str, Any], list[str]]:
             return {}, []
         check_bounds(path, MOST_DOTS)
         values = tomllib.loads(path.read_text(encoding="utf-8"))
-        return values, list(_read_rooms(values.get("leaderboards"), path))
+        return values, list(_read_files(values.get("leaderboards"), path))
     except RecursionError:
         return {}, [f"{path}: nested too deeply: correct it"]
     except OSError as error:
@@ -98,17 +98,20 @@ def _document(path: Path, chosen: str) -> tuple[dict[str, Any], list[str]]:
         return {}, [f"{path}: {reason(error)}: correct the file"]
 
 
-def _read_rooms(tables: object, path: Path) -> Iterator[str]:
-    """Put the lines of each leaderboard's file of rooms in its place, and yield problems."""
+def _read_files(tables: object, path: Path) -> Iterator[str]:
+    """Put each leaderboard's rooms and webhook in the place of the files that hold them; yield problems."""
     for table in tables if isinstance(tables, list) else ():
-        if isinstance(table, dict) and isinstance(name := table.get("rooms"), str):
-            file = path.parent / name
-            try:
-                lines = file.read_text(encoding="utf-8")[:LARGEST_FILE].splitlines()
-            except (OSError, ValueError) as error:
-                yield f"{path}: rooms={name!r}: {reason(error)}: correct the path or the file"
-                lines = []
-            table["rooms"] = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
+        for name, prefix in (("rooms", ""), ("discord", "file:")):
+            given = table.get(name) if isinstance(table, dict) else None
+            if isinstance(given, str) and given.startswith(prefix):
+                file = path.parent / given.removeprefix(prefix)
+                try:
+                    lines = file.read_text(encoding="utf-8")[:LARGEST_FILE].splitlines()
+                except (OSError, ValueError) as error:
+                    yield f"{path}: {name}={given!r}: {reason(error)}: correct the path or the file"
+                    lines = []
+                found = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
+                table[name] = found if name == "rooms" else next(iter(found), None)
 
 
 def check_bounds(path: Path, most_dots: float = math.inf) -> None:

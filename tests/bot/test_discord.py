@@ -8,6 +8,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -19,9 +20,11 @@ from worker_support import Sandbox, spaced
 
 from racebot.bot.discord import DiscordSender, ask
 from racebot.bot.room.announcements import Style
+from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
 from racebot.settings.model import Settings
+from racebot.settings.sources import load
 from racebot.standings import orders
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
@@ -340,6 +343,15 @@ def test_a_leaderboard_may_have_its_own_webhook(channel: Channel) -> None:
     assert settings.webhook_of(board) == "2"
     assert settings.webhook_of(replace(board, name="Other")) == "1"
     assert set(settings.webhooks()) == {"1", "2"}
+
+
+def test_address_of_a_table_may_be_in_a_file(tmp_path: Path) -> None:
+    table = '[[leaderboards]]\nname = "A"\ngoals = ["A"]\ndiscord = "file:hook"\n'
+    (tmp_path / "racebot.toml").write_text(table)
+    with pytest.raises(SettingsError, match=r"discord='file:hook': No such file"):
+        load(tmp_path)
+    (tmp_path / "hook").write_text("https://discord.com/api/webhooks/2/x\n")
+    assert list(load(tmp_path).webhooks()) == ["2"]
 
 
 def test_token_of_a_webhook_is_removed_from_reports() -> None:

@@ -48,6 +48,7 @@ QUESTIONS = (
     ("Numbers", ""),
     ("team race", "n"),
     ("info box", "y"),
+    ("a secret address", ""),
 )
 """The questions before anything is saved, each with an answer that is accepted."""
 
@@ -270,17 +271,28 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> 
     refused = ("Client id", ""), ("Client id", CLIENT_ID), ("Client secret", "wrong")
     accepted = (r"Client id(?! \[)", CLIENT_ID), ("Client secret", CLIENT_SECRET)
     choices = ("Numbers", "3"), ("Numbers", "2"), ("team race", "n"), ("info box", "n")
-    shown = await talk(sandbox, QUESTIONS[0], *categories, *refused, *accepted, *choices)
+    hooks = (
+        "https://evil.example/api/webhooks/1/hush",
+        *(f"{sandbox.address}/api/webhooks/{n}/hush" for n in "21"),
+    )
+    addresses = [("a secret address", hook) for hook in hooks]
+    sandbox.site.deleted_webhooks.add("2")
+    shown = await talk(sandbox, QUESTIONS[0], *categories, *refused, *accepted, *choices, *addresses)
     assert "no category 'smrr'" in shown
     assert CLIENT_SECRET not in shown
+    assert "not the address of a Discord webhook" in shown
+    assert "deleted" in shown
+    assert "hush" not in shown
+    assert (sandbox.site.posts, sandbox.site.discord) == (1, {})
     settings = load(sandbox.folder)
+    assert list(settings.webhooks()) == ["1"]
     assert settings.goals == ["Any%"]
     assert (settings.team_races, settings.info_block) == (TeamPolicy.IGNORE, InfoPolicy.WHEN_EMPTY)
 
 
 async def test_a_category_of_others_needs_no_secret(sandbox: SetupRun) -> None:
     answers = ("own the category", "n"), ("Category", "smr"), ("Numbers", ""), ("team race", "n")
-    assert "Client id" not in await talk(sandbox, *answers, options="--no-backfill")
+    assert "Client id" not in await talk(sandbox, *answers, QUESTIONS[-1], options="--no-backfill")
     (category,) = load(sandbox.folder).required_categories()
     assert (category.slug, category.client_id, category.client_secret) == ("smr", None, None)
 
@@ -312,7 +324,9 @@ async def test_setup_offers_the_saved_answers(sandbox: SetupRun) -> None:
     )
 
     kept = [(question, "") for question in ("Category", "Client id", "Client secret", "Keep these")]
-    assert CLIENT_SECRET not in await talk(sandbox, *kept, ("team race", "y"), ("info box", ""))
+    assert CLIENT_SECRET not in await talk(
+        sandbox, *kept, ("team race", "y"), ("info box", ""), QUESTIONS[-1]
+    )
     text = (sandbox.folder / ".env").read_text()
     assert text.startswith("# ours\nRACEBOT_CATEGORY=smr\n")
     assert "RACEBOT_MINIMUM_FINISHES=3 # lower\n" in text
