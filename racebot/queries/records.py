@@ -157,7 +157,8 @@ def upsets(
         "   AS lead"
         f"  FROM changes AS mine{index} CROSS JOIN changes AS other USING (leaderboard, sequence)"
         "  WHERE mine.leaderboard = ?1 AND mine.place = 1 AND mine.races_before >= ?3"
-        "  AND mine.sequence > ?5 AND mine.sequence <= coalesce(?6, mine.sequence)"
+        # Without the sign, SQLite reads all later races for each win.
+        "  AND +mine.sequence > ?5 AND mine.sequence <= coalesce(?6, mine.sequence)"
         f"  {'AND mine.player = ?2' if player is not None else ''}"
         "  AND mine.player NOT IN (SELECT player FROM hidden_players)"
         "  GROUP BY mine.sequence, mine.player HAVING count(*) > 1 ORDER BY lead LIMIT ?4"
