@@ -149,13 +149,15 @@ def upsets(
     Wins of players with fewer than `settled` earlier races do not count. `after` and `until` are the numbers
     of the last race before the wins, and of the last of them.
     """
+    # The plus keeps SQLite from reading all races after the first of them for each win.
     index = " INDEXED BY changes_by_player" if player is not None else ""
     wins = ledger.connection.rows(
         "SELECT players.id, players.name, won.sequence, rated.race, ended_at, result, lead FROM ("  # noqa: S608
         "  SELECT mine.sequence, mine.player,"
         "   mine.points_before - (sum(other.points_before) - mine.points_before) / (count(*) - 1.0)"
         "   AS lead"
-        f"  FROM changes AS mine{index} CROSS JOIN changes AS other USING (leaderboard, sequence)"
+        f"  FROM changes AS mine{index} CROSS JOIN changes AS other"
+        "  ON other.leaderboard = ?1 AND other.sequence = +mine.sequence"
         "  WHERE mine.leaderboard = ?1 AND mine.place = 1 AND mine.races_before >= ?3"
         # Without the sign, SQLite reads all later races for each win.
         "  AND +mine.sequence > ?5 AND mine.sequence <= coalesce(?6, mine.sequence)"
@@ -289,9 +291,10 @@ def times_and_closest(
     best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
     gaps: list[tuple[int, int, tuple[str, ...]]] = []
     for sequence, goal, finishers, of_teams in _finishers(ledger, board):
+        own = best[goal]
         for time, player in finishers:
-            if player and player not in hidden:
-                best[goal][player] = min(best[goal].get(player, (time, sequence)), (time, sequence))
+            if player and (player not in own or (time, sequence) < own[player]) and player not in hidden:
+                own[player] = (time, sequence)
         if len(finishers) > 1 and not of_teams:
             (time, first), (later, second) = finishers[:2]
             if first and second and hidden.isdisjoint({first, second}):
