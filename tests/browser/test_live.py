@@ -23,6 +23,13 @@ SEEN = """seen => {
   document.dispatchEvent(new Event("visibilitychange"));
 }"""
 """Put the page into the background, or back."""
+SHIFTS = """() => {
+  window.shifts = 0;
+  new PerformanceObserver(list => {
+    for (const entry of list.getEntries()) shifts += entry.value;
+  }).observe({type: "layout-shift"});
+}"""
+"""Add up the layout shifts from now on."""
 
 
 @pytest.fixture
@@ -216,3 +223,18 @@ def test_without_scripts_the_state_at_load_is_shown(opened: Open, served: str) -
     for path in ("live", ROOM):
         page.goto(f"{served}{path}")
         expect(page.locator("table").get_by_text("Ann Orbit")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1100, 390])
+def test_nothing_shifts_while_a_room_changes_its_state(
+    opened: Open, served: str, database: Path, width: int
+) -> None:
+    page = opened(width=width).new_page()
+    page.goto(f"{served}races/orb/live-1")
+    page.evaluate(SHIFTS)
+    status = page.locator(".hero .under")
+    for state, words in (("in_progress", "in progress"), ("finished", "if recorded")):
+        write_rooms(database, state)
+        expect(status).to_contain_text(words)
+        page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        assert page.evaluate("shifts") < 0.005, state

@@ -21,7 +21,7 @@
     if (old.nodeName !== fresh.nodeName) old.replaceWith(fresh);
     else if (old.nodeType !== Node.ELEMENT_NODE) old.nodeValue = fresh.nodeValue;
     else {
-      for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+      for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name); // the reader opened it
       for (const { name, value } of fresh.attributes) {
         if (old.getAttribute(name) !== value) old.setAttribute(name, value); // the same `src` would load again
       }
@@ -52,10 +52,14 @@
     }
     while (next) skip().remove();
   };
+  // A room in another state is drawn anew, so that nothing slides. Within a state, only what differs changes.
+  const stages = root => [...root.querySelectorAll("[data-stage]")].map(each => each.dataset.stage).join();
   const show = fresh => {
     const focused = document.activeElement;
-    merge(shown, fresh);
-    if (focused.isConnected && focused !== document.activeElement) focused.focus({preventScroll: true});
+    if (stages(shown) === stages(fresh)) merge(shown, fresh);
+    else shown.replaceChildren(...fresh.childNodes);
+    const same = focused.isConnected ? focused : shown.querySelector(`[href="${CSS.escape(focused.getAttribute("href") ?? "")}"]`);
+    if (same && same !== document.activeElement) same.focus({preventScroll: true});
   };
 
   // The time since a race started.
