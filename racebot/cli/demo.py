@@ -68,7 +68,7 @@ async def demo(database: Path, *, seed: int, speed: float, console: Console, mod
             async with Site(address, interval=0.0) as client:
                 report = await backfill(client, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
         console.print(f"{report.new} past races rated in {time.perf_counter() - began:.1f} s")
-        console.print(f"What a Discord channel shows, while the demo runs: {address}/discord")
+        console.print(f"Its messages on Discord: {address}/discord")
         worker = Worker(settings)
         working = asyncio.create_task(worker.run())
         watching = asyncio.create_task(_show_rooms(site, console))
