@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
@@ -43,7 +44,7 @@ async def test_settings_without_a_secret_may_be_readable(
     assert not [text for text in found if text.startswith("racebot.toml")]
 
 
-async def findings(site: FakeSite, folder: Path, *goals: str) -> list[Finding]:
+async def findings(site: FakeSite, folder: Path, *goals: str, **options: Any) -> list[Finding]:
     async with serve(site) as address:
         settings = Settings(
             site=address,
@@ -53,6 +54,7 @@ async def findings(site: FakeSite, folder: Path, *goals: str) -> list[Finding]:
             database=folder / "racebot.db",
             request_interval=0.0,
             goals=list(goals),
+            **options,
         )
         return [each async for each in examine(settings)]
 
@@ -88,3 +90,15 @@ async def test_doctor_offers_the_next_season(tmp_path: Path) -> None:
     assert [(each.note, '"Any 2027" --like "Any 2026"' in each.text) for each in found] == [(True, True)]
     both = await findings(site, tmp_path, "Any 2026", "Any 2027")
     assert not [each for each in both if "next season" in each.text]
+
+
+async def test_doctor_names_a_leaderboard_that_matches_no_room(tmp_path: Path) -> None:
+    site = FakeSite()
+    site.open_race("SGL 26 week 1")
+    boards = [
+        {"name": name, "custom_goals": [pattern], "counts": "finished"}
+        for name, pattern in {"League": "SGL 26*", "Misspelt": "SLG*"}.items()
+    ]
+    found = await findings(site, tmp_path, leaderboards=boards)
+    noted = [each for each in found if "racebot rooms" in each.text]
+    assert [(each.note, "'Misspelt'" in each.text) for each in noted] == [(True, True)]

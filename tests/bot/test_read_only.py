@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
 from worker_support import Sandbox, said, until
 
 from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.races.events import Timing
 from racebot.sandbox.room import FakeRoom
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -76,17 +78,19 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
         counted, skipped, other = (league_race(reader, bot=b) for b in ("Cup bot", "Cup bot", "Other bot"))
         counted.say(site.moderator, "!ratings count")
         await until(lambda: races(reader).get("League") == [counted.name])
+        counted.say(counted.entrants[2].user, "!ratings hide me")
+        await until(lambda: len(orders(reader)) == 2)
         first = counted.entrants[1].user
         counted.edit_result(first, time=timedelta(minutes=40))
         skipped.say(site.moderator, "!ratings skip")
-        await until(lambda: len(orders(reader)) == 2)
+        await until(lambda: len(orders(reader)) == 3)
         with reader.ledger() as ledger:
             steps = EventSteps(Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))), site.clock())
             (league,) = ledger.leaderboards.all()
             until_then = site.clock() + timedelta(days=1)
             event = steps.create("Week 1", league, until_then, Timing.REAL, shown=False)
         league_race(reader).say(site.moderator, "!ratings event Week 1")
-        await until(lambda: len(orders(reader)) == 4)
+        await until(lambda: len(orders(reader)) == 5)
 
         await until(lambda: edit_stands(reader, counted))
         site.skew += timedelta(hours=1, seconds=1)
@@ -97,6 +101,7 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
     assert other.name not in races(reader)["League"]
     assert [(kind, room) for kind, room in orders(reader)] == [
         ("count", counted.name),
+        ("hide", counted.entrants[2].user.id),
         ("skip", skipped.name),
         ("event create", event.name),
         ("event add", event.name),
@@ -108,6 +113,21 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
     assert {visit.method for visit in site.requests} == {"GET"}
     assert set(site.actions) <= READS
     assert not [visit.path for visit in site.requests if visit.path.startswith(("/o/", "/ws/o/"))]
+
+
+async def test_the_shell_shows_rooms_and_lets_them_count_or_not(sandbox: Sandbox) -> None:
+    reader = read_only(sandbox)
+    ours, other = league_race(reader), league_race(reader, bot="Other bot")
+    Ledger.open(reader.database).close()
+    found = json.loads((await reader.racebot("rooms", "league", "--json")).stdout)
+    verdicts = {each["room"]: (each["counts"], each["reason"]) for each in found}
+    assert verdicts == {ours.name: (True, "matches"), other.name: (False, "opened_by_bot")}
+    assert "League" in (await reader.racebot("rooms", "league")).stdout
+    for order, rates in (("count", True), ("skip", False), ("count", True)):
+        assert (await reader.racebot(order, ours.name)).returncode == 0
+        assert bool(winner(reader, ours)) is rates
+    for room in (ours, other):  # it counts already, or nowhere
+        assert (await reader.racebot("count", room.name)).returncode == 2
 
 
 async def test_an_unlisted_room_is_found_by_its_name(sandbox: Sandbox) -> None:

@@ -591,3 +591,12 @@ def test_unusable_secret_file_is_named(
         (folder / "secret").write_bytes(content)
     environment(monkeypatch, **variables)
     assert any(name in problem for problem in problems())
+
+
+def test_rooms_may_be_in_a_file_of_names_and_addresses(tmp_path: Path) -> None:
+    (tmp_path / "rooms.txt").write_text("# week 1\norb/first\n\nhttps://racetime.gg/orb/second/\norb/first\n")
+    (tmp_path / "racebot.toml").write_text('[[leaderboards]]\nname = "Cup"\nrooms = "rooms.txt"\n')
+    assert load(tmp_path).leaderboards[0].rooms == ["orb/first", "orb/second"]
+    (tmp_path / "rooms.txt").write_text("no room\n")
+    with pytest.raises(SettingsError, match="no room"):
+        load(tmp_path)
