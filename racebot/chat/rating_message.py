@@ -81,15 +81,18 @@ def correction(
 ) -> list[str]:
     """Return the messages that correct an announcement: the edits, and the entries that changed.
 
-    `announced` holds the entries as they stand in chat, and is empty if these are unknown.
+    `announced` holds the entries as they stand in chat, and is empty if these are unknown. Of a team with a
+    changed entry, all are listed: only the first names the team.
     """
     if not texts.correction:
         return []
     now = entries([each for each in rated if each.changes], texts, ranks)
-    changed = {
-        board: {player: text for player, text in of.items() if announced.get(board, {}).get(player) != text}
-        for board, of in now.items()
-    }
+    changed = {}
+    for each in rated:
+        board, of = each.leaderboard.name, now.get(each.leaderboard.name, {})
+        side = {e.user_id: e.team if each.by_team and e.team else e.user_id for e in each.result.entrants}
+        sides = {side[player] for player, text in of.items() if announced.get(board, {}).get(player) != text}
+        changed[board] = {player: text for player, text in of.items() if side[player] in sides}
     opening = texts.correction.format(goal=_goal(rated), edits=_edits(rated, edits, texts))
     return split(opening, _joined(changed, texts) or [texts.no_changes], texts)
 

@@ -163,6 +163,21 @@ def test_a_correction_says_what_was_edited_and_only_the_entries_that_changed() -
     assert spaced(text) == "Correction (Bo's time edited): 1 Bo 1680 (+30) · 2 Ann 1703 (−9)"
 
 
+def test_a_correction_lists_the_whole_team_of_a_changed_entry() -> None:
+    """Only a team's first entry names it, so another alone would read as one of the team before it."""
+    race = result(
+        "t", entrants=tuple(entrant(n, time=1, team=t) for n, t in zip("abcd", "rrgg", strict=True))
+    )
+    before = [change(name, place, 1000, 1000) for name, place in zip("abcd", (1, 1, 2, 2), strict=True)]
+    board = replace(BOARD, teams="team")
+    first, then = (
+        RatedRace(board, race, tuple(changes))
+        for changes in (before, [*before[:3], change("d", 2, 1000, 991)])
+    )
+    (text,) = correction([then], entries([first]), [])
+    assert spaced(text).partition("): ")[2] == "2 g: C 1000 (±0) · D 991 (−9)"
+
+
 @pytest.mark.parametrize(
     ("edits", "words"),
     [
