@@ -117,6 +117,7 @@ TRANSCRIPTS = {
     "a change thirty hours after its announcement": ("ann sent day-later bo", ["corrected: Bo"]),
     "quiet before the announcement is sent": ("ann quiet", []),
     "quiet that ends": ("ann quiet loud", ["announced: Ann"]),
+    "a message that the site has not confirmed": ("ann unconfirmed bo", ["announced: Ann", "corrected: Bo"]),
     "a disqualified winner": ("ann sent ann-dq", ["corrected: Bo"]),
     "a record before the announcement, which closes chat": ("ann record", []),
     "a result after its record": ("polled-record ann", []),
@@ -143,6 +144,8 @@ def test_chat_is_told_each_change_once(
                 follower.show_final(result("r", "bo", dnf="cy", dq="ann", recorded=False))
             case "sent":
                 follower.deliver()
+            case "unconfirmed":
+                follower.deliver(state=Delivery.SENT)
             case "day-later":
                 clock.advance(hours=30)
             case "quiet" | "loud":
@@ -332,13 +335,6 @@ def test_frames_around_an_edit_as_recorded_lead_to_one_correction(follower: Foll
     assert [opening(text) for text in follower.waiting()] == ["corrected: Bo"]
 
 
-def test_a_sent_message_counts_as_delivered(follower: Follower) -> None:
-    follower.show_final(FINISHED)
-    follower.deliver(state=Delivery.SENT)
-    follower.show_final(SWAPPED)
-    assert [opening(text) for text in follower.waiting()] == ["announced: Ann", "corrected: Bo"]
-
-
 def test_nothing_is_left_to_change_after_a_correction(follower: Follower) -> None:
     follower.announce(FINISHED)
     follower.show_final(result("r", dnf="ann cy", dq="bo", recorded=False))
@@ -453,49 +449,31 @@ def test_a_stale_answer_does_not_withdraw_twice(follower: Follower) -> None:
     assert waiting(follower) == []
 
 
-def test_a_record_that_is_gone_for_an_hour_is_withdrawn_from_the_ratings(
-    follower: Follower, clock: Clock
+@pytest.mark.parametrize(
+    ("events", "settled", "followed"),
+    [
+        pytest.param("record 1440 gone 60 gone", True, True, id="a stale answer looks the same for an hour"),
+        pytest.param("record 1440 gone 61 gone gone", False, True, id="it may be recorded again"),
+        pytest.param("record gone 21 restart gone 21 restart gone 21 gone", False, False, id="restarts"),
+        pytest.param("record 40 gone 40 record 40 gone 40 gone", True, True, id="recorded again meanwhile"),
+        pytest.param("record never 120 never", False, False, id="do not record"),
+        pytest.param("record cancelled 120 cancelled", False, False, id="cancelled"),
+    ],
+)
+def test_a_race_without_its_record_is_withdrawn_from_the_ratings_after_an_hour(
+    following: Following, clock: Clock, events: str, settled: bool, followed: bool
 ) -> None:
-    follower.read(seen(RECORDED))
-    clock.advance(days=1)
-    follower.read(seen(FINISHED))
-    clock.advance(hours=1)
-    follower.read(seen(FINISHED))
-    assert is_settled(follower), "a stale answer looks the same, and it may be recorded again"
-    clock.advance(seconds=1)
-    follower.read(seen(FINISHED))
-    assert not is_settled(follower)
-    follower.read(seen(FINISHED))
-    assert follower.is_followed(), "it may be recorded again"
-
-
-def test_a_withdrawal_survives_restarts(following: Following, clock: Clock) -> None:
     follower = following()
-    follower.read(seen(RECORDED))
-    for _ in range(4):
-        following().read(seen(FINISHED))
-        clock.advance(minutes=21)
-    assert not is_settled(follower)
-
-
-def test_record_that_reappears_restarts_the_hour(follower: Follower, clock: Clock) -> None:
-    for shown in (RECORDED, FINISHED, RECORDED, FINISHED):
-        follower.read(seen(shown))
-        clock.advance(minutes=40)
-    follower.read(seen(FINISHED))
-    assert is_settled(follower)
-
-
-@pytest.mark.parametrize("shown", [seen(NEVER), CANCELLED], ids=["do not record", "cancelled"])
-def test_a_record_undone_for_good_is_withdrawn_from_the_ratings(
-    follower: Follower, clock: Clock, shown: Race
-) -> None:
-    follower.read(seen(RECORDED))
-    follower.read(shown)
-    clock.advance(hours=2)
-    follower.read(shown)
-    assert not is_settled(follower)
-    assert not follower.is_followed()
+    shown = {"record": RECORDED, "gone": FINISHED, "never": NEVER}
+    for event in events.split():
+        if event == "restart":
+            follower = following()
+        elif event.isdecimal():
+            clock.advance(minutes=int(event))
+        else:
+            follower.read(seen(shown[event]) if event in shown else CANCELLED)
+    assert is_settled(follower) is settled
+    assert follower.is_followed() is followed
 
 
 def test_a_recorded_race_stays_rated_when_its_goal_no_longer_counts(
