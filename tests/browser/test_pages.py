@@ -302,7 +302,7 @@ def test_graph_is_read_by_arrow_keys_and_the_mouse(visit: Visit, served: str) ->
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^1 Mar 2026, race-0, "))
     page.keyboard.press("ArrowRight")
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^2 Mar 2026, race-1, "))
-    expect(page.locator(".tip").get_by_role("link")).to_have_text("race-1")
+    expect(page.locator("figure + .tip").get_by_role("link")).to_have_text("race-1")
     box = box_of(graph)
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + 80)
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^29 Apr 2026, race-59, "))
@@ -426,7 +426,7 @@ def test_touch_reads_the_graph_and_leaves_scrolling_alone(opened: Open, served: 
     expect(graph, "a finger that moves sideways reads the graph").to_have_attribute(
         "aria-valuetext", re.compile("Mar 2026")
     )
-    expect(page.locator(".tip")).to_contain_text("Mar 2026")
+    expect(page.locator("figure + .tip")).to_contain_text("Mar 2026")
     assert graph.get_attribute("aria-valuemax") == "60", "only a mouse zooms by dragging"
     assert graph.evaluate("graph => getComputedStyle(graph).touchAction") == "pan-y"
 
