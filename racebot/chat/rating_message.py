@@ -62,12 +62,12 @@ def announcement(
 
 def opening(changed: Sequence[RatedRace], texts: Texts) -> str:
     """Return what opens the changes of a finished race, empty if that text is switched off."""
-    waits = [each.grace for each in changed]
-    template = texts.provisional if None in waits else texts.standing
+    rules = [each.leaderboard.rule for each in changed]
+    template = texts.standing if all(rule.finished for rule in rules) else texts.provisional
     return template.format(
         goal=_goal(changed),
         leaderboard=plain(changed[0].leaderboard.name),
-        time=_in_words(max(filter(None, waits), default=timedelta())),
+        time=_in_words(max(rule.grace for rule in rules)),
     )
 
 

@@ -60,6 +60,7 @@ def show_rooms(
         common.print_json(found)
         return
     made = table(None, "Room", "Goal", "Leaderboard", "Counts", "Why")
+    made.columns[0].no_wrap = True  # so that names can be copied
     for row in found:
         cells = (row["room"], row["goal"], row["leaderboard"], "yes" if row["counts"] else "no", row["why"])
         made.add_row(*map(safe, cells))

@@ -20,6 +20,7 @@ from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.seasons import final_from
+from racebot.races.rooms import RoomRule
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.settings.write import add_table, edit_leaderboards, set_value
@@ -68,15 +69,14 @@ def season(
         with Ledger.open_to_read(settings.database) as ledger:
             boards = ledger.leaderboards.all()
     if step == "list":
-        ends = {board.name: board.rule.until for board in boards} | _ends(settings)
-        for title, until in ends.items():
-            tell(f"{title}: {_end(until)}")
+        for title, rule in ({board.name: board.rule for board in boards} | _rules(settings)).items():
+            tell(f"{title}: {_end(rule)}")
         return
     before = like if step == "start" else name
     if not (name and before):
         missing = "--like NAME" if name else "the season's name"
         raise SettingsError(f"racebot season {step}: add {missing}")
-    if step == "start" and name in {*_ends(settings), *(board.name for board in boards)}:
+    if step == "start" and name in {*_rules(settings), *(board.name for board in boards)}:
         raise SettingsError(f"{settings.config}: there is a leaderboard {name!r} already: use another name")
     moment = _as_toml(at or utc_now().replace(microsecond=0))
     choice = {"goals": goal, "custom_goals": custom_goal, "rooms": rooms}
@@ -95,11 +95,11 @@ def season(
 
     def check(draft: Path) -> None:
         try:
-            ends = _ends(sources.load(config=draft))
+            rules = _rules(sources.load(config=draft))
         except SettingsError as error:
             problems = (problem.replace(str(draft), str(settings.config)) for problem in error.problems)
             raise SettingsError(*problems) from None
-        if not ends.get(shown[0]["name"]) or shown[-1]["name"] not in ends:
+        if shown[0]["name"] not in rules or shown[-1]["name"] not in rules:
             raise SettingsError("RACEBOT_LEADERBOARDS hides racebot.toml: move its tables there")
         for table in shown if dry_run else ():
             secret = {"discord": "..."} if "discord" in table else {}
@@ -111,7 +111,7 @@ def season(
     edit_leaderboards(settings.config, change, check)
     planned = load_settings(database=database)
     for table in shown:
-        tell(f"{table['name']}: {_end(_ends(planned)[table['name']])}")
+        tell(f"{table['name']}: {_end(_rules(planned)[table['name']])}")
     tell(f"{settings.config} is written. Restart the bot if it is running.")
     limits = planned.rules().goals.values()
     for each in shown[-1].get("goals", []) if step == "start" else ():
@@ -119,13 +119,13 @@ def season(
             tell(f"Add {each!r} to RACEBOT_GOALS, or it is not rated.")
 
 
-def _ends(settings: Settings) -> dict[str, datetime | None]:
-    return {each.name: each.until for each in settings.leaderboards}
+def _rules(settings: Settings) -> dict[str, RoomRule]:
+    return {each.name: each.rule() for each in settings.leaderboards}
 
 
-def _end(until: datetime | None) -> str:
-    final = final_from(until)
-    return f"until {until:%Y-%m-%d %H:%M}, final from {final:%Y-%m-%d}" if until and final else "no end"
+def _end(rule: RoomRule) -> str:
+    final = final_from(rule)
+    return f"until {rule.until:%Y-%m-%d %H:%M}, final from {final:%Y-%m-%d}" if final else "no end"
 
 
 def _as_toml(moment: datetime) -> datetime | date:

@@ -204,8 +204,10 @@ class Orders(Table):
         )
         return replace(result, entrants=entrants) if hidden else result
 
-    def amend_stored(self, player: str) -> None:
+    def amend_stored(self, player: str, corrected_at: datetime | None = None) -> None:
         """Apply the orders to a player's stored name and to all stored results with this player.
+
+        A merge, which changes ratings, gives the time of the correction.
 
         Raises:
             DamagedRaceError: one of these results cannot be read.
@@ -215,9 +217,11 @@ class Orders(Table):
             intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
             self._connection.races_written.add(name)
             self._connection.write(
-                "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?",
+                "UPDATE races SET result = ?, fingerprint = ?, corrected_at = coalesce(?, corrected_at)"
+                " WHERE name = ?",
                 amended.to_json(),
                 amended.fingerprint() if intact else fingerprint,
+                corrected_at and exact_time(corrected_at),
                 name,
             )
         if self.is_forgotten(player):

@@ -22,13 +22,13 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
     """Yield the results that count on a leaderboard, in the order in which they count.
 
     A race that was recorded after a later one ends just after it here, since imported races count by their
-    end. Hidden and forgotten players are `hidden-1` and so on, unless they are wanted.
+    end. Hidden and forgotten players are `hidden-1` and so on, unless they are wanted. The pattern that an
+    opener's name matches stands for the name, which may be a forgotten one.
 
     Raises:
         DamagedRaceError: a stored result does not match its fingerprint.
     """
     hidden = set[str]() if with_hidden else ledger.orders.hidden()
-    names = {name.casefold() for name in ledger.players.names(hidden).values()}
     excluded, aliases = ledger.orders.excluded(board), dict[str, str]()
 
     def masked(entrant: Entrant) -> Entrant:
@@ -45,10 +45,8 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
             continue
         if last is not None and (result.ended_at, result.name) <= (last.ended_at, last.name):
             result = replace(result, ended_at=last.ended_at + timedelta(microseconds=1))
-        opener = result.opened_by
-        if opener and opener.casefold() in names:
-            opener = HIDDEN_NAME
         last = result
+        opener = board.rule.opener_pattern(result.opened_by)
         info = result.info if board.rule.info else None
         entrants = tuple(map(masked, result.entrants))
         yield replace(result, entrants=entrants, info=info, opened_by=opener)

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
@@ -46,7 +46,7 @@ class Reason(Enum):
     GOAL = "goal {value!r} is not one of the goals"
     CUSTOM_GOAL = "custom goal {value!r} matches no pattern"
     INFO = "info {value!r} matches no pattern"
-    OPENED_BY = "opener {value!r} matches no pattern"
+    OPENED_BY = "the opener's name matches no pattern"
     OPENER_UNKNOWN = "the site does not say who opened it"
     OPENED_BY_BOT = "bot {value!r} matches no pattern"
     TOO_EARLY = "it started before {value}"
@@ -78,6 +78,7 @@ class RoomRule:
     Attributes:
         rooms: names of rooms that count, whatever the conditions say.
         finished: whether a result counts before, or without, a record.
+        grace: how long a result must stand to count, if `finished`.
     """
 
     custom_goals: tuple[str, ...] = ()
@@ -88,15 +89,16 @@ class RoomRule:
     until: datetime | None = None
     rooms: tuple[str, ...] = ()
     finished: bool = False
+    grace: timedelta = timedelta(hours=1)
 
     @property
     def by_goals_alone(self) -> bool:
-        return replace(self, finished=False) == BY_GOALS
+        return replace(self, finished=False, grace=BY_GOALS.grace) == BY_GOALS
 
     def lists_only(self, goals: Collection[str]) -> bool:
         """Return whether a leaderboard with these goals has only a list of rooms. Its end chooses none."""
-        listed = RoomRule(rooms=self.rooms, finished=self.finished, until=self.until)
-        return bool(self.rooms) and not goals and self == listed
+        without_list = replace(self, rooms=(), until=None)
+        return bool(self.rooms) and not goals and without_list.by_goals_alone
 
     def judge(self, room: Room, goals: Collection[str]) -> Verdict:
         """Return whether a leaderboard with these goals chooses a room, and why."""
@@ -126,22 +128,26 @@ class RoomRule:
         if self.opened_by and room.opened_by is None:
             return Verdict(Reason.OPENER_UNKNOWN)
         if self.opened_by and not _matches(room.opened_by or "", self.opened_by):
-            return Verdict(
-                Reason.OPENED_BY, room.opened_by or "", _nearest(room.opened_by or "", self.opened_by)
-            )
+            return Verdict(Reason.OPENED_BY, nearest=_nearest(room.opened_by or "", self.opened_by))
         return None
+
+    def opener_pattern(self, opener: str | None) -> str | None:
+        """Return the pattern that an opener's name matches, None if there is none."""
+        return next((pattern for pattern in self.opened_by if _matches(opener or "", [pattern])), None)
 
     def to_json(self) -> str:
         """Return the rule as JSON, empty if it has no condition. `from_json` reads it back."""
         given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
-        return json.dumps(given, default=datetime.isoformat, sort_keys=True) if given else ""
+        return json.dumps(given, default=_as_json, sort_keys=True) if given else ""
 
     @classmethod
     def from_json(cls, text: str) -> RoomRule:
         """Return the rule that `to_json` wrote."""
         given: dict[str, Any] = json.loads(text or "{}")
         for name, value in given.items():
-            if isinstance(value, list):
+            if name == "grace":
+                given[name] = timedelta(seconds=value)
+            elif isinstance(value, list):
                 given[name] = tuple(value)
             elif isinstance(value, str):
                 given[name] = datetime.fromisoformat(value)
@@ -150,6 +156,10 @@ class RoomRule:
 
 BY_GOALS = RoomRule()
 """The rule of a leaderboard that has goals and no other condition."""
+
+
+def _as_json(value: datetime | timedelta) -> str | float:
+    return value.total_seconds() if isinstance(value, timedelta) else value.isoformat()
 
 
 def room_named(text: str) -> str:

@@ -31,7 +31,7 @@ from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
-from racebot.races.rooms import RoomRule, room_named
+from racebot.races.rooms import BY_GOALS, RoomRule, room_named
 from racebot.ratings import registry
 from racebot.scoring.rules import Rules, rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -246,6 +246,7 @@ class LeaderboardSettings(BaseModel):
             until=self.until,
             rooms=tuple(self.rooms),
             finished=self.counts == "finished",
+            grace=self.grace if self.counts == "finished" else BY_GOALS.grace,
         )
 
 
@@ -478,7 +479,6 @@ class Settings(BaseSettings):
                 category=board.category,
                 goals=tuple(board.goals),
                 rule=board.rule(),
-                grace=board.grace,
                 carry=Carry(each.source, each.factor, each.most_races)
                 if (each := board.carry_over)
                 else None,

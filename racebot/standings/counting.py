@@ -46,8 +46,6 @@ class LeaderboardConfig:
     carry: Carry | None = None
     model_is_set: bool = True
     rule: RoomRule = BY_GOALS
-    grace: timedelta = timedelta(hours=1)
-    """How long a result must stand to count, if `rule.finished`."""
 
     def leaderboard(self, category: str, goal: str) -> Leaderboard:
         """Return the leaderboard for this goal with today's defaults. It is not stored."""
@@ -232,9 +230,8 @@ class RatingRules:
 
     def grace(self, result: RaceResult) -> timedelta | None:
         """Return how long a result must stand to count without a record; None if it needs one."""
-        return max(
-            (config.grace for config in self.configs_to_rate(result) if config.rule.finished), default=None
-        )
+        rules = (config.rule for config in self.configs_to_rate(result))
+        return max((rule.grace for rule in rules if rule.finished), default=None)
 
 
 def season_offers(

@@ -192,7 +192,7 @@ def merge_accounts(
         for by_player in orders.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already
                 hide(settler, kept, reason, now, by_player=by_player)
-        orders.amend_stored(old.id)
+        orders.amend_stored(old.id, now)
         ledger.events.amend(old.id)
         for name in sorted({source.event for source in ledger.events.with_player(kept.id)}):
             if stored := ledger.races.get(name):

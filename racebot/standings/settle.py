@@ -34,8 +34,6 @@ class RatedRace:
     result: RaceResult
     changes: tuple[Change, ...]
     note: str | None = None
-    grace: timedelta | None = None
-    """How long the result must stand to count; None if it needs a record."""
 
     @property
     def by_team(self) -> bool:
@@ -55,7 +53,6 @@ class Preview:
     result: RaceResult
     states: tuple[tuple[State, bool], ...]
     rater: Rater = field(compare=False)
-    grace: timedelta | None = None
 
     def __hash__(self) -> int:
         return hash((self.leaderboard.category, self.leaderboard.name, self.result, self.states))
@@ -63,7 +60,7 @@ class Preview:
     def rate(self) -> RatedRace:
         """Rate the result. Call it only once."""
         row = self.rater.rate(self.result)
-        return RatedRace(self.leaderboard, self.result, row.changes, row.note, self.grace)
+        return RatedRace(self.leaderboard, self.result, row.changes, row.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +99,7 @@ class Settler:
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment)
             states = tuple(rater.state(player) for player in players)
-            grace = config.grace if config.rule.finished else None
-            found.append(Preview(board, result, states, rater, grace))
+            found.append(Preview(board, result, states, rater))
         return found
 
     def settle(

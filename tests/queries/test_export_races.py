@@ -6,16 +6,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import NOON, entrant, result
 
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
+from racebot.races.change import State
 from racebot.races.result import RaceResult
+from racebot.races.rooms import RoomRule
 from racebot.standings.backfill import read_races
 from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.orders import exclude, hide
+from racebot.standings.orders import exclude, forget, hide
 from racebot.standings.settle import Settler
 
 Writer = Callable[[Iterator[RaceResult]], str]
@@ -23,6 +27,10 @@ FIRST = result("first", "ann bo cy=di", dnf="ed", dq="flo")
 GONE = replace(FIRST.entrants[1], user_id=None)
 LATE = result("late", "di ann", after=-30)
 """A race that ended before the others, and was recorded after them."""
+
+
+def states_of(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
+    return {each.player: each.state for each in ledger.standings.all(board)}
 
 
 @pytest.fixture
@@ -59,8 +67,32 @@ def test_an_exported_leaderboard_is_imported_with_the_same_ratings(
     with Ledger.open(tmp_path / "empty.db") as empty:
         other = Settler(empty, settler.rules)
         other.add_past_races(read_races(file, category="orb", goal=FIRST.goal), "import")
-        states = {each.player: each.state for each in empty.standings.all(empty.leaderboards.all()[0])}
-    expected = {each.player: each.state for each in ledger.standings.all(board)}
+        states = states_of(empty, empty.leaderboards.all()[0])
+    expected = states_of(ledger, board)
     if not with_hidden:
         expected["hidden-1"] = expected.pop("id-cy")
     assert states == expected
+
+
+@pytest.mark.parametrize(("text_of", "ending"), [(json_text, "json"), (csv_text, "csv")])
+def test_a_league_of_custom_goals_is_imported_with_the_same_ratings_and_without_its_openers(
+    ledger: Ledger, tmp_path: Path, text_of: Writer, ending: str
+) -> None:
+    rule = RoomRule(custom_goals=("SGL*",), opened_by=("Ze*",), finished=True)
+    league = LeaderboardConfig("thurstone-hurdle", name="League", rule=rule)
+    rules = RatingRules(LeaderboardConfig("thurstone-hurdle"), (league,))
+    unrecorded: dict[str, Any] = {"custom_goal": True, "recordable": False, "recorded": False}
+    facts = unrecorded | {"goal": "SGL 1", "opened_by": "Zed"}
+    settler, zed = Settler(ledger, rules), result("b", "zed ann", after=2, **facts)
+    settler.add_past_races([result("a", "ann bo", dnf="zed", **facts), zed], "backfill")
+    forget(settler, ledger.players.find("id-zed"), "", NOON)
+    (board,) = ledger.leaderboards.all()
+    file = tmp_path / f"races.{ending}"
+    file.write_text(text_of(counted_results(ledger, board, with_hidden=True)), newline="")
+    assert "Zed" not in file.read_text()
+    with Ledger.open(tmp_path / "empty.db") as empty:
+        other = Settler(empty, rules)
+        other.add_past_races(read_races(file, category="orb", goal="SGL 1"), "import")
+        (copy,) = empty.leaderboards.all()
+        assert copy.name == ("League" if ending == "json" else "SGL 1")
+        assert states_of(empty, copy) == states_of(ledger, board)

@@ -18,20 +18,24 @@ def season(until: datetime | None) -> Leaderboard:
 
 
 @pytest.mark.parametrize(
-    ("until", "final"),
+    ("until", "final", "grace"),
     [
-        ("2026-11-01T00:00:00+00:00", "2026-11-02"),
-        ("2026-11-01T00:00:01+00:00", "2026-11-03"),
-        ("2026-11-01T18:30:00+00:00", "2026-11-03"),
-        ("2026-11-01T23:30:00-05:00", "2026-11-04"),  # 04:30 UTC on the 2nd
-        ("9999-12-31T00:00:00+00:00", None),
+        ("2026-11-01T00:00:00+00:00", "2026-11-02", 1),
+        ("2026-11-01T00:00:01+00:00", "2026-11-03", 1),
+        ("2026-11-01T18:30:00+00:00", "2026-11-03", 24),
+        ("2026-11-01T23:30:00-05:00", "2026-11-04", 1),  # 04:30 UTC on the 2nd
+        ("2026-11-01T00:00:00+00:00", "2026-11-04", 49),
+        ("9999-12-31T00:00:00+00:00", None, 1),
     ],
 )
-def test_season_is_final_from_the_first_midnight_a_day_after_its_end(until: str, final: str | None) -> None:
+def test_season_is_final_from_the_first_midnight_after_a_day_and_its_grace(
+    until: str, final: str | None, grace: int
+) -> None:
     moment = datetime.fromisoformat(until)
-    board = season(moment)
+    rule = RoomRule(until=moment, finished=True, grace=timedelta(hours=grace))
+    board = replace(season(None), rule=rule)
     expected = datetime.fromisoformat(final).replace(tzinfo=UTC) if final else None
-    assert final_from(moment) == expected
+    assert final_from(rule) == expected
     assert not ended(board, moment - SECOND)
     assert ended(board, moment)
     assert final_since(board, (expected or moment) - SECOND) is None

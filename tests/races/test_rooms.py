@@ -67,7 +67,8 @@ def test_the_nearest_pattern_is_named() -> None:
 
 
 def test_a_rule_is_stored_as_json() -> None:
-    rule = RoomRule(("a*",), ("b",), ("c",), ("d",), NOON, NOON + timedelta(1), ("orb/r",), finished=True)
+    dates = (NOON, NOON + timedelta(1))
+    rule = RoomRule(("a*",), ("b",), ("c",), ("d",), *dates, ("orb/r",), finished=True, grace=timedelta(2))
     assert RoomRule.from_json(rule.to_json()) == rule
     assert RoomRule().to_json() == ""
     assert RoomRule.from_json("") == RoomRule()

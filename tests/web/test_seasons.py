@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON, result
+from builders import NOON, keep, result
 
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
@@ -18,6 +18,7 @@ from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
+from racebot.standings.orders import exclude, forget, include, merge_accounts
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.cache import CachedPages
@@ -104,12 +105,21 @@ def test_first_three_have_medals_in_the_table_that_decides(settler: Settler) -> 
 
 
 def test_corrections_since_the_season_was_final_are_named_with_their_races(settler: Settler) -> None:
-    assert "Corrected since" not in page_at(seen(settler), PAGE)
+    def corrected() -> list[tuple[str, str]]:
+        noted = page_at(seen(settler), PAGE).partition("Corrected since")[2].partition("</p>")[0]
+        return re.findall(r"races/orb/(\w+)\.html.*?datetime=\"([\d-]+)", noted)
+
+    ledger, day = settler.ledger, timedelta(days=1)
+    forget(settler, ledger.players.find("id-di"), "", LATER)
+    assert corrected() == []
     settle(settler, result("c", "bo ann", after=240), LATER)
-    page = page_at(seen(settler), PAGE)
-    noted = page.partition("Corrected since")[2].partition("</p>")[0]
-    assert re.findall(r"races/orb/(\w+)\.html", noted) == ["c"]
-    assert f'datetime="{LATER:%Y-%m-%d}' in noted
+    stored = ledger.races.find("orb/a")
+    exclude(settler, stored, "crashed", LATER + day)
+    include(settler, stored, "", LATER + 2 * day)
+    assert corrected() == [("a", f"{LATER + 2 * day:%Y-%m-%d}"), ("c", f"{LATER:%Y-%m-%d}")]
+    keep(ledger, replace(result("x", "zed ann", after=1), category="other"))
+    merge_accounts(settler, ledger.players.find("id-cy"), ledger.players.find("id-zed"), "", LATER + 3 * day)
+    assert corrected()[0] == ("b", f"{LATER + 3 * day:%Y-%m-%d}")
 
 
 def test_front_page_lists_ended_seasons_with_champions_below_those_under_way(settler: Settler) -> None:

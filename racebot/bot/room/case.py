@@ -141,9 +141,13 @@ class Announce:
 
 @dataclass(frozen=True, slots=True)
 class Settle:
-    """Rate the result, which is recorded or needs no record, or hand it to the event of the room."""
+    """Rate the result, which is recorded or needs no record, or hand it to the event of the room.
+
+    `chat_is_open` says that the site still takes messages for the race, though the bot may not know its room.
+    """
 
     result: RaceResult
+    chat_is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +418,7 @@ class _Step:
 
     def _settle_without_record(self, result: RaceResult) -> None:
         case = self.case
-        self.effects.append(Settle(result))
+        self.effects.append(Settle(result, self.now.site - result.ended_at < STAY_AFTER_OVER))
         self._forget_candidate()
         case.is_settled, case.settled_as = True, result.fingerprint()
         row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)

@@ -69,8 +69,8 @@ class LedgerWork:
                         self._announce(result, is_late=is_late)
                     case Announce(result):
                         needs_room = self._is_told_otherwise(result)
-                    case Settle(result):
-                        self._settle(result, is_known=is_known)
+                    case Settle(result, chat_is_open):
+                        self._settle(result, is_known=is_known or chat_is_open)
                     case GiveUp(reason):
                         self._give_up(case.name, reason)
                     case Act():

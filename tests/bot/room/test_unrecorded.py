@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, NOON, result, room, seen
+from builders import CATEGORY, NOON, Clock, result, room, seen
 from room_support import Follower
 
 from racebot.bot.room import case as cases
@@ -234,6 +234,18 @@ def test_chat_is_told_when_the_result_is_final(settler: Settler, clock: Callable
     assert races_by_board(settler) == {"League": ["r"]}
     kinds = [row.message.kind for row in settler.ledger.messages.open_for(FIRST.name)]
     assert kinds == ["meta", "info"]
+
+
+@pytest.mark.parametrize(("minutes", "kinds"), [(59, ["meta", "info"]), (61, [])])
+def test_info_box_is_written_late_while_chat_is_open(
+    ledger: Ledger, clock: Clock, minutes: int, kinds: list[str]
+) -> None:
+    league = replace(LEAGUE, rule=replace(LEAGUE.rule, grace=10 * MINUTE))
+    settler = Settler(ledger, RatingRules(OWN, (league,)))
+    clock.advance(minutes=minutes)
+    Follower(settler, clock).read(seen(FIRST))
+    assert races_by_board(settler) == {"League": ["r"]}
+    assert [row.message.kind for row in ledger.messages.open_for(FIRST.name)] == kinds
 
 
 def test_rooms_of_custom_goals_make_no_leaderboard_of_their_own(settler: Settler) -> None:
