@@ -142,18 +142,27 @@ class Announcements:
         texts, title = self._style.texts, plain(event.title)
         if event.closed_at is None:
             text = texts.in_event if event.shown else texts.in_event_sealed
-            lines, seed = [text.format(event=title)], "open"
+            told = sum(body.result is not None for body in self._sent(room))
+            lines, seed = [text.format(event=title)], f"open{told or ''}"  # told again after new changes
         else:
             page = self._style.race_page(event.name)
             link = texts.link.format(url=page) if page else ""
             lines, seed = [texts.event_closed.format(event=title), link], exact_time(event.closed_at)
         if text := texts.separator.join(filter(None, lines)):
-            self._put(room, event.category, ChatBody(text, notes=True), f"{event.name}:{room}:{seed}")
+            withdraws = self._is_told(room)
+            body = ChatBody(text, withdraws=withdraws, notes=not withdraws)
+            self._put(room, event.category, body, f"{event.name}:{room}:{seed}")
 
-    def withdraw(self, race: str, category: str) -> None:
-        """Queue the withdrawal of changes that chat was told."""
-        if self._style.texts.withdrawn and any(body.announces for body in self._since_withdrawal(race)):
-            self._put(race, category, ChatBody(self._style.texts.withdrawn, withdraws=True))
+    def withdraw(self, race: str, category: str, reason: str | None = None) -> bool:
+        """Queue the withdrawal of changes that chat was told. Return False if there are none.
+
+        `reason` replaces the text for a race that is not recorded; nothing is said if it is empty.
+        """
+        reason = self._style.texts.withdrawn if reason is None else reason
+        if not (reason and self._is_told(race)):
+            return False
+        self._put(race, category, ChatBody(reason, withdraws=True))
+        return True
 
     def drop_waiting(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages."""
@@ -292,6 +301,10 @@ class Announcements:
             for row, body in chat_messages(self._ledger.messages.of(race))
             if not (body.greets or body.notes) and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
+
+    def _is_told(self, race: str) -> bool:
+        """Return whether changes stand in a room's chat."""
+        return any(body.announces for body in self._since_withdrawal(race))
 
     def _since_withdrawal(self, race: str) -> list[ChatBody]:
         sent = self._sent(race)

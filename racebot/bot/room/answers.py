@@ -238,10 +238,10 @@ class CommandHandler:
             decide(settler, race.name, f"{SELF_REASON} by {message.user_id}", given_at)
         except OrderError as error:
             log.info("%s", error)
-        if not counts:
-            self.work.silence(race.name)
-        command = self.names.line(Command.HELP)
-        return self.texts.counted if counts else self.texts.skipped.format(command=command)
+        if counts:
+            return self.texts.counted
+        text = self.texts.skipped.format(command=self.names.line(Command.HELP))
+        return "" if self.work.withdraw(race.name, text) else text
 
     def _join_event(self, name: str, message: ChatMessage, race: Race) -> str:
         """Add the room to an open event, once. The room is told as of all its events; return a refusal."""
@@ -254,9 +254,10 @@ class CommandHandler:
             return self.texts.event_unknown
         if settler.rules.events.get(race.name, event.name) != event.name:
             return self.texts.event_taken
+        if race.name not in settler.rules.events:
+            self.work.withdraw(race.name)  # what chat heard is withdrawn as it is told of the event
         result = race.result if race.result is not None and race.result.final else None
         EventSteps(settler, given_at, str(message.user_id)).add_room(event, race.name, result)
-        self.work.silence(race.name)
         self.work.tell_of_events([race.name], ordered=True)
         return ""
 

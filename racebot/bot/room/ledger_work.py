@@ -102,11 +102,15 @@ class LedgerWork:
                 with self.ledger.transaction():
                     self._announcements.tell_of_event(room, events[self.settler.rules.events[room]])
 
-    def silence(self, race: str) -> None:
-        """Drop what was not said yet about the rating changes of a race, and withdraw the rest."""
+    def withdraw(self, race: str, reason: str = "") -> bool:
+        """Drop what was not said yet about a race. Withdraw the rest if there is a reason to give.
+
+        Returns whether the reason is queued for chat.
+        """
         with self.ledger.transaction():
-            self._announcements.drop_waiting(race, "a moderator skipped the race")
-            self._announcements.withdraw(race, race.partition("/")[0])
+            self._announcements.drop_waiting(race, "a moderator decided that the race does not count")
+            self.ledger.posts.withdraw(race)
+            return self._announcements.withdraw(race, race.partition("/")[0], reason)
 
     def follow_renames(self, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
         """Follow renamed goals, and correct what was said of races whose goal was taken for a new one.

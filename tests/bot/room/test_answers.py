@@ -15,10 +15,12 @@ from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import CommandNames
 from racebot.chat.rate_limit import ORDERS_PER_PERSON, Limiter
 from racebot.chat.wording import Texts
+from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.events import Event, Timing
 from racebot.races.result import EntrantStatus
+from racebot.races.rooms import RoomRule
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
@@ -49,8 +51,16 @@ class Said:
 class Talk:
     """A command handler, and users who write in a room."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, *, private: bool = False, per_person: int = 100) -> None:
-        settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        *,
+        private: bool = False,
+        per_person: int = 100,
+        named: tuple[LeaderboardConfig, ...] = (),
+    ) -> None:
+        settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"), named))
         self.ledger = ledger
         self.follower = Follower(settler, clock)
         self.now = 0.0
@@ -310,7 +320,10 @@ def test_a_moderator_adds_the_room_to_an_event(talk: Talk, who: dict[str, bool])
     talk.commands.monitors_decide = True
     talk.follower.announce(RESULT)
     assert talk.say("!ratings event week 1!", **who, posted_at=NOON.timestamp()) is None  # type: ignore[arg-type]
-    assert talk.follower.waiting() == [Texts().withdrawn, IN_EVENT]
+    assert talk.follower.deliver() == [IN_EVENT], "which withdraws the changes"
+    assert withdrawals(talk) == [IN_EVENT]
+    talk.follower.work.tell_of_events([NAME])
+    assert talk.follower.waiting() == []
     (source,) = talk.ledger.events.sources(event.name)
     assert (source.name, source.result, source.added_by) == (NAME, RESULT, "id-ann")
     assert [(e.order, e.target, e.author) for e in orders.audit(talk.ledger)][1:] == [
@@ -320,6 +333,37 @@ def test_a_moderator_adds_the_room_to_an_event(talk: Talk, who: dict[str, bool])
     assert talk.ledger.events.attempts(event)[0].entrant.name == "Bo"
     talk.follower.show_final(result("r", "bo ann"))
     assert not talk.ledger.races.has(NAME), "it does not count by itself"
+
+
+def withdrawals(talk: Talk) -> list[str]:
+    rows = chat_messages(talk.ledger.messages.of(NAME))
+    return [body.text for _, body in rows if body.withdraws]
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_skipped_race_hears_once_that_it_does_not_count(
+    ledger: Ledger, clock: Clock, *, is_told: bool
+) -> None:
+    talk = Talk(
+        ledger,
+        clock,
+        named=(LeaderboardConfig("elo-ffa", name="Cup", rule=RoomRule(rooms=(NAME,), finished=True)),),
+    )
+    if is_told:
+        talk.follower.announce(RESULT)
+    said = talk.say("!ratings skip", moderator=True, posted_at=NOON.timestamp())
+    text = Texts().skipped.format(command="!ratings")
+    assert said == (None if is_told else Said(text, None))
+    assert withdrawals(talk) == [text] * is_told
+
+
+def test_a_room_that_the_operator_adds_after_its_announcement_is_told_what_that_means(talk: Talk) -> None:
+    steps, event = week_one(talk)
+    talk.follower.announce(RESULT)
+    steps.add_room(event, NAME, RESULT)
+    talk.follower.work.tell_of_events([NAME])
+    talk.follower.work.tell_of_events([NAME])
+    assert talk.follower.deliver() == withdrawals(talk) == [IN_EVENT]
 
 
 def test_an_order_about_an_event_that_was_carried_out_is_not_repeated(talk: Talk) -> None:
