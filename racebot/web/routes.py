@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from racebot.web.api.endpoints import DATA
-from racebot.web.api.feeds import FEEDS
+from racebot.web.api.feeds import board_feed, player_feed
 from racebot.web.api.openapi import SERVED_ONLY
-from racebot.web.html import leaderboard, player, search, templating
+from racebot.web.html import leaderboard, player, search, studio, templating
 from racebot.web.html.events import event_page, events_page
 from racebot.web.html.explained import explained
 from racebot.web.html.live import LIVE
@@ -19,8 +19,7 @@ from racebot.web.html.movement import movement
 from racebot.web.html.race import race_page
 from racebot.web.html.recap import recap_page
 from racebot.web.html.seeds import seeds_page
-from racebot.web.html.studio import STUDIO
-from racebot.web.pictures.cards import CARDS, small_avatar
+from racebot.web.pictures import cards
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 from racebot.web.site.ledger_view import LedgerView
@@ -122,14 +121,9 @@ def _robots(request: PageRequest) -> Content:
     )
 
 
-def _picture(request: PageRequest, picture: str) -> Content:
+def _picture(request: PageRequest, picture: str, *, small: bool = False) -> Content:
     content = request.view.picture(picture)
-    return None if content is None else Document(content, WEBP)
-
-
-def _small_picture(request: PageRequest, picture: str) -> Content:
-    content = request.view.picture(picture)
-    return None if content is None else Document(small_avatar(content), WEBP)
+    return None if content is None else Document(cards.small_avatar(content) if small else content, WEBP)
 
 
 def match_of(path: str) -> Match | None:
@@ -147,7 +141,8 @@ def match_of(path: str) -> Match | None:
 
 
 _OF_PAIRS = {addresses.COMPARED, addresses.PAIR_CARD, addresses.RACER_CARD}
-SERVED = frozenset({*SERVED_ONLY, *LIVE, *STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
+_STUDIO = {addresses.OVERLAYS, addresses.OVERLAY_SAMPLE}
+SERVED = frozenset({*SERVED_ONLY, *LIVE, *_STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
 """Addresses that an export does not have."""
 _EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})
 """Addresses that only an export has."""
@@ -160,7 +155,7 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FAVICON: lambda _: Document(templating.asset("assets/favicon.ico"), ICO),
     addresses.TOUCH_ICON: lambda _: Document(templating.asset("assets/apple-touch-icon.png"), PNG),
     addresses.PICTURE: _picture,
-    addresses.SMALL_PICTURE: _small_picture,
+    addresses.SMALL_PICTURE: partial(_picture, small=True),
     addresses.SEARCH: search.search,
     addresses.SEARCH_INDEX: search.index,
     addresses.ASSET: _asset,
@@ -185,9 +180,19 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.BOARD: leaderboard.leaderboard_page,
     **DATA,
     **LIVE,
-    **STUDIO,
-    **CARDS,
+    addresses.OVERLAYS: studio.studio,
+    addresses.OVERLAY_SAMPLE: studio.sample,
+    addresses.FRONT_CARD: cards.front_card,
+    addresses.RACE_CARD: cards.race_card,
+    addresses.RACER_CARD: cards.racer_card,
+    addresses.PLAYER_CARD: cards.player_card,
     addresses.YEAR_CARD: player.year_card,
-    **FEEDS,
+    addresses.PAIR_CARD: cards.pair_card,
+    addresses.BOARD_CARD: cards.board_card,
+    addresses.RECAP_CARD: cards.recap_card,
+    addresses.BADGE: cards.badge,
+    addresses.LATEST_BADGE: cards.latest_badge,
+    addresses.BOARD_FEED: board_feed,
+    addresses.PLAYER_FEED: player_feed,
 }
 """Every address with its function, called with an `PageRequest` and the fields. The first match wins."""

@@ -116,7 +116,7 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
         return None
     on_boards = [_on_board(view, board, standing) for board, standing in standings]
     name = on_boards[0].name
-    profile, picture = view.profile(player), view.face(player, name).picture
+    profile, picture = view.ledger.profiles.get(player), view.face(player, name).picture
     return types.PlayerAnswer(
         id=player,
         name=name,
@@ -309,4 +309,3 @@ DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.LEADERBOARD_CSV: lambda request, board: _csv(csv_files.leaderboard_csv(request.view, board)),
     addresses.DATA: _json(leaderboard),
 }
-"""Every data address with its function, called with a request and the fields. The first match wins."""

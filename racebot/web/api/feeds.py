@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 
@@ -13,7 +13,6 @@ from racebot.queries.recap import podium
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
 from racebot.web.site import addresses
-from racebot.web.site.addresses import Route
 from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, total
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import ATOM, Content, Document, PageRequest
@@ -125,10 +124,3 @@ def _feed(
         id_of=id_of,
     )
     return Document(content, ATOM)
-
-
-FEEDS: Mapping[Route, Callable[..., Content]] = {
-    addresses.BOARD_FEED: board_feed,
-    addresses.PLAYER_FEED: player_feed,
-}
-"""Every feed with its function."""

@@ -5,7 +5,7 @@ Each race is compared with the stored ratings before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,7 +135,7 @@ def race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFigu
         entries=len(rows),
         changes=list(_change_sizes(np.array([row.races_before + 1 for row in rows]), np.abs(change))),
         finished=float(1.0 - out.mean()),
-        finishing=list(_finishing(rows, out, model)),
+        finishing=_finishing(rows, out, model),
         unfinished=int(out.sum()),
         gained_unfinished=int((change[out] > 0).sum()),
         winners=int(won.sum()),
@@ -148,30 +148,32 @@ def race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFigu
 
 def _change_sizes(number: NDArray[np.int64], size: NDArray[np.int64]) -> Iterator[ChangeSizes]:
     for first, last in EXPERIENCE:
-        chosen = (number >= first) & (number <= (np.inf if last is None else last))
+        chosen = (number >= first) & (number <= (last or np.inf))
         if chosen.sum() >= LEAST:
             median, large = np.percentile(size[chosen], [50, 90])
             yield ChangeSizes(first, last, int(chosen.sum()), round(float(median)), round(float(large)))
 
 
-def _finishing(rows: Sequence[EntryRow], out: BoolArray, model: RatingModel) -> Iterator[Calibration]:
-    """Yield predicted and actual finishes for each quartile of finish probability, lowest first."""
+def _finishing(rows: Sequence[EntryRow], out: BoolArray, model: RatingModel) -> list[Calibration]:
+    """Return predicted and actual finishes for each quartile of finish probability, lowest first."""
     if not isinstance(model, PredictsFinish):
-        return
+        return []
     chance = model.finish_probability(np.array([row.state for row in rows]))
     before = np.array([row.before for row in rows])
     quarter = np.searchsorted(np.percentile(chance, [25, 50, 75]), chance, side="right")
-    for number in range(4):
-        chosen = quarter == number
-        if chosen.sum() >= LEAST:
-            yield _calibration(int(np.median(before[chosen])), None, chosen, chance, ~out)
+    groups = [(int(np.median(before[quarter == each])), None, quarter == each) for each in np.unique(quarter)]
+    return _calibrated(groups, chance, ~out)
 
 
-def _calibration(
-    points: int, high: int | None, chosen: BoolArray, chance: FloatArray, happened: FloatArray | BoolArray
-) -> Calibration:
-    shares = float(chance[chosen].mean()), float(happened[chosen].mean())
-    return Calibration(points, high, int(chosen.sum()), *shares)
+def _calibrated(
+    groups: Iterable[tuple[int, int | None, BoolArray]], chance: FloatArray, happened: FloatArray | BoolArray
+) -> list[Calibration]:
+    """Compare the groups with enough cases, each given by its points and the cases in it."""
+    return [
+        Calibration(points, high, int(each.sum()), float(chance[each].mean()), float(happened[each].mean()))
+        for points, high, each in groups
+        if each.sum() >= LEAST
+    ]
 
 
 def _pairs(
@@ -186,20 +188,15 @@ def _pairs(
         for name in ("sequence", "before", "races_before", "state")
     )
     starts = np.flatnonzero(np.diff(sequence, prepend=-1))
-    ahead, behind = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
-    for start, end in zip(starts, np.append(starts[1:], sequence.size), strict=True):
-        better, worse = np.nonzero(place[start:end, np.newaxis] < place[start:end])
-        ahead.append(better + start)
-        behind.append(worse + start)
-    first, second = np.concatenate(ahead), np.concatenate(behind)
+    races = zip(starts, np.split(place, starts[1:]), strict=True)
+    pairs = [start + np.argwhere(places[:, np.newaxis] < places) for start, places in races]
+    first, second = np.concatenate(pairs).T
     lead = before[first] - before[second]
     right = (lead > 0) + 0.5 * (lead == 0)
     chance = model.win_probability(state[first], state[second])
     chance = np.where(lead == 0, 0.5, np.where(lead > 0, chance, 1.0 - chance))
     settled = np.minimum(races_before[first], races_before[second]) >= provisional
-    gaps = []
-    for low, high in GAPS:
-        chosen = settled & (abs(lead) >= low) & (abs(lead) < (np.inf if high is None else high))
-        if chosen.sum() >= LEAST:
-            gaps.append(_calibration(low, high, chosen, chance, right))
-    return right, gaps
+    groups = [
+        (low, high, settled & (abs(lead) >= low) & (abs(lead) < (high or np.inf))) for low, high in GAPS
+    ]
+    return right, _calibrated(groups, chance, right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -133,9 +133,7 @@ class Choice:
 
     @property
     def moment(self) -> datetime | None:
-        if self.at is None:
-            return None
-        return datetime(self.at.year, self.at.month, self.at.day, tzinfo=UTC) + timedelta(days=1)
+        return None if self.at is None else datetime.combine(self.at + timedelta(days=1), time(), UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,13 +268,8 @@ def _chosen(
         if not rows:
             near = {each.id for each in view.players_named(choice.q.strip(), typos=True)}
             rows = [row for row in folded if row.player in near]
-    if choice.sort == "player":
-        rows.sort(key=lambda row: names[row.player].casefold(), reverse=choice.down)
-    elif choice.sort == "week":
-        rows.sort(key=players.points_won, reverse=choice.down)
-    else:
-        rows.sort(key=_SORT_KEYS[choice.sort], reverse=choice.down)
-    return players.chosen(rows)
+    keys = {"player": lambda row: names[row.player].casefold(), "week": players.points_won, **_SORT_KEYS}
+    return players.chosen(sorted(rows, key=keys[choice.sort], reverse=choice.down))
 
 
 def embedded_board(request: PageRequest, board: Board) -> Content:

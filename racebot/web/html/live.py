@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from operator import itemgetter
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -60,16 +61,8 @@ _COLOR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 T = TypeVar("T", LiveRoom | PlayedRace, LiveRoom | RaceRow)
 
 
-def _live(request: PageRequest) -> Content:
-    return _rendered(request, "live.html")
-
-
-def _live_part(request: PageRequest) -> Content:
-    # Links are followed from the live page.
-    return _rendered(replace(request, path=addresses.LIVE.path()), "live_rooms.html")
-
-
-def _rendered(request: PageRequest, template: str) -> Content:
+def _live(request: PageRequest, template: str = "live.html") -> Content:
+    request = replace(request, path=addresses.LIVE.path())  # the part's links are followed from that page
     view = request.view
     live = view.live_rooms()
     slugs = {room.category for room in live.rooms} | {board.category for board in view.boards}
@@ -102,24 +95,19 @@ def _player(request: PageRequest, player: str) -> bytes:
     standings = {board.address.stem: standing for board, standing in request.view.standings(player)}
     shown = request.query.get("board") or next(iter(standings), None)
     stem, current = _current_of(request, player) or (shown, None)
-    live, change = None, None
-    moved, started = None, False
+    live, moved = None, None
     if isinstance(current, LiveRoom):
-        entrants = [each for board in current.leaderboards if board.board == stem for each in board.entrants]
-        live = next(each for each in entrants if each.id == player)
-        change, started = live.change, not current.before_start
-        if current.finished:
-            moved = next(each.places for each in current.leaderboards if each.board == stem).get(player)
-    elif current is not None:
-        change = current.change
+        board = next(each for each in current.leaderboards if each.board == stem)
+        live = next(each for each in board.entrants if each.id == player)
+        moved = board.places.get(player) if current.finished else None
     return templating.render(
         "overlay_player.html",
         request.path,
         standing=standings.get(stem or ""),
         live=live,
-        change=change,
+        change=current.change if isinstance(current, PlayedRace) else live and live.change,
         moved=moved,
-        started=started,
+        started=isinstance(current, LiveRoom) and not current.before_start,
     )
 
 
@@ -197,11 +185,9 @@ def _race_rows(request: PageRequest, race: str | None) -> bytes:
     rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant] = ()
     heading = "final"
     if room is not None:
-        board = next((board for board in room.leaderboards if _wanted(request, board.board)), None)
-        rows = board.entrants if board else ()
-        known = (
-            (each.change if room.finished else each.win_chance for each in board.entrants) if board else ()
-        )
+        shown = (board.entrants for board in room.leaderboards if _wanted(request, board.board))
+        rows = entrants = next(shown, ())
+        known = (each.change if room.finished else each.win_chance for each in entrants)
         if any(value is not None for value in known):  # not for a team race or a single entrant
             heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
     elif race is not None and (report := request.view.race(race)) is not None:
@@ -267,19 +253,16 @@ def _current_of(request: PageRequest, player: str) -> tuple[str | None, LiveRoom
 def _first(request: PageRequest, found: Iterable[tuple[str | None, T]]) -> tuple[str | None, T] | None:
     """Return the race to show: the last that started or just ended, an open one, or one that ended lately."""
     now = datetime.now(UTC)
-    ranked = [(_rank(each, now), (board, each)) for board, each in found if _wanted(request, board)]
-    best = min(ranked, key=itemgetter(0), default=((_NEVER, 0.0), None))
-    return best[1] if best[0][0] != _NEVER else None
+    ranked = ((_rank(each, now), (board, each)) for board, each in found if _wanted(request, board))
+    possible = [(rank, each) for rank, each in ranked if rank is not None]
+    return min(possible, key=itemgetter(0))[1] if possible else None
 
 
-_NEVER = 3
-
-
-def _rank(race: LiveRoom | PlayedRace | RaceRow, now: datetime) -> tuple[int, float]:
-    """Return a race's rank among those that an overlay could show, the lowest first, and its age."""
+def _rank(race: LiveRoom | PlayedRace | RaceRow, now: datetime) -> tuple[int, float] | None:
+    """Return a race's rank for an overlay, the lowest first, and its age; None if it ended long ago."""
     if race.ended_at is not None:
         age = now - race.ended_at
-        return 0 if age < JUST_ENDED else 2 if age < RECENT else _NEVER, age.total_seconds()
+        return (0 if age < JUST_ENDED else 2, age.total_seconds()) if age < RECENT else None
     is_open = race.status in {"open", "invitational"}
     since = (race.opened_at if is_open else race.started_at) or now
     return 1 if is_open else 0, (now - since).total_seconds()
@@ -287,7 +270,7 @@ def _rank(race: LiveRoom | PlayedRace | RaceRow, now: datetime) -> tuple[int, fl
 
 LIVE: Mapping[Route, Callable[..., Content]] = {
     addresses.LIVE: _live,
-    addresses.LIVE_PART: _live_part,
+    addresses.LIVE_PART: partial(_live, template="live_rooms.html"),
     addresses.RACE_PART: followed_race,
     addresses.OVERLAY_STYLE: _style,
     addresses.OVERLAY_ROOM: _page(_room, addresses.OVERLAY_ROOM_PART),

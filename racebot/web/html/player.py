@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, date
 from functools import partial
 from itertools import groupby
@@ -21,7 +21,7 @@ from racebot.queries.records import upsets
 from racebot.text.format import integer, signed
 from racebot.web.html import charts, fragments, templating
 from racebot.web.html.leaderboard import page_number, pager, race_pages
-from racebot.web.html.sheet import sheet
+from racebot.web.html.sheet import fastest, sheet, streak
 from racebot.web.pictures import cards
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
@@ -72,8 +72,9 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigur
     rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
     by_month = groupby(races, key=lambda race: race.ended_at.astimezone(UTC).date().replace(day=1))
     months = [(month, list(group)) for month, group in by_month]
-    timed = [race for race in races if race.finish_time is not None]
-    goals = sorted({race.goal for race in timed})
+    by_goal = [
+        fastest(race for race in races if race.goal == goal) for goal in sorted({race.goal for race in races})
+    ]
     return PlayerFigures(
         peak=max(races, key=lambda race: race.after),
         only_settled=bool(settled),
@@ -81,12 +82,9 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigur
         worst=[race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
         places=Counter(map(_place, sorted(races, key=lambda race: race.place or inf))),
         months=months[::-1],
-        wins=_streak([race.place == 1 for race in races]),
-        finishes=_streak([race.place is not None for race in races]),
-        fastest=[
-            min((race for race in timed if race.goal == goal), key=lambda race: race.finish_time or 0)
-            for goal in goals
-        ],
+        wins=streak(race.place == 1 for race in races),
+        finishes=streak(race.place is not None for race in races),
+        fastest=[race for race in by_goal if race is not None],
     )
 
 
@@ -119,22 +117,10 @@ def _place(race: PlayedRace) -> str:
     return str(race.place) if race.place <= LAST_PLACE else f"{LAST_PLACE + 1}+"
 
 
-def _streak(reached: Sequence[bool]) -> tuple[int, int]:
-    runs = [sum(group) if each else 0 for each, group in groupby(reached)]
-    return runs[-1], max(runs)
-
-
-@dataclass(frozen=True, slots=True)
-class RaceFilter:
-    """A reader's choice of races, all by default. `result` may be `won`, `finished` or `unfinished`."""
-
-    result: str = ""
-    goal: str = ""
-    opponent: str = ""
-
-    def matches(self, race: PlayedRace) -> bool:
-        shown = {"won": race.place == 1, "finished": race.place is not None, "unfinished": race.place is None}
-        return shown.get(self.result, True) and self.goal in {"", race.goal}
+def _has(race: PlayedRace, result: str) -> bool:
+    """Return whether a race has the result that a reader chose. Other words choose all races."""
+    shown = {"won": race.place == 1, "finished": race.place is not None, "unfinished": race.place is None}
+    return shown.get(result, True)
 
 
 def opponent_pages(opponents: int) -> int:
@@ -210,26 +196,23 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     """Render one page of a player's races, newest first, or of those that a filter chooses."""
     view = request.view
     standing = view.standing(board, player)
-    choice = RaceFilter(*(request.query.get(name, "")[:300] for name in ("result", "goal", "opponent")))
-    if standing is None or choice.opponent in view.hidden:
+    choice = {name: request.query.get(name, "")[:300] for name in ("result", "goal", "opponent")}
+    goal, opponent = choice["goal"], choice["opponent"]
+    if standing is None or opponent in view.hidden:
         return None
     history = view.history(board, player)
     number = page_number(request.query) or number
-    if choice == RaceFilter():
-        chosen = history
+    chosen = [race for race in history if _has(race, choice["result"]) and goal in {"", race.goal}]
+    if opponent:
+        met = {each.race for each in meetings(view.ledger, board.stored, player, opponent)}
+        chosen = [race for race in chosen if race.race in met]
 
-        def page_link(page: int | None) -> str:
+    def page_link(page: int | None) -> str:
+        if not any(choice.values()):
             return link(request.path, board.address.player_races(player, page))
-    else:
-        chosen = [race for race in history if choice.matches(race)]
-        if choice.opponent:
-            met = {each.race for each in meetings(view.ledger, board.stored, player, choice.opponent)}
-            chosen = [race for race in chosen if race.race in met]
-
-        def page_link(page: int | None) -> str:
-            fields = {**asdict(choice), "page": page}
-            query = urlencode({name: value for name, value in fields.items() if value})
-            return f"{link(request.path, board.address.player_races(player))}?{query}"
+        fields = {**choice, "page": page}
+        query = urlencode({name: value for name, value in fields.items() if value})
+        return f"{link(request.path, board.address.player_races(player))}?{query}"
 
     listed = race_pages(len(chosen), number, page_link)
     if listed is None:
@@ -313,16 +296,15 @@ def _opponent_links(request: PageRequest, board: Board, player: str, total: int)
 
 
 def on_all_boards(request: PageRequest, player: str) -> Content:
-    standings = request.view.standings(player)
+    view, standings = request.view, request.view.standings(player)
     if not standings:
         return None
     return templating.page(
         request,
         "player_boards.html",
-        player_id=player,
-        player_name=standings[0][1].name,
-        profile=request.view.profile(player),
+        profile=view.ledger.profiles.get(player),
         standings=standings,
+        player=standings[0][1],
     )
 
 
@@ -348,7 +330,7 @@ def _person(request: PageRequest, board: Board, standing: PlayerStanding) -> dic
             "Opponents": (address.opponents(standing.id), "") if all_opponents else (own, "#opponents"),
         },
         "standing": standing,
-        "profile": request.view.profile(standing.id),
+        "profile": request.view.ledger.profiles.get(standing.id),
         "as_of": None if request.served else request.view.report(board).last_race_at,
         "compare_link": partial(compare_link, request, board),
     }

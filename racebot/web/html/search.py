@@ -24,7 +24,7 @@ LEAST_LIKENESS = 75
 def search(request: PageRequest) -> Content:
     text = request.query.get("q", "")[:100].strip()
     race = "" if text else request.query.get("race", "")
-    players = _racers(request, race) if race else _players(request, text)
+    players = _racers(request, race) if race else request.view.players_meant(text)[:MOST_FOUND]
     return templating.page(
         request,
         "search.html",
@@ -65,14 +65,6 @@ def index(request: PageRequest) -> Content:
     return Document(script.encode(errors="replace"), SCRIPT_TYPE)
 
 
-def _players(request: PageRequest, text: str) -> list[NamedPlayer]:
-    """Return the rated players whose names contain a text. If there are none, those with similar names."""
-    if not text:
-        return []
-    found = request.view.players_named(text) or request.view.players_named(text, typos=True)
-    return found[:MOST_FOUND]
-
-
 def _racers(request: PageRequest, race: str) -> list[NamedPlayer]:
     """Return the racers of an open or recorded race who have a rating."""
     view = request.view
@@ -102,16 +94,11 @@ def _boards(request: PageRequest, text: str) -> list[Board]:
         return []
     from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only searches need it
 
-    names = {board.key: fold_name(board.name) for board in request.view.boards}
-    likeness = {
-        key: max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
-        for key, name in names.items()
-    }
-    near = [
-        key
-        for key in sorted(names, key=likeness.__getitem__, reverse=True)
-        if likeness[key] >= LEAST_LIKENESS
-    ]
-    keys = [key for key, name in names.items() if wanted in name] or near[:10]
-    by_key = {board.key: board for board in request.view.boards}
-    return [by_key[key] for key in keys]
+    def likeness(board: Board) -> float:
+        name = fold_name(board.name)
+        return max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
+
+    boards = request.view.boards
+    near = (board for board in boards if likeness(board) >= LEAST_LIKENESS)
+    found = [board for board in boards if wanted in fold_name(board.name)]
+    return found or sorted(near, key=likeness, reverse=True)[:10]

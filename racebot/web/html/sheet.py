@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from statistics import median
 from urllib.parse import urlencode
 
@@ -55,7 +56,7 @@ def sheet(request: PageRequest) -> Content:
     standings = [found for each in ids if (found := view.standing(board, each)) is not None]
     chosen = [each.id for each in standings]
     text = query.get("add", "").strip()[:100]
-    named = (view.players_named(text) or view.players_named(text, typos=True)) if text else []
+    named = view.players_meant(text)
     offered = [each for each in named if each.id not in chosen and view.standing(board, each.id)][:FOUND]
     exact = [each for each in offered if fold_name(each.name) == fold_name(text)] or offered
     if len(exact) == 1 and len(chosen) < MOST:
@@ -100,10 +101,8 @@ def _rows(request: PageRequest, board: Board, standings: Sequence[PlayerStanding
     rows = []
     for standing, chance in zip(standings, forecast, strict=True):
         own = histories[standing.id]
-        timed = [race for race in own if race.finish_time is not None]
         versus = {each: _versus(races[standing.id], races[each]) for each in ids if each != standing.id}
-        best = min(timed, key=lambda race: race.finish_time or 0.0, default=None)
-        rows.append(SheetRow(standing, chance, best, form.get(standing.id, ()), _fact(own), versus))
+        rows.append(SheetRow(standing, chance, fastest(own), form.get(standing.id, ()), _fact(own), versus))
     return sorted(rows, key=lambda row: -row.odds.win_chance)
 
 
@@ -124,19 +123,28 @@ def _versus(mine: Mapping[int, PlayedRace], theirs: Mapping[int, PlayedRace]) ->
 
 def _fact(history: Sequence[PlayedRace]) -> str:
     """Return one line about a player: a streak, a new highest rating, a strong month, or the highest ever."""
-    won = next((n for n, race in enumerate(reversed(history)) if race.place != 1), len(history))
-    finished = next((n for n, race in enumerate(reversed(history)) if race.place is None), len(history))
-    peak = max(history, key=lambda race: race.after)
-    recent = sum(race.change for race in history[-FORM:])
+    won = streak(race.place == 1 for race in history)[0]
+    finished = streak(race.place is not None for race in history)[0]
+    peak, best = max(history, key=lambda race: race.after), fastest(history)
+    recent = f"{signed(sum(race.change for race in history[-FORM:]))} in the last {len(history[-FORM:])}"
     if won > 1:
         return f"won the last {won} races"
     if peak is history[-1] and len(history) > 1:
-        return f"never rated higher than now, {signed(recent)} in the last {len(history[-FORM:])}"
+        return f"never rated higher than now, {recent}"
     if finished >= 2 * FORM:
         return f"finished the last {finished} races"
-    fastest = min((race.finish_time for race in history if race.finish_time is not None), default=None)
-    if fastest is not None and history[-1].finish_time == fastest:
-        return f"set a best time of {timer(fastest)} in the last race"
-    return (
-        f"highest {peak.after} on {day(peak.ended_at)}, {signed(recent)} in the last {len(history[-FORM:])}"
-    )
+    if best is not None and best.finish_time is not None and history[-1].finish_time == best.finish_time:
+        return f"set a best time of {timer(best.finish_time)} in the last race"
+    return f"highest {peak.after} on {day(peak.ended_at)}, {recent}"
+
+
+def streak(reached: Iterable[bool]) -> tuple[int, int]:
+    """Return the lengths of the current run of races that reached something, and of the longest."""
+    runs = [sum(group) if each else 0 for each, group in groupby(reached)]
+    return runs[-1], max(runs)
+
+
+def fastest(races: Iterable[PlayedRace]) -> PlayedRace | None:
+    """Return the race with the best finish time, the first of several; None without any time."""
+    timed = (race for race in races if race.finish_time is not None)
+    return min(timed, key=lambda race: race.finish_time or 0.0, default=None)

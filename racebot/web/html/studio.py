@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from urllib.parse import urlencode
@@ -11,7 +10,7 @@ from racebot.queries.live import LiveBoard, LiveEntrant, LiveRoom
 from racebot.races.result import EntrantStatus
 from racebot.web.html import live, templating
 from racebot.web.site import addresses
-from racebot.web.site.addresses import Route, link
+from racebot.web.site.addresses import link
 from racebot.web.site.request import Content, Document, PageRequest
 
 STAGES = ("open", "racing", "finished", "recorded")
@@ -55,15 +54,12 @@ def studio(request: PageRequest) -> Content:
     chosen = {name: value for name, value in given.items() if value != defaults.get(name)}
     text = query.get("player", "").strip()[:100]
     named = view.rated_players.get(text) if text not in view.hidden else None
-    player = named or next(iter(view.players_named(text) or view.players_named(text, typos=True)), None)
+    player = named or next(iter(view.players_meant(text)), None)
     categories = {board.category: view.category_face(board.category).name for board in view.boards}
     category = query.get("category", next(iter(categories), "-"))
     identity = player.id if player else "ID"
-    address = {
-        "room": addresses.OVERLAY_ROOM.path(race=category),
-        "player-room": addresses.OVERLAY_PLAYER_ROOM.path(player=identity),
-        "player": addresses.OVERLAY_PLAYER.path(player=identity),
-    }[kind].removesuffix(".html")
+    route = addresses.OVERLAY_PLAYER if kind == "player" else addresses.OVERLAY_PLAYER_ROOM
+    found = addresses.OVERLAY_ROOM.path(race=category) if kind == "room" else route.path(player=identity)
     shown = {name: value for name, value in chosen.items() if name not in {"delay", "board"}}
     sample = urlencode({"overlay": kind, **shown})
     return templating.page(
@@ -84,7 +80,7 @@ def studio(request: PageRequest) -> Content:
         colors=live.COLORS,
         changed=not live.COLORS.keys().isdisjoint(chosen),
         options=f"?{urlencode(chosen)}" if chosen else "",
-        address=address,
+        address=found.removesuffix(".html"),
         samples={
             stage: f"{link(request.path, addresses.OVERLAY_SAMPLE.path(stage=stage))}?{sample}"
             for stage in STAGES
@@ -119,19 +115,16 @@ def sample(request: PageRequest, stage: str) -> Document:
 
 def _room(stage: str) -> LiveRoom:
     finishers = {"open": 0, "racing": 2}.get(stage, len(INVENTED))
-    over = stage in {"finished", "recorded"}
+    over = finishers == len(INVENTED)
     entrants = []
     for number, (name, points, chance, time, change, _) in enumerate(INVENTED, start=1):
         done = number <= finishers
+        ended = EntrantStatus.DONE if time else EntrantStatus.DNF
         entrants.append(
             LiveEntrant(
                 id=name,
                 name=name,
-                status=EntrantStatus.RACING
-                if not done
-                else EntrantStatus.DONE
-                if time
-                else EntrantStatus.DNF,
+                status=ended if done else EntrantStatus.RACING,
                 place=number if done and time else None,
                 finish_time=time if done else None,
                 points=points,
@@ -148,10 +141,3 @@ def _room(stage: str) -> LiveRoom:
     started_at = None if stage == "open" else now - timedelta(seconds=2990)
     board = LiveBoard(None, "", tuple(entrants))
     return LiveRoom("sample/lucky-heron-1234", "sample", "", status, now, started_at, None, now, (board,))
-
-
-STUDIO: Mapping[Route, Callable[..., Content]] = {
-    addresses.OVERLAYS: studio,
-    addresses.OVERLAY_SAMPLE: sample,
-}
-"""The pages of the studio, with their functions."""

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 
 from markupsafe import Markup
 from PIL import Image, ImageDraw
 
-from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.player import PlayerStanding
-from racebot.queries.race import RacedEntrant, RatedEntrant
+from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import isolated, printable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
-from racebot.web.site import addresses
-from racebot.web.site.addresses import Route
-from racebot.web.site.formats import day, ordinal, percent, shown_name, total
+from racebot.web.site.formats import day, host, ordinal, percent, shown_name, total
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import PNG, SVG, Content, Document, PageRequest
 
@@ -40,6 +37,8 @@ _STRIP = 12
 """Side of a square of the finish line."""
 
 ROWS = 6
+FIRST_ROW, ROW_HEIGHT = 236, 53
+"""Baseline of the first row of a list, and the distance to the next one."""
 PORTRAIT = 132
 """Side of a player's avatar."""
 SMALL = 64
@@ -77,12 +76,9 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
     if standing is None:
         return None
     history = request.view.history(board, player)
-    canvas = _card_of(request, player, standing.name)
-    about = name(board.name)
-    if standing.place is not None:
-        about = f"{ordinal(standing.place)} of {standing.listed} on {about}"
-    canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
-    right = canvas.text(MARGIN, 328, integer(standing.points), Style(128, 800), ACCENT)
+    place = "" if standing.place is None else f"{ordinal(standing.place)} of {standing.listed} on "
+    canvas = _card_of(request, player, standing.name, place + name(board.name))
+    right = canvas.text(MARGIN, 328, integer(standing.points), _SCORE, ACCENT)
     if history:
         change = history[-1].change
         canvas.text(right + 22, 328, signed(change), Style(46, 700), tone(change))
@@ -107,16 +103,15 @@ def racer_card(request: PageRequest, player: str, race: str) -> Content:
     entrant = next((each for each in placed if each.id == player), None)
     if report is None or entrant is None or player in request.view.hidden:
         return None
-    canvas = _card_of(request, player, entrant.name)
     about = f"{name(race.rpartition('/')[2])}, {name(report.goal)}, {day(report.ended_at)}"
-    canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN - PORTRAIT)
+    canvas = _card_of(request, player, entrant.name, about)
     shown = ordinal(int(entrant.standing)) if entrant.standing.isdecimal() else entrant.standing
     end = canvas.text(MARGIN, 338, shown, _SCORE, ACCENT)
     canvas.text(end + 18, 338, f"of {len(report.result)}", _ROW, SOFT)
     if entrant.finish_time is not None:
         canvas.text_to(RIGHT, 338, timer(entrant.finish_time), Style(46, 700))
     if isinstance(entrant, RatedEntrant):
-        end = canvas.text(MARGIN, 428, signed(entrant.change), Style(54, 800), tone(entrant.change))
+        end = canvas.text(MARGIN, 428, signed(entrant.change), _FACING, tone(entrant.change))
         end = canvas.text(end + 24, 428, f"{integer(entrant.before)} → {integer(entrant.after)}", _ROW)
         odds = f"{percent(entrant.win_chance)} to win, expected place {entrant.expected:.1f}"
         canvas.text_to(RIGHT, 428, odds, _SMALL, SOFT)
@@ -135,8 +130,7 @@ def year_card(
     best: str,
 ) -> Document:
     """Draw a player's year: days by week, weekday and level, figures, and the best result in words."""
-    canvas = _card_of(request, player.id, player.name)
-    canvas.text(MARGIN, 186, label, _SMALL, SOFT, limit=RIGHT - MARGIN - PORTRAIT)
+    canvas = _card_of(request, player.id, player.name, label)
     side = (RIGHT - MARGIN) / 53
     for week, weekday, level in [*((*at, 0) for at in product(range(53), range(7))), *days]:
         x, y = MARGIN + week * side, 214 + weekday * side
@@ -156,7 +150,7 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
     canvas = Canvas()
     half = (RIGHT - MARGIN) / 2 - 30
     canvas.text(MARGIN, 136, name(one.name, player), _FACING, limit=half)
-    canvas.text_to(RIGHT, 136, fonts.shortened(name(two.name, other), _FACING, half), _FACING)
+    canvas.text_to(RIGHT, 136, name(two.name, other), _FACING, limit=half)
     canvas.text(MARGIN, 186, f"{integer(one.points)} points", _SMALL, SOFT)
     canvas.text_to(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT)
     score = f"{comparison.ahead} – {comparison.behind}"
@@ -179,28 +173,38 @@ def race_card(request: PageRequest, race: str) -> Content:
     if report is None:
         return None
     part = report.leaderboards[0]
-    canvas = Canvas()
-    canvas.title(name(race.rpartition("/")[2]))
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
-    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    canvas = _card_with(race.rpartition("/")[2], about)
     if part.note:
         canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)
     for row, entrant in enumerate(part.placed[:ROWS]):
-        _raced(canvas, 236 + 53 * row, entrant)
+        y = canvas.row(row, entrant.standing, name(entrant.name, entrant.id or "?"), limit=RIGHT - 510)
+        if isinstance(entrant, RatedEntrant):
+            end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
+            end = min(end, RIGHT - 84)
+            canvas.text_to(end - 26, y, integer(entrant.after), Style(34, 700))
+            canvas.text_to(end - 26 - 96, y, f"{integer(entrant.before)} →", _SMALL, SOFT)
+        else:
+            canvas.text_to(RIGHT, y, "not rated", _SMALL, SOFT)
+        if entrant.finish_time is not None:
+            canvas.text_to(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT)
     return _card(request, canvas)
 
 
 def board_card(request: PageRequest, board: Board) -> Content:
     report = request.view.report(board)
-    canvas = Canvas()
-    canvas.title(name(board.name))
     category = request.view.category_face(board.category).name
     about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
-    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    canvas = _card_with(board.name, about)
     if not report.players:
         canvas.text(MARGIN, 300, "No player is listed yet", _ROW)
     for row, player in enumerate(report.players[:ROWS]):
-        _listed(canvas, 236 + 53 * row, player)
+        end = canvas.total(
+            row, player.place, name(player.name, player.id), player.races, integer(player.points)
+        )
+        if player.moved is not None and player.moved.points:
+            y = FIRST_ROW + ROW_HEIGHT * row
+            canvas.text_to(end - 22, y, signed(player.moved.points), _SMALL, tone(player.moved.points))
     return _card(request, canvas)
 
 
@@ -209,21 +213,16 @@ def recap_card(request: PageRequest, board: Board) -> Content:
     recap = request.view.recap(board)
     if recap is None or board.final_since is None:
         return None
-    canvas = Canvas()
-    canvas.title(name(board.name))
-    category = request.view.category_face(board.category)
-    about = f"{name(category.name)}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
-    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
+    category = request.view.category_face(board.category).name
+    about = f"{name(category)}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
+    canvas = _card_with(board.name, about)
     for row, each in enumerate(recap.podium[:ROWS]):
-        y = 236 + 53 * row
-        canvas.row(y, str(each.place), name(each.player.name, each.player.id), limit=RIGHT - 420)
-        canvas.text_to(RIGHT, y, total(each), Style(36, 800))
-        canvas.text_to(RIGHT - 240, y, counted(each.races, "race"), _SMALL, SOFT)
+        canvas.total(row, each.place, name(each.player.name, each.player.id), each.races, total(each))
     facts = [f"Biggest upset: {name(e.player.name)}, {percent(e.chance, 1)} to win" for e in recap.upsets]
     facts += [f"Most improved: {name(e.player.name)} {signed(e.number)}" for e in recap.improved[:1]]
     facts += [f"Most wins in a row: {name(e.player.name)}, {e.length}" for e in recap.streaks[:1]]
     for row, fact in enumerate(facts[: ROWS - len(recap.podium)], start=len(recap.podium)):
-        canvas.text(MARGIN, 236 + 53 * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
+        canvas.text(MARGIN, FIRST_ROW + ROW_HEIGHT * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
     return _card(request, canvas)
 
 
@@ -232,49 +231,30 @@ def front_card(request: PageRequest) -> Content:
     boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
     if boards:
         return board_card(request, boards[0])
+    return _card(request, _card_with("Leaderboards", "No races have been rated yet"))
+
+
+def _card_with(title: str, about: str) -> Canvas:
+    """Return a card with a title and a line about it."""
     canvas = Canvas()
-    canvas.title("Leaderboards")
-    canvas.text(MARGIN, 210, "No races have been rated yet", _ROW)
-    return _card(request, canvas)
-
-
-def _card_of(request: PageRequest, player: str, named: str) -> Canvas:
-    """Return a card with a player's name and picture."""
-    canvas, face = Canvas(), request.view.face(player, named)
-    picture = (
-        request.view.picture(face.picture.rpartition("/")[2].partition(".")[0]) if face.picture else None
-    )
-    drawn = picture is not None and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
-    canvas.title(name(named, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
+    canvas.title(name(title))
+    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
     return canvas
 
 
-def _raced(canvas: Canvas, y: int, entrant: RatedEntrant | RacedEntrant) -> None:
-    canvas.row(y, entrant.standing, name(entrant.name, entrant.id or "?"), limit=RIGHT - 510)
-    if isinstance(entrant, RatedEntrant):
-        end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
-        end = min(end, RIGHT - 84)
-        canvas.text_to(end - 26, y, integer(entrant.after), Style(34, 700))
-        canvas.text_to(end - 26 - 96, y, f"{integer(entrant.before)} →", _SMALL, SOFT)
-    else:
-        canvas.text_to(RIGHT, y, "not rated", _SMALL, SOFT)
-    if entrant.finish_time is not None:
-        canvas.text_to(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT)
-
-
-def _listed(canvas: Canvas, y: int, player: ListedPlayer) -> None:
-    canvas.row(y, str(player.place), name(player.name, player.id), limit=RIGHT - 420)
-    end = canvas.text_to(RIGHT, y, integer(player.points), Style(36, 800))
-    if player.moved is not None and player.moved.points:
-        moved = player.moved.points
-        canvas.text_to(end - 22, y, signed(moved), _SMALL, tone(moved))
-    canvas.text_to(RIGHT - 240, y, f"{player.races} races", _SMALL, SOFT)
+def _card_of(request: PageRequest, player: str, named: str, about: str) -> Canvas:
+    """Return a card with a player's name and picture, and a line about them."""
+    canvas, found = Canvas(), request.view.pictures.get(player)
+    picture = found and request.view.picture(found)
+    drawn = picture and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
+    canvas.title(name(named, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
+    canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN - PORTRAIT)
+    return canvas
 
 
 def _card(request: PageRequest, canvas: Canvas) -> Document:
-    canvas.footer(
-        name(request.view.publication.branding.title), request.view.publication.url.partition("://")[2]
-    )
+    publication = request.view.publication
+    canvas.footer(name(publication.branding.title), host(publication.url))
     return Document(canvas.png(), PNG)
 
 
@@ -339,10 +319,13 @@ class Canvas:
         shown = fonts.shortened(text, style, limit) if limit else text
         return x + fonts.draw_text(self._image, (x, y), shown, style, color)
 
-    def text_to(self, x: float, y: float, text: str, style: Style, color: str = INK) -> float:
-        """Write a text with its baseline's right end at a point, and return its left end."""
-        left = x - fonts.width(text, style)
-        fonts.draw_text(self._image, (left, y), text, style, color)
+    def text_to(
+        self, x: float, y: float, text: str, style: Style, color: str = INK, limit: float = 0
+    ) -> float:
+        """Write a text as `text` does, from the right end of its baseline, and return its left end."""
+        shown = fonts.shortened(text, style, limit) if limit else text
+        left = x - fonts.width(shown, style)
+        fonts.draw_text(self._image, (left, y), shown, style, color)
         return left
 
     def title(self, text: str, limit: float = WIDTH - 2 * MARGIN) -> None:
@@ -356,9 +339,7 @@ class Canvas:
         self.sign(MARGIN, y - 27, 34)
         end = self.text(MARGIN + 48, y, title, Style(27, 700), limit=600)
         if address:
-            style = Style(25, 500)
-            shown = fonts.shortened(address, style, WIDTH - MARGIN - end - 40)
-            self.text_to(WIDTH - MARGIN, y, shown, style, SOFT)
+            self.text_to(RIGHT, y, address, Style(25, 500), SOFT, limit=RIGHT - end - 40)
 
     def sign(self, x: float, y: float, side: int) -> None:
         self.panel((x, y, x + side, y + side), ACCENT, radius=side // 5)
@@ -388,8 +369,9 @@ class Canvas:
     def disc(self, x: float, y: float, radius: int, color: str) -> None:
         self.panel((x - radius, y - radius, x + radius, y + radius), color, radius)
 
-    def row(self, y: int, standing: str, name: str, limit: float) -> None:
-        """Write a name, up to the position `limit`, after a place with its medal."""
+    def row(self, number: int, standing: str, name: str, limit: float) -> int:
+        """Write a row of a list: a place with its medal and a name, up to `limit`. Return its baseline."""
+        y = FIRST_ROW + ROW_HEIGHT * number
         center, medal = MARGIN + 22, MEDALS.get(standing)
         if medal:
             self.disc(center, y - 12, 22, medal)
@@ -397,7 +379,14 @@ class Canvas:
         left = center - fonts.width(standing, style) / 2
         self.text(max(left, MARGIN - 4), y - 4, standing, style, INK if medal else SOFT)
         self.text(MARGIN + 72, y, name, _ROW, limit=limit - MARGIN - 72)
-        self._draw.line((MARGIN, y + 17, WIDTH - MARGIN, y + 17), LINE, 2)
+        self._draw.line((MARGIN, y + 17, RIGHT, y + 17), LINE, 2)
+        return y
+
+    def total(self, number: int, place: int, name: str, races: int, total: str) -> float:
+        """Write a row of a leaderboard, and return the left end of the total."""
+        y = self.row(number, str(place), name, limit=RIGHT - 420)
+        self.text_to(RIGHT - 240, y, counted(races, "race"), _SMALL, SOFT)
+        return self.text_to(RIGHT, y, total, Style(36, 800))
 
     def portrait(self, x: float, y: float, side: int, picture: bytes) -> bool:
         """Draw a round picture. Return False if it cannot be read."""
@@ -413,7 +402,7 @@ class Canvas:
         return True
 
     def graph(self, box: tuple[float, float, float, float], values: Sequence[float]) -> None:
-        """Draw a line through values, with the highest and the last one marked."""
+        """Draw a line through two values or more, with the highest and the last one marked."""
         left, top, *_ = box
         low, high = min(values), max(values)
         reach = max(high - low, 1)
@@ -421,7 +410,7 @@ class Canvas:
         inset = 8 * _SMOOTH
         across, down = mask.width - 2 * inset, mask.height - 2 * inset
         points = [
-            (inset + across * at / max(len(values) - 1, 1), inset + down * (1 - (value - low) / reach))
+            (inset + across * at / (len(values) - 1), inset + down * (1 - (value - low) / reach))
             for at, value in enumerate(values)
         ]
         area = self._mask(box)
@@ -459,17 +448,3 @@ def small_avatar(picture: bytes) -> bytes:
     except (OSError, ValueError):
         return picture
     return file.getvalue()
-
-
-CARDS: Mapping[Route, Callable[..., Content]] = {
-    addresses.FRONT_CARD: front_card,
-    addresses.RACE_CARD: race_card,
-    addresses.RACER_CARD: racer_card,
-    addresses.PLAYER_CARD: player_card,
-    addresses.PAIR_CARD: pair_card,
-    addresses.BOARD_CARD: board_card,
-    addresses.RECAP_CARD: recap_card,
-    addresses.BADGE: badge,
-    addresses.LATEST_BADGE: latest_badge,
-}
-"""Every card and badge with its function, but for that of a player's year."""

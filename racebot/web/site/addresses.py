@@ -257,9 +257,9 @@ class BoardAddress:
 
     stem: str
 
-    def of(self, route: Route) -> str:
+    def of(self, route: Route, **fields: Any) -> str:
         """Return the address of the page of this leaderboard that a route names."""
-        return route.path(board=self.stem)
+        return route.path(board=self.stem, **fields)
 
     def page(self, number: int = 1) -> str:
         return BOARD.path(board=self.stem) if number == 1 else BOARD_PAGE.path(board=self.stem, page=number)
@@ -288,9 +288,6 @@ class BoardAddress:
         page = self.player(player) if index < OPPONENTS_SHOWN else self.opponents(player, number)
         return page + versus(other)
 
-    def player_data(self, player: str) -> str:
-        return PLAYER_ON_BOARD_DATA.path(board=self.stem, player=player)
-
 
 def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
     """Return the address of each leaderboard, in order. Leaderboards with the same name get a number."""
@@ -312,16 +309,11 @@ def versus(other: str) -> str:
 
 def link(source: str, target: str) -> str:
     """Return a relative link from the page at `source` to `target`. Both are paths from the root."""
-    here, there = _segments(source), _segments(target)
+    here, there = quote(source).split("/"), quote(target).split("/")
     same, most = 0, min(len(here), len(there)) - 1
     while same < most and here[same] == there[same]:
         same += 1
     return "../" * (len(here) - 1 - same) + "/".join(there[same:])
-
-
-def _segments(path: str) -> list[str]:
-    """Return the segments of a path, quoted for a link."""
-    return quote(path).split("/")
 
 
 def _slug(text: str) -> str:

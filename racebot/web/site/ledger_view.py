@@ -31,7 +31,6 @@ from racebot.queries.race import RaceReport, race_report
 from racebot.queries.recap import Recap, recap
 from racebot.queries.scores import LeagueTable, document, league
 from racebot.queries.seasons import final_since
-from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
@@ -295,8 +294,9 @@ class LedgerView:
         """Return the size of a leaderboard. Much faster than its report."""
         return board_totals(self.ledger, board.stored, board.listing)
 
-    def profile(self, player: str) -> Profile:
-        return self.ledger.profiles.get(player)
+    def players_meant(self, text: str) -> list[NamedPlayer]:
+        """Return the rated players whose names contain a text, or else those with similar names."""
+        return (self.players_named(text) or self.players_named(text, typos=True)) if text else []
 
     def players_named(self, text: str, *, typos: bool = False) -> list[NamedPlayer]:
         """Return the rated players whose names contain a text, or may be meant by it, the best first."""
