@@ -94,6 +94,17 @@ def result(
     return RaceResult(**{**given, **facts})
 
 
+def existing(value: T | None) -> T:
+    """Return a value that must be there."""
+    assert value is not None
+    return value
+
+
+def dump(ledger: Ledger) -> list[str]:
+    """Return all that a ledger holds, as SQL."""
+    return list(ledger.connection.db.conn.iterdump())
+
+
 def keep(ledger: Ledger, *races: RaceResult) -> None:
     """Store races as an import does, and rate none."""
     for race in races:

@@ -19,6 +19,7 @@ from builders import (
     at_once,
     chat_body,
     entrant_document,
+    existing,
     listed_document,
     race_document,
     result,
@@ -160,11 +161,8 @@ async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scen
     name = f"{CATEGORY}/r"
     scene.list_races(listed_document("r", ANN_BO))
     await scene.category.past_races()
-    announced = scene.ledger.cases.get(name)
-    assert announced is not None
-    shown = parse_race(listed_document("r", ANN_BO)).result
-    assert shown is not None
-    scene.follower.show_final(shown)
+    assert scene.ledger.cases.get(name) is not None
+    scene.follower.show_final(existing(parse_race(listed_document("r", ANN_BO)).result))
     for row in scene.ledger.messages.open_for(name):
         scene.ledger.messages.mark(row, Delivery.DELIVERED, NOON)
     scene.clock.advance(hours=30)
@@ -253,8 +251,7 @@ async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
     monkeypatch.setattr(category_watcher, "LONGEST_WAIT", 0.0)
     scene.clock.advance(seconds=90)
     await scene.category.pending()
-    shown = parse_race(listed_document("told", BO_ANN, **renamed)).result
-    assert shown is not None
+    shown = existing(parse_race(listed_document("told", BO_ANN, **renamed)).result)
     scene.follower.show_final(shown)
     assert len(scene.ledger.leaderboards.all()) == 2, "its goal is taken for a new one"
     for name in (recorded, told):
@@ -268,8 +265,7 @@ async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
     )
     await scene.category.rooms()
     (board,) = scene.ledger.leaderboards.all()
-    row = scene.ledger.ratings.get(board, recorded)
-    assert row is not None
+    row = existing(scene.ledger.ratings.get(board, recorded))
     assert {change.races_before for change in row.changes} == {1}
     meta, info = (each.message.body for each in messages.open_for(recorded))
     assert isinstance(meta, MetaBody)

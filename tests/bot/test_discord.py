@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from builders import Clock, at_once, entrant, result, seen
+from builders import Clock, at_once, entrant, existing, result, seen
 from pydantic import SecretStr, ValidationError
 from room_support import NAME, Follower
 from worker_support import Sandbox, spaced
@@ -316,8 +316,7 @@ async def test_day_of_races_takes_two_requests_each(channel: Channel) -> None:
 )
 async def test_sandbox_refuses_what_discord_refuses(channel: Channel, body: object, where: str) -> None:
     """The limits: https://docs.discord.com/developers/resources/message#embed-object-embed-limits"""
-    webhook = channel.settings.discord_webhook
-    assert webhook is not None
+    webhook = existing(channel.settings.discord_webhook)
     async with httpx.AsyncClient() as client:
         status, found, _ = await ask(client, webhook, "POST", "", body)
     at = found["errors"]

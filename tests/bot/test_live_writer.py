@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import Clock, at_once, entrant, result, seen
+from builders import Clock, at_once, entrant, existing, result, seen
 from worker_support import until
 
 from racebot.bot import live_writer
@@ -103,8 +103,7 @@ async def test_finished_room_shows_the_changes_that_the_record_will_bring(writin
         ("id-cy", None, EntrantStatus.DNF),
     ]
     assert {(e.rank_before, e.rank_after) for e in board.entrants} == {(None, 1), (None, 2), (None, 3)}
-    settled = writing.settler.settle(replace(race, recorded=True), lambda _: (), writing.clock())
-    assert settled is not None
+    settled = existing(writing.settler.settle(replace(race, recorded=True), lambda _: (), writing.clock()))
     final = {change.player: (change.points_after, change.points_change) for change in settled[0].changes}
     assert {e.id: (e.after, e.change) for e in board.entrants} == final
     stored = race_report(writing.settler.ledger, race.name).leaderboards[0]
@@ -165,8 +164,7 @@ async def test_race_may_be_recorded_while_others_are_read(
 
 async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing) -> None:
     writing.settler.add_past_races([result("past", "ann bo")], "import")
-    player = writing.settler.ledger.players.get("id-bo")
-    assert player is not None
+    player = existing(writing.settler.ledger.players.get("id-bo"))
     orders.hide(writing.settler, player, "asked", writing.clock())
     assert [e.id for e in (await writing.shown(opened("ann", "bo"))).entrants] == ["id-ann"]
     assert (await writing.shown(replace(opened("ann"), hidden=True))).entrants == ()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from builders import Streamed
+from builders import Streamed, existing
 from PIL import Image
 
 from racebot.bot import picture_fetcher
@@ -85,9 +85,7 @@ async def test_picture_is_fetched_once_and_made_square_but_not_larger(
     for _ in range(2):
         await fetched(host, pictures, AVATAR, "/media/bo.png")
     assert host.asked == [AVATAR, f"{SITE}/media/bo.png"]
-    content = pictures.read(name_of(AVATAR))
-    assert content is not None
-    with Image.open(io.BytesIO(content)) as small:
+    with Image.open(io.BytesIO(existing(pictures.read(name_of(AVATAR))))) as small:
         assert (small.size, small.format) == ((side, side), "WEBP")
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from builders import existing
 from playwright.sync_api import Page, expect
 
 from racebot.ledger.store import Ledger
@@ -214,9 +215,7 @@ def check(page: Page, root: str, path: str) -> None:
     for width, first, second in VIEWS:
         page.set_viewport_size({"width": width, "height": 800})
         page.emulate_media(color_scheme=first, reduced_motion="no-preference")
-        answer = page.goto(f"{root}{path}")
-        assert answer is not None
-        if answer.status == 404:
+        if existing(page.goto(f"{root}{path}")).status == 404:
             assert "404 (Not Found)" in console.pop(0)
         if "?vs=" in path:  # a script fetches the comparison
             expect(page.get_by_role("slider", name="Ratings of")).to_be_visible()

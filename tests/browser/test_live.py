@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON, SECOND, entrant, result
+from builders import NOON, SECOND, entrant, existing, result
 from playwright.sync_api import Page, Response, Route, expect
 from worker_support import PATIENCE
 
@@ -184,8 +184,7 @@ def test_overlay_stands_where_its_options_say_and_counts_the_rows_without_room(
     for height in (1080, 240):
         page.set_viewport_size({"width": 1920, "height": height})
         page.wait_for_timeout(100)
-        box = page.locator("main").bounding_box()
-        assert box is not None
+        box = existing(page.locator("main").bounding_box())
         assert 1890 < box["x"] + box["width"] < 1920 and height - 30 < box["y"] + box["height"] < height
         assert box["y"] >= 0
     left = len(NAMES) - rows.count()

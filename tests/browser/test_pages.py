@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from builders import NOON, SECOND, entrant, result
+from builders import NOON, SECOND, entrant, existing, result
 from PIL import Image
 from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 from worker_support import PATIENCE
@@ -30,9 +30,7 @@ def column(page: Page, number: int) -> list[str]:
 
 
 def box_of(element: Locator) -> FloatRect:
-    box = element.bounding_box()
-    assert box is not None
-    return box
+    return existing(element.bounding_box())
 
 
 def hold(page: Page, address: str) -> Callable[[], Route]:

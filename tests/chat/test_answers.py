@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from builders import CATEGORY, GOAL, entrant, result, seen
+from builders import CATEGORY, GOAL, entrant, existing, result, seen
 from hypothesis import assume, given, strategies as st
 
 from racebot import __version__
@@ -79,14 +79,11 @@ def any_orb(ledger: Ledger) -> Leaderboard:
 
 
 def points(ledger: Ledger, player: Person) -> int:
-    standing = ledger.standings.get(any_orb(ledger), player.id)
-    assert standing is not None
-    return standing.points
+    return existing(ledger.standings.get(any_orb(ledger), player.id)).points
 
 
 def last_change(ledger: Ledger, player: Person) -> int:
-    last = last_race(ledger, any_orb(ledger), player.id)
-    assert last is not None
+    last = existing(last_race(ledger, any_orb(ledger), player.id))
     return next(change.points_change for change in last.changes if change.player == player.id)
 
 
@@ -349,8 +346,7 @@ def test_why_explains_place_parts_and_opponents_in_one_line(ledger: Ledger) -> N
 
 def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
     board = any_orb(ledger)
-    row = ledger.ratings.get(board, race)
-    assert row is not None
+    row = existing(ledger.ratings.get(board, race))
     model = registry.create(board.model, board.parameters)
     return explain_race(model, TeamPolicy.IGNORE, ledger.races.find(race).result, row.changes)[player.id][1]
 

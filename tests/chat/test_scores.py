@@ -7,7 +7,7 @@ Ann wins two and Bo one, so that her mean is 100.28 and his 99.72. Cy never fini
 from __future__ import annotations
 
 import pytest
-from builders import result
+from builders import existing, result
 
 from racebot.chat.commands import Command
 from racebot.chat.scores import race_scores, why_score
@@ -77,8 +77,7 @@ def test_a_score_names_its_limits_and_allowances(rules: Rules, told: str) -> Non
 
 
 def test_scores_of_a_race_are_preliminary_until_a_par_has_its_finishers() -> None:
-    race = score_race(result("a", "ann bo", dnf="cy"), rules_of("sgl-2025"), TeamPolicy.INDIVIDUAL)
-    assert race is not None
+    race = existing(score_race(result("a", "ann bo", dnf="cy"), rules_of("sgl-2025"), TeamPolicy.INDIVIDUAL))
     (text,) = race_scores(race, "SGL", 4, DEFAULT_TEXTS, {"id-bo"})
     assert text.replace("\N{NO-BREAK SPACE}", " ") == (
         "Scores (SGL, race 4): 1 Ann 100.8 · 3 Cy 0.0 · preliminary until 3 have finished"

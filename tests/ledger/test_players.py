@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from builders import NOON, entrant, keep, result
+from builders import NOON, entrant, existing, keep, result
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.rows import CategoryProfile
@@ -30,9 +30,7 @@ def two_anns(slug: str = "r", first: str | None = "0001", second: str | None = "
 
 
 def shown(ledger: Ledger, player: str) -> str:
-    found = ledger.players.get(player)
-    assert found is not None
-    return found.shown
+    return existing(ledger.players.get(player)).shown
 
 
 def test_a_removed_player_has_no_name(ledger: Ledger) -> None:

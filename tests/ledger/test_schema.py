@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from builders import NOON, result
+from builders import NOON, existing, result
 from migrations import STATEMENTS, migrate
 from sqlite_utils import Migrations
 from sqlite_utils.db import Database
@@ -74,9 +74,7 @@ def stage(*statements: str) -> Callable[[Callable[[Ledger], None]], Callable[[Le
 
 
 def board_of(ledger: Ledger, name: str = "Any Orb") -> Leaderboard:
-    board = ledger.leaderboards.get("orb", name)
-    assert board is not None
-    return board
+    return existing(ledger.leaderboards.get("orb", name))
 
 
 @stage(
@@ -84,9 +82,7 @@ def board_of(ledger: Ledger, name: str = "Any Orb") -> Leaderboard:
     "INSERT INTO races VALUES ('orb/r', 'orb', 'Any Orb', :noon, :noon, 'live', :result, :fingerprint)",
 )
 def m001_ledger(ledger: Ledger) -> None:
-    stored = ledger.races.get("orb/r")
-    assert stored is not None
-    assert stored.result == RACE
+    assert existing(ledger.races.get("orb/r")).result == RACE
     board = board_of(ledger)
     assert board.key == 7
     assert verify(ledger, board) == []
@@ -127,9 +123,7 @@ def rate_first_race(database: Database) -> None:
     "INSERT INTO fetched VALUES ('orb/r', 'orb', :result)",
 )
 def m002_work(ledger: Ledger) -> None:
-    row = ledger.cases.get("orb/q")
-    assert row is not None
-    assert replace(row, quiet=False) == CaseRow("orb/q", "orb", NOON, NOON)
+    assert replace(existing(ledger.cases.get("orb/q")), quiet=False) == CaseRow("orb/q", "orb", NOON, NOON)
     assert ledger.cases.unfinished("orb") == [CaseRow("orb/s", "orb")]
     (sent,) = ledger.messages.open_for("orb/q")
     assert sent.message == Message("orb/q", "orb", "g-1", ChatBody("hi"))
@@ -146,9 +140,7 @@ def m002_work(ledger: Ledger) -> None:
         ('id-gone', 'deleted account', 'deleted account', :noon, :noon)""",
 )
 def m003_chat(ledger: Ledger) -> None:
-    row = ledger.cases.get("orb/q")
-    assert row is not None
-    assert row.quiet
+    assert existing(ledger.cases.get("orb/q")).quiet
     assert [p.id for p in ledger.players.called("BO")] == ["id-bo"], "a player of the first schema"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, keep, result
+from builders import CATEGORY, GOAL, NOON, dump, entrant, existing, keep, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
@@ -199,10 +199,6 @@ class Halt(Exception):  # noqa: N818
     pass
 
 
-def dump(ledger: Ledger) -> list[str]:
-    return list(ledger.connection.db.conn.iterdump())
-
-
 @pytest.mark.parametrize("nested", [False, True])
 def test_exception_rolls_back_the_outermost_transaction(ledger: Ledger, nested: bool) -> None:
     board = ledger.leaderboards.save(BOARD)
@@ -290,8 +286,7 @@ def test_races_round_trip(ledger: Ledger, slug: str, names: list[str], goal: str
         slug, entrants=tuple(entrant(name or "x", time=i) for i, name in enumerate(names)), goal=goal
     )
     ledger.races.save(race, counted_at=NOON + timedelta(microseconds=1), source="live")
-    stored = ledger.races.get(f"orb/{slug}")
-    assert stored is not None
+    stored = existing(ledger.races.get(f"orb/{slug}"))
     assert stored.result == race
     assert stored.fingerprint == race.fingerprint()
     assert (stored.counted_at, stored.source) == (NOON + timedelta(microseconds=1), "live")
@@ -301,8 +296,7 @@ def test_a_new_result_keeps_its_races_place_in_the_order(ledger: Ledger) -> None
     ledger.races.save(result("r", "ann bo"), counted_at=NOON + timedelta(days=3), source="live")
     changed = result("r", "bo ann", goal="All Orbs")
     ledger.races.save(changed, counted_at=NOON, source="import")
-    stored = ledger.races.get("orb/r")
-    assert stored is not None
+    stored = existing(ledger.races.get("orb/r"))
     assert stored.result == changed
     assert stored.fingerprint == changed.fingerprint()
     assert (stored.counted_at, stored.source) == (NOON + timedelta(days=3), "live")

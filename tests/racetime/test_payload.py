@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from builders import GOAL, entrant_document, listed_document, race_document, room, user_document
+from builders import GOAL, entrant_document, existing, listed_document, race_document, room, user_document
 
 from racebot.errors import PayloadError
 from racebot.races.result import Entrant, EntrantStatus, Profile, RaceResult
@@ -19,9 +19,7 @@ FINISHED = [
 
 
 def result_of(document: dict[str, Any]) -> RaceResult:
-    result = parse_race(document).result
-    assert result is not None
-    return result
+    return existing(parse_race(document).result)
 
 
 def statuses(document: dict[str, Any]) -> list[str]:

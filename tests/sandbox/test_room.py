@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from builders import Clock
+from builders import Clock, existing
 
 from racebot.sandbox import render
 from racebot.sandbox.race_state import RacerStatus, RaceStatus, RuleError
@@ -107,8 +107,7 @@ def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_silently(f
 
 def test_equal_times_get_places_of_their_own(finished: Make) -> None:
     room = finished()
-    ann = room.entrant("Ann").finish_time
-    assert ann is not None
+    ann = existing(room.entrant("Ann").finish_time)
     room.edit_time("Bo", ann)
     assert room.entrant("Bo").finish_time == ann
     assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from builders import Clock
+from builders import Clock, existing
 
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.room import FakeRoom
@@ -49,9 +49,7 @@ class Bot:
 
 @pytest.fixture
 def token(site: FakeSite) -> str:
-    token = site.issue_token(CLIENT_ID, CLIENT_SECRET)
-    assert token is not None
-    return token
+    return existing(site.issue_token(CLIENT_ID, CLIENT_SECRET))
 
 
 @pytest.fixture

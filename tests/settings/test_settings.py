@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import CATEGORY, room
+from builders import CATEGORY, existing, room
 
 from racebot.chat.commands import Command
 from racebot.chat.info_box import InfoPolicy
@@ -544,9 +544,7 @@ def test_leaderboard_can_have_its_own_listing_rules(folder: Path) -> None:
 
 
 def secret_of(folder: Path) -> str:
-    secret = load(folder).client_secret
-    assert secret is not None
-    return secret.get_secret_value()
+    return existing(load(folder).client_secret).get_secret_value()
 
 
 def test_path_in_env_file_starts_from_its_folder(

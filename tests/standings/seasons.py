@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from builders import CATEGORY, GOAL, NOON, entrant, result
+from builders import CATEGORY, GOAL, NOON, entrant, existing, result
 from hypothesis import strategies as st
 
 from racebot.ledger.rows import Leaderboard
@@ -34,9 +34,7 @@ def settle(settler: Settler, race: RaceResult) -> list[RatedRace] | None:
 
 
 def board_of(settler: Settler, name: str = GOAL) -> Leaderboard:
-    board = settler.ledger.leaderboards.get(CATEGORY, name)
-    assert board is not None
-    return board
+    return existing(settler.ledger.leaderboards.get(CATEGORY, name))
 
 
 def contents(settler: Settler) -> dict[str, tuple[Any, ...]]:

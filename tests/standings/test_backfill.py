@@ -14,7 +14,9 @@ from builders import (
     NOON,
     Clock,
     Streamed,
+    dump,
     entrant_document,
+    existing,
     listed_document,
     no_pause,
     race_document,
@@ -116,10 +118,10 @@ async def test_every_page_is_read_and_the_oldest_race_rated_first(
 
 async def test_a_backfill_may_be_repeated(fill: Fill, settler: Settler, fake: FakeList) -> None:
     await fill()
-    before = list(settler.ledger.connection.db.conn.iterdump())
+    before = dump(settler.ledger)
     report = await fill()
     assert (report.new, report.known) == (0, 5)
-    assert list(settler.ledger.connection.db.conn.iterdump()) == before
+    assert dump(settler.ledger) == before
 
 
 @pytest.mark.parametrize(("hours", "asked"), [(23, [3]), (25, [1, 2, 3])])
@@ -339,6 +341,4 @@ async def test_a_list_of_rooms_costs_one_request_for_each_that_no_list_shows(
         later = NOON + timedelta(days=30)
         await backfill(site, CATEGORY, settler, Selection(), lambda: later, lambda *_: None)
         assert len(asked) == requests
-        board = ledger.leaderboards.get(CATEGORY, "League")
-        assert board is not None
-        assert len(list(ledger.races.of(board))) == 500
+        assert len(list(ledger.races.of(existing(ledger.leaderboards.get(CATEGORY, "League"))))) == 500

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, result, seen
+from builders import CATEGORY, GOAL, NOON, entrant, existing, result, seen
 from hypothesis import assume, given, settings, strategies as st
 from standings.seasons import PLAYERS, board_of, contents, fresh, history
 
@@ -52,9 +52,7 @@ def settler(ledger: Ledger) -> Settler:
 
 
 def player(settler: Settler, name: str) -> Player:
-    found = settler.ledger.players.get(f"id-{name}")
-    assert found is not None
-    return found
+    return existing(settler.ledger.players.get(f"id-{name}"))
 
 
 def ratings(settler: Settler) -> dict[str, float]:
@@ -71,9 +69,7 @@ def listed(settler: Settler) -> list[str]:
 
 
 def settle(settler: Settler, race: RaceResult) -> RaceResult:
-    rated = settler.settle(race, lambda _: (), LATER)
-    assert rated is not None
-    return rated[0].result
+    return existing(settler.settle(race, lambda _: (), LATER))[0].result
 
 
 def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") -> str:
@@ -167,8 +163,7 @@ def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settle
     before = ratings(settler)
     stored = settler.ledger.races.find("b")
     assert orders.exclude(settler, stored, "wrong seed", LATER) == [board_of(settler)]
-    row = settler.ledger.ratings.get(board_of(settler), stored.result.name)
-    assert row is not None
+    row = existing(settler.ledger.ratings.get(board_of(settler), stored.result.name))
     assert (row.changes, row.note) == ((), EXCLUDED)
     assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
     assert verify(settler.ledger, board_of(settler)) == []
@@ -277,8 +272,7 @@ def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settl
     merged(settler)
     race = result("e", "old cy ann", after=9)
     settle(settler, race)
-    stored = settler.ledger.races.get(race.name)
-    assert stored is not None
+    stored = existing(settler.ledger.races.get(race.name))
     assert stored.result.entrants == race.entrants, "two people raced, with their names"
     assert ratings(settler).keys() >= {"id-old", "id-cy", "id-ann"}
     assert verify(settler.ledger, board_of(settler)) == []
@@ -289,8 +283,7 @@ def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
     settler.add_past_races([result("e", "older bo", after=4)], "import")
     orders.merge_accounts(settler, player(settler, "older"), player(settler, "cy"), "", LATER)
     settle(settler, result("f", "old older ann", after=9))
-    row = settler.ledger.ratings.get(board_of(settler), f"{CATEGORY}/f")
-    assert row is not None
+    row = existing(settler.ledger.ratings.get(board_of(settler), f"{CATEGORY}/f"))
     assert {change.player for change in row.changes} == {"id-cy", "id-older", "id-ann"}
 
 

@@ -4,7 +4,7 @@ import logging
 from dataclasses import replace
 
 import pytest
-from builders import CATEGORY, GOAL, result
+from builders import CATEGORY, GOAL, dump, existing, result
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
@@ -54,9 +54,9 @@ def test_parameter_set_by_the_operator_is_not_an_older_default(began: Settler) -
 
 def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: Settler) -> None:
     proposal = proposal_of(began)
-    before = list(began.ledger.connection.db.conn.iterdump())
+    before = dump(began.ledger)
     found = effect_of(began.ledger, proposal)
-    assert list(began.ledger.connection.db.conn.iterdump()) == before
+    assert dump(began.ledger) == before
     with began.ledger.transaction():
         began.rebuild(began.ledger.leaderboards.save(proposal.proposed))
     points = {s.name: s.points for s in began.ledger.standings.all(proposal.stored)}
@@ -120,8 +120,7 @@ def test_a_leaderboard_on_which_nobody_gave_up_starts_with_a_low_hurdle(
     settler = Settler(ledger, NOW)
     settler.add_past_races([result("late", "ann", dnf=dnf, after=999, goal="Other")], "import")
     settler.add_past_races(seasonal(races, dnf=dnf), "import")
-    board = ledger.leaderboards.get(CATEGORY, GOAL)
-    assert board is not None
+    board = existing(ledger.leaderboards.get(CATEGORY, GOAL))
     assert board.parameters["level"] == level
     assert ("past entrants finished" in caplog.text) == (level == -1.0)
     assert proposals(settler.rules, [board]) == [], "the low hurdle is not an older default"

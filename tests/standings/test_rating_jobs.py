@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, result
+from builders import CATEGORY, existing, result
 from filelock import Timeout
 from hypothesis import Phase, given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
@@ -150,9 +150,7 @@ def settler() -> Iterator[Settler]:
 
 
 def job_of(settler: Settler) -> Job:
-    job = settler.ledger.jobs.of(board_of(settler, "S1"))
-    assert job is not None
-    return job
+    return existing(settler.ledger.jobs.of(board_of(settler, "S1")))
 
 
 def test_a_change_that_takes_long_becomes_a_job_and_old_ratings_stand(settler: Settler) -> None:
@@ -278,9 +276,7 @@ def test_an_error_is_stored_and_the_job_is_not_due_for_a_while(settler: Settler)
     for _ in range(3):
         (error,) = carry_out(settler).values()
         assert isinstance(error, DamagedRaceError)
-        job = job_of(settler)
-        assert job is not None
-        assert job.error == str(error)
+        assert existing(job_of(settler)).error == str(error)
         minutes = range(1, 100)
         pauses.append(next(m for m in minutes if settler.ledger.jobs.due(NOW + timedelta(minutes=m))))
     assert pauses == [1, 2, 4]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import result
+from builders import dump, result
 from hypothesis import given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
@@ -200,10 +200,10 @@ def damage(settler: Settler, kind: str, name: str = FIRST.name) -> None:
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_result_is_never_rated(seasons: Settler, kind: str) -> None:
     damage(seasons, kind)
-    before = list(seasons.ledger.connection.db.conn.iterdump())
+    before = dump(seasons.ledger)
     with pytest.raises(DamagedRaceError, match="orb/a"):
         seasons.rebuild(board_of(seasons, "S1"))
-    assert list(seasons.ledger.connection.db.conn.iterdump()) == before
+    assert dump(seasons.ledger) == before
     problems = verify(seasons.ledger, board_of(seasons, "S1"))
     assert [problem.remedy for problem in problems] == ["run `racebot backfill`, or restore a backup"]
     assert "orb/a" in problems[0].text

@@ -4,7 +4,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
-from builders import CATEGORY, GOAL, result
+from builders import CATEGORY, GOAL, existing, result
 
 from racebot import __version__
 from racebot.ledger.rows import Leaderboard
@@ -63,9 +63,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def board_of(ledger: Ledger) -> Leaderboard:
-    board = ledger.leaderboards.get(CATEGORY, GOAL)
-    assert board is not None
-    return board
+    return existing(ledger.leaderboards.get(CATEGORY, GOAL))
 
 
 def test_an_intact_ledger_agrees(ledger: Ledger) -> None:

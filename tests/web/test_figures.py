@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from builders import NOON, result
+from builders import NOON, existing, result
 
 from racebot.queries.leaderboard import LeaderboardReport, Movement
 from racebot.queries.listing import Listing
@@ -172,9 +172,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of(view: LedgerView) -> RaceFigures:
     (board,) = view.boards
-    found = race_figures(view, board, create(board.stored.model, board.stored.parameters))
-    assert found is not None
-    return found
+    return existing(race_figures(view, board, create(board.stored.model, board.stored.parameters)))
 
 
 @pytest.mark.usefixtures("few")

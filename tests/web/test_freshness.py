@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from builders import CATEGORY, HOUR, NOON, entrant, result
+from builders import CATEGORY, HOUR, NOON, entrant, existing, result
 
 from racebot.ledger.rows import Player, StoredRace
 from racebot.ledger.store import Ledger
@@ -42,15 +42,11 @@ NEW_NAME = replace(
 
 
 def player(settler: Settler, name: str) -> Player:
-    found = settler.ledger.players.get(f"id-{name}")
-    assert found is not None
-    return found
+    return existing(settler.ledger.players.get(f"id-{name}"))
 
 
 def stored(settler: Settler, name: str) -> StoredRace:
-    found = settler.ledger.races.get(f"{CATEGORY}/{name}")
-    assert found is not None
-    return found
+    return existing(settler.ledger.races.get(f"{CATEGORY}/{name}"))
 
 
 def settle(settler: Settler, race: RaceResult) -> None:

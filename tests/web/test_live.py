@@ -18,7 +18,7 @@ from unittest.mock import AsyncMock
 import httpx
 import pytest
 import uvicorn
-from builders import result
+from builders import existing, result
 from openapi_schema_validator import OAS31Validator
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
@@ -105,9 +105,7 @@ class Live:
         self.settler.add_past_races(races, "import")
 
     def hide(self, id_: str) -> None:
-        player = self.ledger.players.get(id_)
-        assert player is not None
-        orders.hide(self.settler, player, "asked", NOW)
+        orders.hide(self.settler, existing(self.ledger.players.get(id_)), "asked", NOW)
 
     def write(self, *rooms: LiveRoom, ago: float = 0, unlisted: Iterable[str] = ()) -> None:
         seen_at = datetime.now(UTC) - timedelta(seconds=ago)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-from builders import SECOND, entrant, result
+from builders import SECOND, entrant, existing, result
 
 from racebot.chat.commands import Command, CommandNames
 from racebot.ledger.rows import START, Carry
@@ -180,9 +180,7 @@ def test_race_page_compares_the_result_with_the_odds(merge: Merge) -> None:
         "equal": "",
         "none": "",
     }.items():
-        report = view.race(f"orb/{slug}")
-        assert report is not None
-        assert re.fullmatch(expected, story(report.leaderboards[0])), slug
+        assert re.fullmatch(expected, story(existing(view.race(f"orb/{slug}")).leaderboards[0])), slug
 
 
 LAST = {"bo": EntrantStatus.DQ, "cy": EntrantStatus.DNF}
@@ -194,8 +192,7 @@ def test_parts_of_a_change_add_up_before_a_phone_shows_all_reasons(merge: Merge)
         [*races, result("last", "ed di cy bo ann", dnf="fay", after=9)], LeaderboardConfig("thurstone-hurdle")
     )
     document = document_at(view, "races/orb/last.html")
-    report = view.race("orb/last")
-    assert report is not None
+    report = existing(view.race("orb/last"))
     changes = [
         entrant.change for entrant in report.leaderboards[0].placed if isinstance(entrant, RatedEntrant)
     ]
@@ -214,8 +211,7 @@ def test_parts_of_a_change_add_up_before_a_phone_shows_all_reasons(merge: Merge)
 
 def test_disqualified_racers_come_after_those_who_did_not_finish(merge: Merge) -> None:
     field = [entrant("ann", time=1), *(entrant(name, status=status) for name, status in LAST.items())]
-    report = merge([result("a", entrants=tuple(field))]).race("orb/a")
-    assert report is not None
+    report = existing(merge([result("a", entrants=tuple(field))]).race("orb/a"))
     for entrants in (report.result, report.leaderboards[0].entrants, report.leaderboards[0].placed):
         assert [each.standing for each in entrants] == ["1", "DNF", "DQ"]
 
@@ -250,8 +246,7 @@ def test_pages_of_older_races_do_not_change(merge: Merge) -> None:
     for name, last, first in (("races", 147, 50), ("races-1", 49, 0)):
         shown = re.findall(r"r\d{3}(?= A Ann)", text(merge(races[:-1]), f"{BOARD}/{name}.html"))
         assert shown == [f"r{n:03d}" for n in range(last, first - 1, -1)]
-    before = Pages(merge(races[:-1]), served=False).document(f"{BOARD}/races-1.html", {})
-    assert before is not None
+    before = existing(Pages(merge(races[:-1]), served=False).document(f"{BOARD}/races-1.html", {}))
     assert Pages(merge(races[-1:]), served=False).document(f"{BOARD}/races-1.html", {}) == before
 
 

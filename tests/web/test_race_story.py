@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from builders import existing
 
 from racebot.queries.odds import expected_course
 from racebot.web.html import charts
@@ -15,8 +16,7 @@ RACE_B, RACE_C = "races/orb/b.html", "races/orb/c.html"
 def test_expected_places_share_out_all_places_and_end_at_the_result(merge: Merge) -> None:
     view = merge()
     board = view.boards[0].stored
-    row = view.ledger.ratings.get(board, "orb/b")
-    assert row is not None
+    row = existing(view.ledger.ratings.get(board, "orb/b"))
     course = expected_course(board, row.changes, {"id-cy": 60.0, "id-di": 90.0})
     assert [moment for moment, _ in course] == [0.0, 60.0, 90.0]
     for _, places in course:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, Clock, entrant, result, seen
+from builders import CATEGORY, GOAL, NOON, Clock, entrant, existing, result, seen
 from room_support import NAME, Follower
 from worker_support import spaced
 
@@ -101,9 +101,7 @@ class Talk:
 
     def answer(self, text: str, race: Race = FINISHED, **facts: Any) -> str:
         """Return the answer that a command must have."""
-        said = self.say(text, race, **facts)
-        assert said is not None
-        return said.text
+        return existing(self.say(text, race, **facts)).text
 
     def is_quiet(self, race: str = NAME) -> bool:
         row = self.ledger.cases.get(race)
@@ -220,9 +218,7 @@ def test_a_quiet_room_is_settled_and_forgotten(talk: Talk, ledger: Ledger) -> No
     talk.say("!ratings off", moderator=True)
     recorded = result("r", "ann bo")
     talk.follower.frame(seen(recorded))
-    board = ledger.leaderboards.get(CATEGORY, GOAL)
-    assert board is not None
-    assert ledger.ratings.count(board) == 1
+    assert ledger.ratings.count(existing(ledger.leaderboards.get(CATEGORY, GOAL))) == 1
     assert not talk.is_quiet()
 
 
@@ -371,8 +367,7 @@ def test_an_order_about_an_event_that_was_carried_out_is_not_repeated(talk: Talk
     line = talk.line("!ratings event Week 1", moderator=True, posted_at=NOON.timestamp())
     history = ChatHistory((line,), NOON.timestamp() + 600)
     assert talk.commands.of_first_history(history, None) == [line]
-    question = talk.commands.parse(line, FINISHED)
-    assert question is not None
+    question = existing(talk.commands.parse(line, FINISHED))
     talk.commands.reply(question, FINISHED, is_quiet=False)
     replace(steps, now=NOON + timedelta(minutes=5)).remove(event, [NAME])
     talk.commands.reply(question, FINISHED, is_quiet=False)

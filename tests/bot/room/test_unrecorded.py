@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, NOON, Clock, result, room, seen
+from builders import CATEGORY, NOON, Clock, existing, result, room, seen
 from room_support import Follower
+from standings.seasons import board_of
 
 from racebot.bot.room import case as cases
 from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Rules, Settle, Signal, step
 from racebot.errors import OrderError
 from racebot.ledger.orders import SKIPPED
-from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
@@ -168,12 +168,6 @@ def races_by_board(settler: Settler) -> dict[str, list[str]]:
     return {b.name: [r.partition("/")[2] for r in settler.ledger.ratings.races(b)] for b in boards}
 
 
-def board(settler: Settler, name: str) -> Leaderboard:
-    found = settler.ledger.leaderboards.get(CATEGORY, name)
-    assert found is not None
-    return found
-
-
 def test_each_leaderboard_holds_the_races_that_it_chooses(settler: Settler) -> None:
     plain = result("plain", "ann bo")
     league = result("league", "bo ann", after=1, info="a league race", recorded=False)
@@ -198,12 +192,11 @@ def test_another_rule_is_applied_to_stored_races(settler: Settler) -> None:
 
 def test_a_skipped_race_changes_no_rating_until_it_is_counted_again(settler: Settler) -> None:
     settle(settler, result("plain", "ann bo", info="league"))
-    before = settler.ledger.standings.all(board(settler, "Mixed"))
+    before = settler.ledger.standings.all(board_of(settler, "Mixed"))
     orders.skip(settler, "orb/second", "asked", NOON)
     settle(settler, result("second", "bo ann", after=1, info="league", recorded=False))
-    mixed = board(settler, "Mixed")
-    row = settler.ledger.ratings.get(mixed, "orb/second")
-    assert row is not None
+    mixed = board_of(settler, "Mixed")
+    row = existing(settler.ledger.ratings.get(mixed, "orb/second"))
     assert (row.changes, row.note) == ((), SKIPPED)
     assert settler.ledger.standings.all(mixed) == before
     orders.count(settler, "orb/second", "asked", NOON)
@@ -218,7 +211,7 @@ def test_a_skipped_race_changes_no_rating_until_it_is_counted_again(settler: Set
 def test_a_skipped_race_counts_where_a_record_decides(settler: Settler) -> None:
     orders.skip(settler, "orb/r", "asked", NOON)
     settle(settler, result("r", "ann bo", info="league"))
-    own, mixed = (settler.ledger.ratings.get(board(settler, n), "orb/r") for n in ("Any Orb", "Mixed"))
+    own, mixed = (settler.ledger.ratings.get(board_of(settler, n), "orb/r") for n in ("Any Orb", "Mixed"))
     assert own and own.changes
     assert mixed and not mixed.changes
     races_by_board(settler)
