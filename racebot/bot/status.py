@@ -182,6 +182,7 @@ def status(
             for slug in slugs
             for row in ledger.cases.polled(slug)
             if not row.over and row.ended_at is not None
+            if row.standing is None or not ledger.races.has(row.race)  # a race that counts is followed, too
         ],
         outbox=[
             WaitingMessage(

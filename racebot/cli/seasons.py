@@ -68,15 +68,16 @@ def season(
     if settings.database.exists():
         with Ledger.open_to_read(settings.database) as ledger:
             boards = ledger.leaderboards.all()
+    known = {board.name: board.rule for board in boards} | _rules(settings)
     if step == "list":
-        for title, rule in ({board.name: board.rule for board in boards} | _rules(settings)).items():
+        for title, rule in known.items():
             tell(f"{title}: {_end(rule)}")
         return
     before = like if step == "start" else name
     if not (name and before):
         missing = "--like NAME" if name else "the season's name"
         raise SettingsError(f"racebot season {step}: add {missing}")
-    if step == "start" and name in {*_rules(settings), *(board.name for board in boards)}:
+    if step == "start" and name in known:
         raise SettingsError(f"{settings.config}: there is a leaderboard {name!r} already: use another name")
     moment = _as_toml(at or utc_now().replace(microsecond=0))
     choice = {"goals": goal, "custom_goals": custom_goal, "rooms": rooms}
@@ -99,7 +100,7 @@ def season(
         except SettingsError as error:
             problems = (problem.replace(str(draft), str(settings.config)) for problem in error.problems)
             raise SettingsError(*problems) from None
-        if shown[0]["name"] not in rules or shown[-1]["name"] not in rules:
+        if not all(table["name"] in rules for table in shown) or not rules[shown[0]["name"]].until:
             raise SettingsError("RACEBOT_LEADERBOARDS hides racebot.toml: move its tables there")
         for table in shown if dry_run else ():
             secret = {"discord": "..."} if "discord" in table else {}

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
-from worker_support import Sandbox, said, until
+import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
+from worker_support import Sandbox, open_sandbox, said, until
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.events import Timing
+from racebot.sandbox import server
+from racebot.sandbox.endpoints import SandboxServer
+from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.site import FakeSite
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
@@ -66,6 +73,7 @@ def edit_stands(sandbox: Sandbox, room: FakeRoom) -> bool:
 def read_only(sandbox: Sandbox, toml: str = LEAGUE) -> Sandbox:
     config = sandbox.database.with_name("league.toml")
     config.write_text(toml)
+    config.chmod(0o600)
     names = ("CLIENT_ID", "CLIENT_SECRET")
     extra = {f"RACEBOT_{name}": "" for name in names} | {"RACEBOT_CONFIG": str(config)}
     return replace(sandbox, extra=sandbox.extra | extra)
@@ -164,6 +172,47 @@ async def test_credentials_that_are_added_later_switch_chat_on(sandbox: Sandbox)
         await until(lambda: bool(later.info_bot) and bool(later.bot_meta))
         assert said(room) == []
     assert board(owner) == before, "no rebuild"
+
+
+async def test_one_bot_speaks_in_its_own_category_and_is_silent_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = FakeSite(category="elsewhere")
+
+    def app(site: FakeSite, misbehaviour: Misbehaviour, **options: float) -> ASGIApp:
+        """Serve both categories at one address."""
+        own, other = (SandboxServer(each, misbehaviour, **options) for each in (site, elsewhere))
+
+        async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
+            is_other = "/elsewhere/" in scope["path"] or scope["path"].rpartition("/")[2] in elsewhere.rooms
+            await (other if is_other else own)(scope, receive, send)
+
+        return chosen
+
+    monkeypatch.setattr(server, "SandboxServer", app)
+    async with open_sandbox(tmp_path) as sandbox:
+        bot = sandbox.site.bot
+        own = f'slug = "sandbox"\nclient_id = "{bot.client_id}"\nclient_secret = "{bot.client_secret}"'
+        tables = f'[[categories]]\n{own}\n[[categories]]\nslug = "elsewhere"\n'
+        mixed = read_only(sandbox, tables + LEAGUE.replace("1 h", "1 s"))
+        mixed.extra["RACEBOT_CATEGORY"] = ""
+        async with mixed.worker() as worker:
+            spoken, silent = league_race(mixed), league_race(replace(mixed, site=elsewhere))
+            await until(lambda: spoken.info_bot and spoken.bot_meta and len(rooms_rated(mixed)) == 2)
+            assert await worker.terminate() == 0
+        assert rooms_rated(mixed) == {spoken.name, silent.name}
+        assert "category elsewhere is only read" in (await mixed.racebot("status")).stdout
+        for command in ("doctor", "verify", "audit"):
+            assert (await mixed.racebot(command)).returncode == 0
+    assert not (said(silent) or silent.info_bot or silent.refused or elsewhere.issued_tokens)
+    assert set(elsewhere.actions) <= READS
+    assert {visit.method for visit in elsewhere.requests} == {"GET"}
+    assert not [visit.path for visit in elsewhere.requests if visit.path.startswith(("/o/", "/ws/o/"))]
+
+
+def rooms_rated(sandbox: Sandbox) -> set[str]:
+    with sandbox.ledger() as ledger:
+        return {race for board in ledger.leaderboards.all() for race in ledger.ratings.races(board)}
 
 
 def orders(sandbox: Sandbox) -> list[tuple[str, str]]:

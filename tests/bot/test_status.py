@@ -41,6 +41,8 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     Follower(settler, clock).show_final(result("b", "bo ann", recorded=False, after=1))
     with ledger.transaction():
         ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
+        counts = CaseRow(f"{CATEGORY}/a", CATEGORY, ended_at=NOON, next_look=NOON, standing="its fingerprint")
+        ledger.cases.save(counts)
         ledger.backfills.save_page(CATEGORY, 1, [], clock())
     ledger.back_up(backup.folder_of(ledger.path), keep=2, now=clock())
     heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20), {}, ["Season 5 may be next"])
