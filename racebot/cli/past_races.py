@@ -33,7 +33,7 @@ from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.standings.updater import save_settings
 from racebot.study.cores import cores
-from racebot.study.fit import RATINGS_FROM, Fit, expected_minutes, fit
+from racebot.study.fit import RATINGS_FROM, Fit, fit
 from racebot.text.format import counted
 
 
@@ -121,9 +121,7 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
         if not sys.stdin.isatty():
             tell(f'{board.name}: to fit the ratings to its races, too, run: racebot improve "{board.name}"')
             continue
-        minutes = expected_minutes(rated_history(ledger, board), board.model, board.parameters)
-        length = f"It takes about {counted(minutes, 'minute')}."
-        if typer.confirm(f"{board.name}: fit the ratings to its races, too? {length}"):
+        if typer.confirm(f"{board.name}: fit the ratings to its races, too? It takes a few minutes."):
             offer_fit(settings, ledger, board, yes=False)
 
 

@@ -13,7 +13,6 @@ entrants, since its pairs are not independent. P is half the squared distance fr
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
@@ -23,12 +22,11 @@ import scipy
 
 from racebot.errors import ModelError
 from racebot.races.outcome import BoolArray, IntArray
-from racebot.ratings import fast
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
-from racebot.study.history import History, Step, final_states, replay
+from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
 from racebot.study.search import dimensions, four_digits, parameters_at
@@ -58,8 +56,6 @@ Others have 0.6 or, with a range that includes zero, a sixth of it.
 ALTERNATIVES = {"thurstone-hurdle": ["thurstone-filter"]}
 """Other models to try, by model."""
 _STEP = 1e-3
-_REPLAYS, _COMPILED = 160, 20
-"""Typical number of replays in a fit of all parameters, and how many times faster compiled ones are."""
 
 Fitted = dict[str, ParameterValue]
 """All parameters of a model, some of them fitted."""
@@ -161,17 +157,6 @@ def fit(
         calibration=(before.calibration_error, after.calibration_error),
         kept=model is not None,
     )
-
-
-def expected_minutes(history: History, key: str, parameters: Parameters | None = None) -> int:
-    """Return about how long `fit` takes, which is long without Numba."""
-    model = create(key, parameters)
-    sample, _ = history.split(min(1.0, 50 / len(history)))
-    start = time.perf_counter()
-    final_states(model, sample)
-    each = (time.perf_counter() - start) * len(history) / len(sample)
-    replays = 2.5 * _REPLAYS * (1 + len(ALTERNATIVES.get(key, [])))  # three parts, then all races
-    return max(1, round(each * replays / (_COMPILED if fast.compiles(model) else 1) / 60))
 
 
 class _Forward(NamedTuple):

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from racebot.errors import ModelError
 from racebot.ratings.parameters import ParameterValue, defaults
 from racebot.ratings.registry import MODELS, create
-from racebot.study.fit import ODDS_FROM, SPREADS, expected_minutes, fit, fit_odds
+from racebot.study.fit import ODDS_FROM, SPREADS, fit, fit_odds
 from racebot.study.history import History, final_states
 from racebot.study.paired import Objective, tallies
 
@@ -129,7 +129,3 @@ def test_models_with_lists_of_numbers_are_fitted(season: History) -> None:
     found = fit(season, "plackett-luce", {"rates": [0.01, 0.01, 0.01]})
     assert found.kept
     assert found.parameters["rates"] != [0.01, 0.01, 0.01]
-
-
-def test_a_fit_takes_at_least_a_minute(season: History) -> None:
-    assert expected_minutes(season, KEY) >= 1
