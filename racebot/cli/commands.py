@@ -14,7 +14,6 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from racebot import __version__
-from racebot.errors import SettingsError
 
 SECTIONS = {
     "Setup": {
@@ -81,8 +80,6 @@ _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS
 _MODULES |= {name: name for name in ("doctor", "service", "rooms", "seeds", "scores")}
 _MODULES |= dict.fromkeys(("event", "annul"), "events") | {"season": "seasons"}
 """The module of each command: that of its section, or its own."""
-FORMER = {"fit": "improve", "refit": "improve --no-fit"}
-"""Former names of commands, and what replaces them."""
 
 
 class _LazyGroup(TyperGroup):
@@ -95,8 +92,6 @@ class _LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
         if cmd_name in COMMANDS:
             return load_command(cmd_name)
-        if cmd_name in FORMER and not ctx.resilient_parsing:
-            raise SettingsError(f"{cmd_name}: use `racebot {FORMER[cmd_name]}`")
         if not ctx.resilient_parsing:
             from racebot.text.parse import did_you_mean  # slow to import
 
