@@ -22,7 +22,9 @@ pytest.importorskip("playwright", reason="browser tests need the extra racebot[d
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 from worker_support import PATIENCE
 
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -84,11 +86,14 @@ expect.set_options(timeout=1000 * PATIENCE)
 
 @contextmanager
 def serving(
-    database: Path, branding: Branding = DEFAULT_BRANDING, pictures: Path | None = None
+    database: Path,
+    branding: Branding = DEFAULT_BRANDING,
+    pictures: Path | None = None,
+    listing: Callable[[Leaderboard], Listing] = lambda _: Listing(),
 ) -> Iterator[str]:
     """Serve a ledger's pages as `racebot web` does, and yield their address."""
     server: uvicorn.Server | None = None
-    publication = Publication(branding=branding, pictures=pictures)
+    publication = Publication(listing, branding=branding, pictures=pictures)
     app = application(database, publication, lambda: server is not None and server.should_exit)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as bound:

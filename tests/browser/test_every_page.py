@@ -12,9 +12,12 @@ from axe_playwright_python.sync_playwright import Axe
 from builders import existing
 from playwright.sync_api import Page, expect
 
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.races.events import Timing
 from racebot.races.rooms import RoomRule
+from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
@@ -47,7 +50,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.RECAP: ("leaderboards/orb/season-1/recap.html",),
     addresses.SEEDS: (f"{BOARD}/seeds.html", f"{BOARD}/seeds.html?entrants=r00%0Anobody"),
     addresses.EXPLAINED: (f"{BOARD}/explained.html",),
-    addresses.PLAYER_ON_BOARD: ("players/id-r04/orb/any-orb.html",),
+    addresses.PLAYER_ON_BOARD: ("players/id-r04/orb/any-orb.html", "players/id-r00/orb/season-1.html"),
     addresses.PLAYER: ("players/id-r05.html",),
     addresses.PLAYER_RACES: (f"{PLAYER_PAGES}/races.html", f"{PLAYER_PAGES}/races-1.html"),
     addresses.OPPONENTS: (f"{PLAYER_PAGES}/opponents.html", f"{PLAYER_PAGES}/opponents-2.html"),
@@ -241,7 +244,10 @@ def check(page: Page, root: str, path: str) -> None:
 
 @pytest.fixture(scope="module")
 def server(database: Path) -> Iterator[str]:
-    with serving(database, BRANDING) as address:
+    def listing(board: Leaderboard) -> Listing:
+        return Listing(scoring=rules_of("sgl-2025", cut=8) if board.name == ENDED.name else None)
+
+    with serving(database, BRANDING, listing=listing) as address:
         yield address
 
 

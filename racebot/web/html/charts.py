@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate, pairwise
+from typing import Any
 
 from markupsafe import Markup
 
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
+from racebot.queries.scores import LeagueRacer, LeagueTable
 from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.addresses import RACE, link
 from racebot.web.site.formats import day, shown_name, sign
@@ -46,7 +48,7 @@ class Graph:
     WIDTH, HEIGHT = 760, 300
     LEFT, RIGHT, TOP, BOTTOM = 72, 14, 20, 40
 
-    def __init__(self, label: str, low: int, high: int) -> None:
+    def __init__(self, label: str, low: float, high: float) -> None:
         self.label = label
         self.grid = _grid(low, high)
         self.ticks: list[tuple[float, str]] = []
@@ -68,35 +70,40 @@ def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | No
 
     Histories begin with the oldest race. A line alone has dots.
     """
-    points = [race.after for history in histories for race in history]
+    series = [[(race.ended_at, race.after) for race in history] for history in histories]
+    return _over_time(series, label, integer)
+
+
+def scores(league: LeagueTable, racer: LeagueRacer) -> Graph | None:
+    """Draw a racer's scores over time. Return None for a single moment."""
+    races = zip(league.races, racer.scores, strict=True)
+    series = [(race["ended_at"], each["score"]) for race, each in races if each]
+    return _over_time([series], f"Scores of {shown_name(racer.name)}", "{:.1f}".format)
+
+
+def _over_time(
+    series: Sequence[Sequence[tuple[datetime, float]]], label: str, written: Callable[[Any], str]
+) -> Graph | None:
+    values = [value for each in series for _, value in each]
     # A race that was recorded late is drawn at the date of the race before it.
-    series = [
-        list(
-            zip(
-                accumulate((race.ended_at for race in history), max),
-                (race.after for race in history),
-                strict=True,
-            )
-        )
-        for history in histories
-    ]
-    start, end = min(history[0][0] for history in series), max(history[-1][0] for history in series)
+    dates = [list(accumulate((at for at, _ in each), max)) for each in series]
+    start, end = min(each[0] for each in dates), max(each[-1] for each in dates)
     if start == end:
         return None
-    graph, span = Graph(label, min(points), max(points)), end - start
+    graph, span = Graph(label, min(values), max(values)), end - start
     form = next((form for most, form in TIMES if span < most), "{0:%b %Y}")
     graph.ticks = [(graph.x(share), form.format(start + share * span)) for share in TICKS]
-    for history in series:
-        races = _thinned(history)
+    for moments, each in zip(dates, series, strict=True):
+        races = _thinned([(at, value) for at, (_, value) in zip(moments, each, strict=True)])
         corners = [(graph.x((at - start) / span), graph.y(value)) for at, value in races]
         steps = "".join(f"H{x}V{y}" for x, y in corners[1:])
         graph.lines.append(f"M{corners[0][0]} {corners[0][1]}{steps}H{graph.x(1)}")
     if len(series) == 1:
         if len(races) <= MOST_DOTS:
-            titles = (f"{day(at)}: {integer(value)}" for at, value in races)
+            titles = (f"{day(at)}: {written(value)}" for at, value in races)
             graph.dots = [("dot", *corner, title) for corner, title in zip(corners, titles, strict=True)]
         best = max(range(len(races)), key=lambda number: races[number][1])
-        title = f"Highest: {integer(races[best][1])}, {day(races[best][0])}"
+        title = f"Highest: {written(races[best][1])}, {day(races[best][0])}"
         graph.dots.append(("peak", *corners[best], title))
     return graph
 
@@ -301,7 +308,7 @@ def _grid(low: float, high: float) -> list[int]:
     return [step * number for number in range(first, last + 1)]
 
 
-def _thinned(races: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
+def _thinned(races: list[tuple[datetime, float]]) -> list[tuple[datetime, float]]:
     """Thin a history: keep the first and last race, and the highest and lowest of each group between."""
     size = -(-2 * len(races) // MOST_POINTS)
     if size <= 2:

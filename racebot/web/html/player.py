@@ -157,6 +157,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         best_result=best_of_year(view, player, year.races) if request.served else None,
         graph=charts.ratings([history], f"{label}: {numbers}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
+        score_graph=charts.scores,
         best_win=best[0] if best else None,
         opponents=view.rivals(board, player, 0, OPPONENTS_SHOWN),
         all_opponents=met,
