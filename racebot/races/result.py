@@ -172,10 +172,10 @@ class RaceResult:
         facts["ended_at"] = datetime.fromisoformat(facts["ended_at"])
         if "started_at" in facts:
             facts["started_at"] = datetime.fromisoformat(facts["started_at"])
-        facts["entrants"] = tuple(
-            Entrant(**{"user_id": None, **entrant, "status": _STATUS[entrant["status"]]})
-            for entrant in facts["entrants"]
-        )
+        for entrant in facts["entrants"]:
+            entrant["status"] = _STATUS[entrant["status"]]
+            entrant.setdefault("user_id", None)
+        facts["entrants"] = tuple([Entrant(**entrant) for entrant in facts["entrants"]])
         return cls(**facts)
 
     def fingerprint(self) -> str:

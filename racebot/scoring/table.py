@@ -96,11 +96,12 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
     Raises:
         PayloadError: a finisher has no time.
     """
-    if result.team_race and teams is TeamPolicy.IGNORE:
+    in_teams = result.team_race and teams is not TeamPolicy.INDIVIDUAL
+    if in_teams and teams is TeamPolicy.IGNORE:
         return None
     times = [_time(result, entrant) for entrant in result.entrants]
     sides = times
-    if result.team_race and teams is TeamPolicy.TEAM:
+    if in_teams:
         # An entrant without a team stands alone.
         teams_of = [entrant.team or index for index, entrant in enumerate(result.entrants)]
         members: dict[str | int, list[float | None]] = defaultdict(list)

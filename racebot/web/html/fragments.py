@@ -171,8 +171,8 @@ def player_link(request: PageRequest, player: Named, stem: str | None = None, li
         if stem is None
         else addresses.PLAYER_ON_BOARD.path(player=player.id, board=stem)
     )
-    name = shown_name(player.name, limit)
-    return Markup('<a class="player" href="%s"><bdi>%s</bdi></a>') % (link(request.path, to), name)
+    address, name = escape(link(request.path, to)), escape(shown_name(player.name, limit))
+    return Markup(f'<a class="player" href="{address}"><bdi>{name}</bdi></a>')  # noqa: S704 - escaped; often
 
 
 def race_link(request: PageRequest, race: str, racer: str | None = None) -> Markup:
