@@ -21,9 +21,9 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
-from racebot.bot import discord_embed
-from racebot.bot.discord_digests import due, names_of
-from racebot.bot.discord_facts import race_facts
+from racebot.bot.discord_digests import digest_embeds, queue_digests
+from racebot.bot.discord_embed import body as body_of
+from racebot.bot.discord_races import race_embeds
 from racebot.bot.heartbeat import utc_now
 from racebot.bot.retry import retry_pauses
 from racebot.errors import RacebotError
@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 SEND_EVERY = 1.0
 """Seconds between looks for messages to post or edit."""
 TIMEOUT, LONGEST_PAUSE, MOST_POSTS = 30.0, 3600.0, 2
+REFUSALS = {401, 403, 404}
 UNKNOWN_MESSAGE = 10008  # https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
 GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
 
@@ -72,7 +73,13 @@ async def check(webhook: SecretStr, *, post: bool = False) -> str | None:
                 status, found, _ = await ask(client, webhook, "DELETE", str(found.get("id")))
     except httpx.HTTPError as error:
         return f"Discord does not answer ({type(error).__name__}): check the network"
-    return None if status in range(200, 300) else f"{GONE}: {printable(str(found.get('message', status)))}"
+    if status in range(200, 300):
+        return None
+    return f"{GONE if status in REFUSALS else 'Discord fails'}: {_problem(status, found)}"
+
+
+def _problem(status: int, found: dict[str, Any]) -> str:
+    return printable(f"{status}: {found.get('errors') or found.get('message')}")[:300]
 
 
 @dataclass
@@ -101,11 +108,8 @@ class DiscordSender:
             raise
 
     async def summarize(self) -> None:
-        """Store the summaries that are due."""
-        for key, webhook, digest in await asyncio.to_thread(
-            due, self.ledger.path, self.settings, self.clock()
-        ):
-            await self.call(self.ledger.posts.put_digest, key, webhook, digest)
+        """Queue the summaries that are due."""
+        await self.call(queue_digests, self.ledger, self.settings, self.clock())
 
     async def _send_all(self) -> None:
         for webhook, address in self.settings.webhooks().items():
@@ -120,39 +124,44 @@ class DiscordSender:
         try:
             body = await asyncio.to_thread(self._body, post)
             if body is None:
-                await self.call(note, None)
+                await self.call(note, post.message)
                 return
             method, message = ("PATCH", post.message) if post.message else ("POST", "")
             status, found, pause = await ask(http, address, method, message, body)
             if found.get("code") == UNKNOWN_MESSAGE and post.posts < MOST_POSTS:  # somebody deleted it
                 status, found, pause = await ask(http, address, "POST", "", body)
-        except (RacebotError, httpx.HTTPError) as error:
-            self.failures.failed(source, f"{source}: {str(error) or type(error).__name__}")
-            key = post.race if isinstance(error, RacebotError) else post.webhook
-            self._resume[key] = time.monotonic() + next(self._pauses[key])
+        except RacebotError as error:
+            self._fail(post.race, source, str(error))
             return
-        problem = printable(f"{status}: {found.get('errors') or found.get('message')}")[:300]
+        except httpx.HTTPError as error:
+            self._fail(post.webhook, source, str(error) or type(error).__name__)
+            return
+        problem, is_answer = _problem(status, found), "code" in found
         if status in range(200, 300) and "id" in found:
             self.failures.recovered(source)
             self._pauses.pop(post.webhook, None)
             self._pauses.pop(post.race, None)
             await self.call(note, str(found["id"]))
-        elif "code" in found and status in {401, 403, 404} and found["code"] != UNKNOWN_MESSAGE:
+        elif is_answer and status in REFUSALS and found["code"] != UNKNOWN_MESSAGE:
             pause = float("inf")
             log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
             await self.call(note, post.message, GONE, waits=True)
-        elif "code" in found and status in range(400, 429):
+        elif is_answer and status in range(400, 429):
             log.error("%s: %s is not shown: %s", source, post.race, problem)
             await self.call(note, post.message, problem)
         elif not pause:
-            pause = next(self._pauses[post.webhook])
-            self.failures.failed(source, f"{source}: {problem}")
+            self._fail(post.webhook, source, problem)
+            return
         self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
 
+    def _fail(self, key: str, source: str, problem: str) -> None:
+        """Report a failure, and leave a webhook or race alone for a while."""
+        self.failures.failed(source, f"{source}: {problem}")
+        self._resume[key] = time.monotonic() + next(self._pauses[key])
+
     def _body(self, post: Post) -> dict[str, Any] | None:
-        """Return what a post should show now, None for nothing."""
+        """Return what a post should show now, None if it stays as it is."""
         with Ledger.open_to_read(self.ledger.path) as ledger:
-            if post.digest:
-                players = {player for part in post.digest for _, *ids in part["lines"] for player in ids}
-                return discord_embed.digest(post, names_of(ledger, players, self.settings.texts))
-            return discord_embed.race(race_facts(ledger, self.settings, post), self.settings, post)
+            draw = digest_embeds if post.is_digest else race_embeds
+            embeds = draw(ledger, self.settings, post)
+            return body_of(embeds, self.settings.texts) if embeds else None

@@ -1,101 +1,88 @@
-"""Summaries on Discord: of a week, and of a season once it is final. They are written once, as lines."""
+"""Summaries on Discord: of a week, and of a season once it is final. Only their keys are stored."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from pathlib import Path
-from typing import Any
 
+from racebot.bot.discord_embed import Embed, names_line, upset_line
 from racebot.bot.links import board_page
-from racebot.chat.format import ordinal, percent
+from racebot.chat.format import ordinal
 from racebot.chat.wording import Texts
-from racebot.ledger.discord import Digest
+from racebot.ledger.discord import Post
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.movement import WEEK, week
-from racebot.queries.recap import recap
-from racebot.queries.records import UPSET, Upset
+from racebot.queries.movement import WEEK, Week, week
+from racebot.queries.recap import Recap, recap
 from racebot.queries.seasons import final_since
 from racebot.settings.model import Settings
 from racebot.text.format import integer, signed
-from racebot.text.safe import in_markdown, plain
-
-NAME = "{name}"
-"""Stands for the players of a line, whose names are those of the day when it is shown."""
-
-Line = list[str]
-"""A text, and the user ids of the players to name."""
+from racebot.text.safe import plain
 
 
-def due(path: Path, settings: Settings, now: datetime) -> list[tuple[str, str, Digest]]:
-    """Return the key, the webhook's id and the content of each summary that is not stored yet."""
-    texts, found = settings.texts, defaultdict[tuple[str, str], list[dict[str, Any]]](list)
-    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    monday = today - timedelta(days=today.weekday())
-    with Ledger.open_to_read(path) as ledger:
-        for board in ledger.leaderboards.all():
-            webhook, final, name = settings.webhook_of(board), final_since(board, now), plain(board.name)
-            wanted: list[tuple[str, str, Callable[[], list[Line]]]] = []
-            if settings.discord_weekly:
-                title = texts.discord_week.format(leaderboard=name, date=f"{monday - WEEK / 7:%Y-%m-%d}")
-                wanted.append(
-                    (f"week {monday:%Y-%m-%d}", title, partial(_week, ledger, board, settings, monday))
-                )
-            if final is not None and now - final < WEEK:
-                title = texts.discord_season.format(leaderboard=name)
-                key = f"season {board.category} {board.name}"
-                wanted.append((key, title, partial(_season, ledger, board, settings)))
-            for key, title, written in wanted:
-                if webhook and not ledger.posts.has(key, webhook) and (lines := written()):
-                    page = board_page(settings, ledger, board)
-                    part = {"board": board.name, "title": title, "url": page, "lines": lines}
-                    found[key, webhook].append(part)
-    return [(*at, parts) for at, parts in found.items()]
+def queue_digests(ledger: Ledger, settings: Settings, now: datetime) -> None:
+    """Queue the summaries of the last week that were not queued yet."""
+    monday = now.astimezone(UTC).date() - timedelta(days=now.astimezone(UTC).weekday())
+    for board in ledger.leaderboards.all():
+        webhook, final = settings.webhook_of(board), final_since(board, now)
+        if webhook and settings.discord_weekly:
+            ledger.posts.put_digest(f"week {monday}", webhook)
+        if webhook and final is not None and now - final < WEEK:
+            ledger.posts.put_digest(_season_key(board), webhook)
 
 
-def names_of(ledger: Ledger, players: Collection[str], texts: Texts) -> dict[str, str]:
-    """Return the names of players in Discord's Markdown."""
-    hidden = ledger.orders.hidden()
-    names = ledger.players.names(players)
-    return {each: in_markdown(texts.hidden_name if each in hidden else plain(names[each])) for each in names}
+def digest_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
+    """Return what a summary shows, as the ledger has it now: a part for each leaderboard of the channel."""
+    texts, settled, embeds = settings.texts, settings.provisional_races, []
+    for board in ledger.leaderboards.all():
+        name, listing, lines = plain(board.name), settings.listing(board), list[str]()
+        if settings.webhook_of(board) != post.webhook:
+            continue
+        if post.race == _season_key(board):
+            title = texts.discord_season.format(leaderboard=name)
+            lines = _season(recap(ledger, board, listing, settled=settled), texts)
+        elif post.race.startswith("week "):
+            end = datetime.fromisoformat(post.race.removeprefix("week ")).replace(tzinfo=UTC)
+            title = texts.discord_week.format(leaderboard=name, date=(end - WEEK / 7).date())
+            found = week(ledger, board, listing, end, settled=settled)
+            lines = _week(ledger, found, texts) if found else []
+        if lines:
+            url = board_page(settings, ledger, board)
+            embeds.append(Embed(title=title, url=url, board=board.name, entries=lines))
+    return embeds
 
 
-def _week(ledger: Ledger, board: Leaderboard, settings: Settings, end: datetime) -> list[Line]:
-    found = week(ledger, board, settings.listing(board), end, settled=settings.provisional_races)
-    if found is None:
-        return []
-    texts = settings.texts
-    climbed = [
-        [texts.discord_climber.format(ordinal=ordinal(place, texts), place=place, name=NAME), player]
+def _season_key(board: Leaderboard) -> str:
+    return f"season {board.category} {board.name}"
+
+
+def _week(ledger: Ledger, found: Week, texts: Texts) -> list[str]:
+    names = ledger.players.names([*found.climbers, *found.most_races])
+    lines = [
+        texts.discord_climber.format(
+            ordinal=ordinal(place, texts), place=place, name=names_line([names[player]], texts)
+        )
         for player, place in found.climbers.items()
     ]
-    return climbed + _notes(found.upsets, found.most_races, texts)
+    lines += [upset_line(each.player.name, each.chance, texts) for each in found.upsets]
+    if found.most_races:
+        count = max(found.most_races.values())
+        most = names_line([names[player] for player in found.most_races], texts)
+        lines.append(texts.discord_most.format(name=most, count=count))
+    return lines
 
 
-def _season(ledger: Ledger, board: Leaderboard, settings: Settings) -> list[Line]:
-    found = recap(ledger, board, settings.listing(board), settled=settings.provisional_races)
-    texts, lines = settings.texts, []
-    for place in found.podium:
-        total = f"{place.total:.1f}" if place.wins is None else integer(round(place.total))
-        lines.append(
-            [texts.discord_podium.format(place=place.place, name=NAME, total=total), place.player.id]
-        )
+def _season(found: Recap, texts: Texts) -> list[str]:
+    lines = []
+    for each in found.podium:
+        total = f"{each.total:.1f}" if each.wins is None else integer(round(each.total))
+        name = names_line([each.player.name], texts)
+        lines.append(texts.discord_podium.format(place=each.place, name=name, total=total))
     if found.improved:
-        text = texts.discord_improved.format(name=NAME, change=signed(found.improved[0].number))
-        lines.append([text, *(each.player.id for each in found.improved)])
-    return lines + _notes(found.upsets, {each.player.id: each.number for each in found.most_races}, texts)
-
-
-def _notes(upsets: Sequence[Upset], most_races: Mapping[str, int], texts: Texts) -> list[Line]:
-    lines = [
-        [texts.discord_upset.format(name=NAME, chance=percent(each.chance, texts)), each.player.id]
-        for each in upsets
-        if each.chance < UPSET
-    ]
-    if most_races:
-        text = texts.discord_most.format(name=NAME, count=max(most_races.values()))
-        lines.append([text, *most_races])
+        improved = names_line([each.player.name for each in found.improved], texts)
+        change = signed(found.improved[0].number)
+        lines.append(texts.discord_improved.format(name=improved, change=change))
+    lines += [upset_line(each.player.name, each.chance, texts) for each in found.upsets]
+    if found.most_races:
+        most = names_line([each.player.name for each in found.most_races], texts)
+        lines.append(texts.discord_most.format(name=most, count=found.most_races[0].number))
     return lines

@@ -6,30 +6,24 @@ Those of races are written in the same transaction as the changes of a race that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import result_of
 from racebot.races.result import RaceResult
 
-Digest = Sequence[Mapping[str, Any]]
-"""Parts of a summary, one for each leaderboard: `board`, `title`, `url`, and `lines`.
-
-A line is a list: a text, and the user ids of the players to name in place of its `{name}`.
-"""
 Moves = Mapping[str, Mapping[str, int]]
 """Players' new places by leaderboard and user id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """The one message of a race, or of a summary with its own key, in a channel. Once posted, it has an id,
-    `message`.
+    """The one message of a race in a channel, or of a summary: its `race` is a key with a space.
 
     `wanted` names what it shows: a `result`, or the stored one; without any, the race is withdrawn. `moves`
-    are by the fingerprint of a result. `posts` counts the messages, since somebody may delete one.
+    are by the fingerprint of a result. `message` is its id once it is posted, and `posts` counts how often it
+    was, since somebody may delete it.
     """
 
     race: str
@@ -39,7 +33,10 @@ class Post:
     moves: Mapping[str, Moves]
     message: str | None
     posts: int = 0
-    digest: Digest = ()
+
+    @property
+    def is_digest(self) -> bool:
+        return " " in self.race
 
 
 class Posts(Table):
@@ -55,16 +52,10 @@ class Posts(Table):
         rows = [row | {"webhook": each} for each in {*webhooks, *(webhook for (webhook,) in known)}]
         self._connection.save("discord", "race, webhook", rows)
 
-    def put_digest(self, key: str, webhook: str, digest: Digest) -> None:
+    def put_digest(self, key: str, webhook: str) -> None:
         """Show a summary in a channel, once."""
-        text = json.dumps(digest, ensure_ascii=False)
-        sql = "INSERT OR IGNORE INTO discord (race, webhook, wanted, result) VALUES (?, ?, 'digest', ?)"
-        self._connection.write(sql, key, webhook, text)
-
-    def has(self, key: str, webhook: str) -> bool:
-        """Return whether a summary was stored for a channel."""
-        sql = "SELECT 1 FROM discord WHERE race = ? AND webhook = ?"
-        return bool(self._connection.value(sql, key, webhook))
+        sql = "INSERT OR IGNORE INTO discord (race, webhook, wanted) VALUES (?, ?, 'digest')"
+        self._connection.write(sql, key, webhook)
 
     def withdraw(self, race: str) -> None:
         """Show that a race does not count."""
@@ -72,25 +63,23 @@ class Posts(Table):
         self._connection.write(sql, race)
 
     def refresh(self, subject: str) -> None:
-        """Show a race again, or all races of a player, after an operator's order about them."""
+        """Show a race, or a player's races, again after an order about them, and all posted summaries."""
         sql = (
             "UPDATE discord SET wanted = wanted || '+' WHERE race = ?1 OR instr(result, ?2)"
             " OR race IN (SELECT name FROM races WHERE instr(races.result, ?2))"
+            " OR race LIKE '% %' AND message IS NOT NULL"
         )
         self._connection.write(sql, subject, json.dumps(subject, ensure_ascii=False))
 
     def waiting(self, webhook: str) -> list[Post]:
         """Return the messages to post or edit, in the order of their races."""
-        posts = []
         sql = "SELECT * FROM discord WHERE shown <> wanted AND webhook = ? ORDER BY id LIMIT 100"
+        posts = []
         for row in self._connection.rows(sql, webhook):
-            stored, moves = row["result"] or "null", json.loads(row["moves"])
-            is_race = stored.startswith("{")
-            post = Post(row["race"], webhook, row["wanted"], None, moves, row["message"], row["posts"])
-            shown = (
-                {"result": result_of(post.race, stored)} if is_race else {"digest": json.loads(stored) or ()}
+            result, moves = row["result"] and result_of(row["race"], row["result"]), json.loads(row["moves"])
+            posts.append(
+                Post(row["race"], webhook, row["wanted"], result, moves, row["message"], row["posts"])
             )
-            posts.append(replace(post, **shown))
         return posts
 
     def note(self, post: Post, message: str | None, problem: str | None = None, waits: bool = False) -> None:

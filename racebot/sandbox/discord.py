@@ -6,7 +6,6 @@ Sources: https://docs.discord.com/developers/resources/webhook and https://docs.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from math import inf
 from typing import Any
 
@@ -30,10 +29,9 @@ MOST = {
 }
 """The largest lengths, by path without indices."""
 MOST_IN_EMBEDS = 6000
+COUNTED = ("title", "description", "name", "text", "value")
+REQUIRED = {"embeds.fields.name", "embeds.fields.value"}
 MENTIONS = ("roles", "users", "everyone")
-
-Problem = tuple[tuple[str, ...], str, str]
-"""Where it is, its code, and its text."""
 
 
 def routes(site: FakeSite) -> list[Route]:
@@ -64,8 +62,7 @@ def routes(site: FakeSite) -> list[Route]:
             return JSONResponse({"type": 1, "id": webhook, "name": "Results"})
         if request.method == "DELETE":
             del site.discord[number]
-        elif problems := list(_problems(body)):
-            errors = _nested(problems)
+        elif errors := _errors(body):
             return JSONResponse({"message": "Invalid Form Body", "code": 50035, "errors": errors}, 400)
         elif not (body.get("content") or body.get("embeds")):
             return JSONResponse({"message": "Cannot send an empty message", "code": 50006}, 400)
@@ -85,41 +82,30 @@ def routes(site: FakeSite) -> list[Route]:
     ]
 
 
-def _problems(body: dict[str, Any]) -> Iterator[Problem]:
-    """Yield what exceeds Discord's limits, or has another shape than it documents."""
-    total = 0
-    for path, value in _nodes(body):
-        kind = ".".join(name for name in path if not name.isdigit())
-        if isinstance(value, str | list) and len(value) > (most := MOST.get(kind, inf)):
-            yield path, "BASE_TYPE_MAX_LENGTH", f"Must be {most} or fewer in length."
-        total += len(value) if isinstance(value, str) and kind in MOST and kind != "content" else 0
-        if kind == "embeds.fields" and isinstance(value, dict):
-            for name in {"name", "value"} - {key for key, text in value.items() if text}:
-                yield (*path, name), "BASE_TYPE_REQUIRED", "This field is required"
-        if kind == "allowed_mentions.parse" and isinstance(value, str) and value not in MENTIONS:
-            yield path, "BASE_TYPE_CHOICES", f"Value must be one of {MENTIONS}."
-    if total > MOST_IN_EMBEDS:
-        text = f"Embed size exceeds maximum size of {MOST_IN_EMBEDS}"
-        yield ("embeds",), "MAX_EMBED_SIZE_EXCEEDED", text
-    if not isinstance(body.get("allowed_mentions") or {}, dict):
-        text = "Only dictionaries may be used in a ModelType"
-        yield ("allowed_mentions",), "MODEL_TYPE_CONVERT", text
+def _errors(value: Any, kind: str = "") -> dict[str, Any]:
+    """Return what Discord would refuse in a body, nested like it: by names and indices."""
+    own, within = dict[str, str](), dict[str, Any]()
+    if isinstance(value, str | list) and len(value) > (most := MOST.get(kind, inf)):
+        own["BASE_TYPE_MAX_LENGTH"] = f"Must be {most} or fewer in length."
+    if kind == "embeds" and isinstance(value, list) and sum(map(_characters, value)) > MOST_IN_EMBEDS:
+        own["MAX_EMBED_SIZE_EXCEEDED"] = f"Embed size exceeds maximum size of {MOST_IN_EMBEDS}"
+    if kind == "allowed_mentions" and not isinstance(value, dict):
+        own["MODEL_TYPE_CONVERT"] = "Only dictionaries may be used in a ModelType"
+    if kind == "allowed_mentions.parse" and isinstance(value, str) and value not in MENTIONS:
+        own["BASE_TYPE_CHOICES"] = f"Value must be one of {MENTIONS}."
+    if kind in REQUIRED and not value:
+        own["BASE_TYPE_REQUIRED"] = "This field is required"
+    if kind == "embeds.fields" and isinstance(value, dict):
+        value = {"name": "", "value": "", **value}
+    if isinstance(value, dict):
+        within = {name: _errors(inner, f"{kind}.{name}".strip(".")) for name, inner in value.items()}
+    elif isinstance(value, list):
+        within = {str(number): _errors(inner, kind) for number, inner in enumerate(value)}
+    found = {name: errors for name, errors in within.items() if errors}
+    refused = [{"code": code, "message": text} for code, text in own.items()]
+    return found | ({"_errors": refused} if refused else {})
 
 
-def _nodes(value: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield a value and all values in it, with their paths."""
-    yield path, value
-    if isinstance(value, dict | list):
-        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _nodes(inner, *path, str(name))
-
-
-def _nested(problems: list[Problem]) -> dict[str, Any]:
-    """Return problems as Discord nests them: by the names and indices of their path."""
-    errors: dict[str, Any] = {}
-    for path, code, text in problems:
-        at = errors
-        for name in path:
-            at = at.setdefault(name, {})
-        at.setdefault("_errors", []).append({"code": code, "message": text})
-    return errors
+def _characters(embed: dict[str, Any]) -> int:
+    parts = [embed, embed.get("author", {}), embed.get("footer", {}), *embed.get("fields", [])]
+    return sum(len(part.get(name, "")) for part in parts for name in COUNTED)
