@@ -30,7 +30,7 @@ from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 from racebot.web import missing
 
-_SECRETS = re.compile("client_secret|discord")
+_SECRETS = re.compile("client_secret|/webhooks/")
 LARGEST_CLOCK_ERROR = 30
 """Most seconds between this machine's clock and the site's."""
 

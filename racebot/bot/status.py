@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -129,11 +129,12 @@ def status(
     now: datetime,
     rules: RatingRules | None = None,
     read_only: Sequence[str] = (),
+    webhooks: Collection[str] = (),
 ) -> Status:
     """Read the state of a worker that looks at its categories every `rooms_every` seconds.
 
     `categories` are those in the settings; the leaderboards' are added. `read_only` are those without a bot.
-    `rules` are the settings, to find leaderboards with older defaults.
+    `rules` are the settings, to find leaderboards with older defaults. `webhooks` are the ids of Discord's.
 
     Raises:
         LedgerError: the database cannot be read.
@@ -206,7 +207,11 @@ def status(
             )
             for job in ledger.jobs.all()
         ],
-        discord=[f"{n} for webhook {hook}: {why or 'waiting'}" for hook, n, why in ledger.posts.delayed()],
+        discord=[
+            f"{number} for webhook {webhook}: {problem or 'waiting'}"
+            for webhook, number, problem in ledger.posts.delayed()
+            if webhook in webhooks
+        ],
         season_offers=heartbeat.season_offers(ledger.path),
     )
 

@@ -72,6 +72,7 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
             now=utc_now(),
             rules=settings.rules(),
             read_only=settings.read_only(),
+            webhooks=settings.webhooks(),
         )
     if as_json:
         print_json(report)

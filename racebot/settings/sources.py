@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,13 @@ def secret_files(directory: Path) -> list[Path]:
     in_file, in_environment = _written(directory / ".env")
     written = in_file | in_environment
     named = (written.get(f"{PREFIX}{setting.upper()}_FILE") for setting in KEPT_IN_FILES)
-    return [directory / path for path in named if path]
+    files = [directory / path for path in named if path]
+    config = directory / (written.get(f"{PREFIX}CONFIG") or "racebot.toml")
+    with suppress(OSError, ValueError):
+        tables = config.read_text(encoding="utf-8")[:LARGEST_FILE]
+        webhooks = re.findall(r"""^\s*discord\s*=\s*["']file:([^"'\n]+)""", tables, re.MULTILINE)
+        files += [config.parent / path for path in webhooks]
+    return files
 
 
 def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:

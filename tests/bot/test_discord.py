@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from worker_support import Sandbox, spaced
 
 from racebot.bot.discord import DiscordSender, ask
 from racebot.bot.room.announcements import Style
+from racebot.bot.status import status
 from racebot.errors import SettingsError
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
@@ -148,6 +151,18 @@ async def test_pauses_grow_where_discord_names_none(
     assert list(pauses) == []
 
 
+async def test_channel_keeps_the_messages_of_a_leaderboard_that_moved(channel: Channel) -> None:
+    channel.follower.show_final(FINISHED)
+    before = await channel.shown()
+    elsewhere = {"name": "Any Orb", "goals": ["Any Orb"], "discord": "https://discord.com/api/webhooks/2/x"}
+    channel.settings = channel.settings.model_validate(
+        {**dict(channel.settings), "leaderboards": [elsewhere]}
+    )
+    channel.start()
+    channel.record(replace(SWAPPED, recorded=True))
+    assert await channel.shown() == before
+
+
 async def test_deleted_webhook_is_not_asked_again(channel: Channel, caplog: pytest.LogCaptureFixture) -> None:
     channel.site.deleted_webhooks.add("1")
     channel.record()
@@ -156,6 +171,8 @@ async def test_deleted_webhook_is_not_asked_again(channel: Channel, caplog: pyte
     assert channel.requests() == 1
     ((webhook, count, problem),) = channel.ledger.posts.delayed()
     assert (webhook, count, "deleted" in str(problem)) == ("1", 1, True)
+    report = partial(status, channel.ledger, [], rooms_every=1, now=channel.clock())
+    assert [len(report(webhooks=each).discord) for each in (["1"], ["2"])] == [1, 0]
     assert len([each for each in caplog.records if each.levelno == logging.ERROR]) == 1
     assert "hush-hush" not in caplog.text
     channel.site.deleted_webhooks.clear()
@@ -185,11 +202,16 @@ async def test_forgotten_player_disappears_from_old_messages(channel: Channel) -
 
 async def test_large_race_of_difficult_names_fits(channel: Channel) -> None:
     """The sandbox refuses what exceeds Discord's limits."""
-    entrants = [entrant(f"p{n:03}", time=10**9 + n) for n in range(300)]
-    evil = [replace(each, name="@everyone *_`|<@1>[x](http://y)~" * 3) for each in entrants[:12]]
-    channel.record(replace(RECORDED, entrants=tuple(evil + entrants[12:])))
-    (text,) = await channel.shown()
-    assert "and 290 more" in text
+    for number in range(4):
+        entrants = [entrant(f"p{n:03}", time=10**9 * (9 - number) + n) for n in range(300)]
+        evil = [replace(each, name="@everyone *_`|<@1>[x](http://y)~" * 3) for each in entrants[:12]]
+        entrants = [*evil, *entrants[12:]]
+        channel.record(result(f"r{number}", after=number, entrants=tuple(entrants)))
+    text = (await channel.shown())[-1]
+    listed = len(re.findall(r"^\*\*\d+\*\* ", text, re.MULTILINE))
+    assert listed == 10
+    assert f"and {300 - listed} more" in text
+    assert "and 295 more" in text.partition("Personal best")[2]
     assert not [mark for mark in ("@everyone", "](http://y", " <@", "_`") if mark in text]
 
 
@@ -233,6 +255,24 @@ async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(
         "**4** Di · 0.0 (4th with 0.0)",
     ]
     assert "**2** Ann · 1:01:00 · 100.0 (1st with 67.2)" in last.replace("\\", "")
+
+
+async def test_league_race_says_when_its_result_is_final(
+    sandbox: Sandbox, ledger: Ledger, clock: Clock
+) -> None:
+    own = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025", "counts": "finished"}
+    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
+    channel.follower.show_final(FINISHED)
+    (text,) = await channel.shown()
+    lines = text.replace("\\", "").splitlines()
+    assert lines[:2] == ["Ratings (Any Orb), final in an hour", "Scores (Any Orb, race 1)"]
+
+
+async def test_win_of_a_newcomer_is_no_upset(channel: Channel) -> None:
+    for number in range(12):
+        channel.record(result(f"r{number}", "bo cy", after=number))
+    channel.record(result("last", "ann cy bo", after=20))
+    assert "Upset" not in (await channel.shown())[-1]
 
 
 async def summarized(channel: Channel, days: Sequence[int]) -> list[int]:
@@ -363,6 +403,9 @@ async def test_commands_try_the_webhook_and_name_what_is_wrong(sandbox: Sandbox)
     assert (await sandbox.racebot("discord", "test")).returncode == 0
     assert (sandbox.site.posts, sandbox.site.discord) == (1, {})
     sandbox.site.deleted_webhooks.add("1")
+    sandbox.misbehaviour.fail_http(1, 500, path="/api/")
+    done = await sandbox.racebot("discord", "test")
+    assert (done.returncode, "deleted" in done.stdout) == (2, False), "only Discord failed"
     for command in (["discord", "test"], ["doctor"]):
         done = await sandbox.racebot(*command)
         assert done.returncode == 2

@@ -13,7 +13,7 @@ from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
 
 
-@pytest.mark.parametrize("name", [".env", "racebot.toml", "racebot.db", "client-secret"])
+@pytest.mark.parametrize("name", [".env", "racebot.toml", "racebot.db", "client-secret", "webhook"])
 @pytest.mark.parametrize(("mode", "found"), [(0o600, False), (0o640, False), (0o644, True), (0o602, True)])
 async def test_doctor_names_world_readable_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int, found: bool
@@ -23,6 +23,8 @@ async def test_doctor_names_world_readable_files(
     Path(name).touch(mode=0o600)
     if name == "racebot.toml":
         Path(name).write_text('client_secret = "hush"')
+    if name == "webhook":
+        Path("racebot.toml").write_text('[[leaderboards]]\ndiscord = "file:webhook"\n')
     Path(name).chmod(mode)
     wrong = [each.text async for each in examine(Settings(database=Path("racebot.db"))) if not each.good]
     assert any(text.startswith(f"{name}: ") and f"chmod o= {name}" in text for text in wrong) is found
@@ -38,7 +40,7 @@ async def test_settings_without_a_secret_may_be_readable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("racebot.toml").write_text('[[leaderboards]]\nname = "S1"\ngoals = ["Any%"]\n')
+    Path("racebot.toml").write_text('[[leaderboards]]\nname = "S1"\ndiscord = "file:webhook"\n')
     Path("racebot.toml").chmod(0o644)
     found = [each.text async for each in examine(Settings(database=Path("racebot.db")))]
     assert not [text for text in found if text.startswith("racebot.toml")]
