@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from racebot.chat.format import percent
+from racebot.chat.format import NO_BREAK, percent
 from racebot.chat.wording import Texts
 from racebot.queries.records import UPSET
 from racebot.text.safe import in_markdown, plain
@@ -77,7 +77,7 @@ def _description(embed: Embed, texts: Texts, limit: int) -> str:
         more = texts.more.format(count=rest) if rest else ""
         link = f"[{more}]({page})" if more and page else more
         lines = [*embed.opening, *embed.entries[:shown], link, *embed.closing]
-        text = "\n".join(filter(None, lines))
+        text = "\n".join(filter(None, lines)).replace(NO_BREAK, " ")  # narrow screens would break in words
         if len(text) <= limit:
             break
     return text[:limit]

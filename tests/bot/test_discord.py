@@ -94,6 +94,7 @@ async def test_one_message_follows_a_race_to_its_record(channel: Channel) -> Non
     (message,) = channel.site.discord.values()
     assert message["allowed_mentions"] == {"parse": []}
     assert message["embeds"][0]["url"] == f"{channel.settings.site}/{NAME}"
+    assert "\N{NO-BREAK SPACE}" not in message["embeds"][0]["description"], "narrow screens break words"
 
 
 async def test_withdrawn_race_says_so_and_may_come_back(channel: Channel) -> None:
