@@ -15,7 +15,7 @@ import httpx
 from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.racetime.payload import OpenRoom, Race
+from racebot.racetime.payload import Race
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CATEGORY = "orb"
@@ -194,9 +194,17 @@ def listed_document(
     }
 
 
-def room(goal: str = GOAL, category: str = CATEGORY, slug: str = "first", **facts: Any) -> OpenRoom:
-    """A room that is open."""
-    return OpenRoom(**{"name": f"{category}/{slug}", "category": category, "goal": goal, **facts})
+def room(goal: str = GOAL, category: str = CATEGORY, slug: str = "first", **facts: Any) -> Race:
+    """A room that is open, as its category lists it."""
+    shown = {
+        "status": "open",
+        "version": None,
+        "recordable": True,
+        "recorded": False,
+        "result": None,
+        **facts,
+    }
+    return Race(f"{category}/{slug}", category, goal=goal, **shown)
 
 
 def race_document(

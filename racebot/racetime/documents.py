@@ -141,21 +141,13 @@ class EntrantsDocument(SiteDocument):
 _Info = Annotated[str | None, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else None)]
 
 
-class _RoomFacts(SiteDocument):
-    info: _Info = None
-    opened_by_bot: _Info = None
-    started_at: _TimeOrNone = None
-
-
-class RoomDocument(_RoomFacts):
-    name: _RaceName
-    goal: GoalDocument
-
-
-class RaceDocument(_RoomFacts):
+class RaceDocument(SiteDocument):
     name: _RaceName
     status: StatusDocument
     goal: GoalDocument
+    info: _Info = None
+    opened_by_bot: _Info = None
+    started_at: _TimeOrNone = None
     opened_by: Annotated[UserDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
     version: _Integer = None
     recordable: _Truthy = True
@@ -176,7 +168,7 @@ class CategoryDocument(SiteDocument):
     name: _Text = ""
     image: Annotated[str | None, _matches(_IMAGE)] = None
     goals: Annotated[list[_Text], BeforeValidator(_bounded)]
-    current_races: Annotated[list[RoomDocument], BeforeValidator(_bounded)]
+    current_races: Annotated[list[RaceDocument], BeforeValidator(_bounded)]
 
 
 class RacePageDocument(SiteDocument):

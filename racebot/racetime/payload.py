@@ -30,7 +30,7 @@ RACE_STATUS = {"open", "invitational", "pending", "in_progress", "finished", "ca
 
 @dataclass(frozen=True, slots=True)
 class Race:
-    """One race as the site describes it in a room frame, a race detail or a list entry.
+    """One race as the site describes it in a room frame, a race detail, a list entry or its category.
 
     `result` is None until the race has ended; `version` is None in list entries. `entrants` is empty before
     the finish if the site hides who is entered (`hidden`).
@@ -78,21 +78,6 @@ class Race:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenRoom:
-    """A room that is not over, as the category lists it. See `racebot.races.rooms.Room`."""
-
-    name: str
-    category: str
-    goal: str
-    custom_goal: bool = False
-    info: str | None = None
-    opened_by: str | None = None
-    opened_by_bot: str | None = None
-    started_at: datetime | None = None
-    ended_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Category:
     """A category as the site describes it, with its open rooms by race name.
 
@@ -102,7 +87,7 @@ class Category:
     slug: str
     name: str
     goals: tuple[str, ...]
-    rooms: Mapping[str, OpenRoom]
+    rooms: Mapping[str, Race]
     image: str | None = None
 
 
@@ -118,7 +103,10 @@ class RacePage:
 def parse_race(document: object) -> Race:
     """Read a race from a room frame, a race detail, or a list entry with entrants."""
     where = _name_of(document)
-    race = documents.read(documents.RaceDocument, document, where)
+    return _race(documents.read(documents.RaceDocument, document, where), where)
+
+
+def _race(race: documents.RaceDocument, where: str) -> Race:
     category, status = race.name.partition("/")[0], race.status.value
     if status not in RACE_STATUS:
         warn_once("unknown race status %s from the site: ignored", reprlib.repr(status))
@@ -178,18 +166,7 @@ def parse_race(document: object) -> Race:
 def parse_category(document: object) -> Category:
     """Read a category with its goals and open rooms."""
     read = documents.read(documents.CategoryDocument, document, "category")
-    rooms = {
-        room.name: OpenRoom(
-            name=room.name,
-            category=room.name.partition("/")[0],
-            goal=room.goal.name,
-            custom_goal=room.goal.custom,
-            info=room.info,
-            opened_by_bot=room.opened_by_bot,
-            started_at=room.started_at,
-        )
-        for room in read.current_races
-    }
+    rooms = {room.name: _race(room, "category") for room in read.current_races}
     return Category(read.slug, read.name or read.slug, tuple(read.goals), rooms, read.image)
 
 

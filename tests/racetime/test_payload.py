@@ -276,8 +276,11 @@ def test_entrants_that_cannot_be_read_do_not_spoil_a_race_that_goes_on(entrants:
 def test_a_category_has_its_goals_and_open_rooms() -> None:
     category = parse_category(category_document())
     assert (category.slug, category.name, category.goals) == ("orb", "Orb Hunt", ("Any Orb", "All Orbs"))
+    opened_at = datetime(2026, 3, 1, 10, 0, 0, 100_000, UTC)
     started_at = datetime(2026, 3, 1, 10, 30, 0, 200_000, UTC)
-    assert category.rooms == {"orb/open-1": room(slug="open-1", info="", started_at=started_at)}
+    assert category.rooms == {
+        "orb/open-1": room(slug="open-1", info="", opened_at=opened_at, started_at=started_at)
+    }
 
 
 @pytest.mark.parametrize(
