@@ -88,10 +88,10 @@ class Follower:
         rows = self.ledger.messages.open_for(name)
         return [spaced(chat_body(row).text) for row in rows if row.message.kind == "chat"]
 
-    def deliver(self, state: Delivery = Delivery.DELIVERED) -> list[str]:
-        """Mark all messages of the usual race as delivered, and return those for chat."""
-        waiting = self.waiting()
-        for row in self.ledger.messages.open_for(NAME):
+    def deliver(self, name: str = NAME, state: Delivery = Delivery.DELIVERED) -> list[str]:
+        """Mark all messages of a race as delivered, and return those for chat."""
+        waiting = self.waiting(name)
+        for row in self.ledger.messages.open_for(name):
             self.ledger.messages.mark(row, state, NOON)
         return waiting
 

@@ -34,7 +34,7 @@ from racebot.bot.room import case as cases
 from racebot.bot.room.case import Signal
 from racebot.errors import SiteError
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import Delivery, InfoBody, MetaBody
+from racebot.ledger.outbox import InfoBody, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
@@ -163,8 +163,7 @@ async def test_a_room_whose_announcement_is_outdated_is_joined_however_late(scen
     await scene.category.past_races()
     assert scene.ledger.cases.get(name) is not None
     scene.follower.show_final(existing(parse_race(listed_document("r", ANN_BO)).result))
-    for row in scene.ledger.messages.open_for(name):
-        scene.ledger.messages.mark(row, Delivery.DELIVERED, NOON)
+    scene.follower.deliver(name)
     scene.clock.advance(hours=30)
     await scene.category.past_races()
     assert scene.watches == {}
@@ -255,8 +254,7 @@ async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
     scene.follower.show_final(shown)
     assert len(scene.ledger.leaderboards.all()) == 2, "its goal is taken for a new one"
     for name in (recorded, told):
-        for each in messages.open_for(name):
-            messages.mark(each, Delivery.DELIVERED, NOON)
+        scene.follower.deliver(name)
 
     scene.list_races(
         listed_document("past", ANN_BO, recorded=True, **renamed),
@@ -280,8 +278,7 @@ async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
     assert {change.races_before for change in preview.changes} == {2}
     assert all(str(c.points_after) in entries[c.player] for c in preview.changes)
     for name in (recorded, told):
-        for each in messages.open_for(name):
-            messages.mark(each, Delivery.DELIVERED, NOON)
+        scene.follower.deliver(name)
     await scene.category.past_races()
     assert not messages.open_in(CATEGORY), "each is said once"
     assert scene.ledger.races.goal_of(past) == "New goal"

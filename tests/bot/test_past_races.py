@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 
 import pytest
 from archives import archive
-from builders import entrant_document, listed_document
+from builders import entrant_document, existing, listed_document
 from past_season import add_races
 from worker_support import Sandbox, finish, said, settled, until
 
@@ -139,8 +139,7 @@ async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_lea
         assert "new" not in str(second.info_bot).partition(": ")[2]
         (shown,) = second.bot_meta["racebot"]
         with sandbox.ledger() as ledger:
-            row = ledger.ratings.get(ledger.leaderboards.all()[0], second.name)
-        assert row is not None
+            row = existing(ledger.ratings.get(ledger.leaderboards.all()[0], second.name))
         changes = {each.player: [each.points_before, each.points_after] for each in row.changes}
         assert (shown["leaderboard"], shown["changes"]) == (NEW_NAME, changes)
         assert {each.races_before for each in row.changes} == {1}

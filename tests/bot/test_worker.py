@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
+from builders import existing
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from worker_support import PATIENCE, Sandbox, finish, said, settled, spaced, until
@@ -41,15 +42,13 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Sandbox) -> No
         room.record()
         await until(lambda: settled(sandbox, room))
         assert len(said(room)) == 2
-        assert room.info_bot is not None
-        assert spaced(room.info_bot).startswith("Ratings by racebot (Sandbox 100%): 1 Racer 1 ")
+        assert spaced(existing(room.info_bot)).startswith("Ratings by racebot (Sandbox 100%): 1 Racer 1 ")
         (board,) = room.bot_meta["racebot"]
         assert board["leaderboard"] == "Sandbox 100%"
         winner = next(e.user for e in room.entrants if e.place == 1)
         with sandbox.ledger() as ledger:
             (leaderboard,) = ledger.leaderboards.all()
-            standing = ledger.standings.get(leaderboard, winner.id)
-        assert standing is not None
+            standing = existing(ledger.standings.get(leaderboard, winner.id))
         assert board["changes"][winner.id] == [1000, standing.points]
         assert await worker.terminate() == 0
     assert (await sandbox.racebot("verify")).returncode == 0
@@ -164,13 +163,11 @@ async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Sandbox) -> N
     with sandbox.ledger() as ledger, ledger.transaction():
         for pending in ledger.cases.polled(CATEGORY):
             # Both are too old to have an open socket, so they are polled.
-            assert pending.ended_at is not None
-            ended_at = pending.ended_at - timedelta(hours=7)
+            ended_at = existing(pending.ended_at) - timedelta(hours=7)
             ledger.cases.save(replace(pending, ended_at=ended_at, next_look=ended_at))
     for room in rooms:
         room.unlisted = True
-        assert room.ended_at is not None
-        room.ended_at -= timedelta(days=20)
+        room.ended_at = existing(room.ended_at) - timedelta(days=20)
         room.record()
     sandbox.misbehaviour.fail_http(1000, 403, path=f"/{rooms[0].name}/data")
     async with sandbox.worker():

@@ -43,10 +43,9 @@ def follow_reader(context: BrowserContext, root: str) -> None:
     expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
 
 
-def test_reader_is_marked_on_a_server(opened: Open, served: str) -> None:
-    follow_reader(opened(), served)
-
-
-def test_reader_is_marked_in_exported_pages(opened: Open, exported: Path) -> None:
-    with hosted(exported) as root:
-        follow_reader(opened(), root)
+def test_reader_is_marked_on_a_server_and_in_exported_pages(
+    opened: Open, served: str, exported: Path
+) -> None:
+    with hosted(exported) as address:
+        for root in (served, address):
+            follow_reader(opened(), root)

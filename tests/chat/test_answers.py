@@ -69,6 +69,12 @@ def asking(
     return ask
 
 
+def asked(settler: Settler, command: Command, race: Race = OPEN) -> str:
+    """Ask as Ann, with the default texts and listing."""
+    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
+    return answers.draft(ParsedCommand(command), race, ANN, moderator=False)()
+
+
 def add(ledger: Ledger, *races: RaceResult) -> None:
     """Rate more past races."""
     Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
@@ -106,10 +112,7 @@ def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
     season = LeaderboardConfig("thurstone-hurdle", name="S2", goals=("Season 2",), carry=carry)
     settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"), (season,)))
     settler.add_past_races([result("s", "bo cy", after=9, goal="Season 2")], "import")
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
-    told = answers.draft(
-        ParsedCommand(Command.RATING), replace(OPEN, goal="Season 2"), ANN, moderator=False
-    )()
+    told = asked(settler, Command.RATING, replace(OPEN, goal="Season 2"))
     assert told == f"Ann is new and starts at {points(ledger, ANN)}"
     assert points(ledger, ANN) != 1000
 
@@ -353,12 +356,11 @@ def explanation_of(ledger: Ledger, race: str, player: Person) -> Explanation:
 
 def test_why_names_the_teams_that_a_members_team_met(ledger: Ledger) -> None:
     settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
     teams = {"bo": "Blues", "cy": "Blues", "ann": "Reds", "di": "Reds"}
     race = result("now", "bo cy ann di", dnf="ed", after=3, recorded=False)
     entrants = (replace(each, team=teams.get(each.name.lower(), "Greens")) for each in race.entrants)
     room = seen(replace(race, entrants=tuple(entrants)))
-    answer = answers.draft(ParsedCommand(Command.WHY), room, ANN, moderator=False)()
+    answer = asked(settler, Command.WHY, room)
     assert re.search(r"2nd\s+of\s+2\b.*\bcost: Blues\s+\(50%\s+to\s+beat\)$", answer)
 
 
@@ -424,12 +426,8 @@ def test_odds_are_refused_after_the_start_without_known_entrants_and_for_teams(l
 
 def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) -> None:
     rules = RatingRules(LeaderboardConfig("thurstone-hurdle", teams=TeamPolicy.INDIVIDUAL))
-    answers = Answers(Settler(ledger, rules), Texts(), CommandNames(), lambda _: Listing())
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
-    alone, members = (
-        answers.draft(ParsedCommand(Command.ODDS), room, ANN, moderator=False)()
-        for room in (field(ANN, BO), team)
-    )
+    alone, members = (asked(Settler(ledger, rules), Command.ODDS, room) for room in (field(ANN, BO), team))
     assert alone == members
     assert alone.count("%") == 2
 
@@ -507,15 +505,10 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     )
     settler = Settler(ledger, RatingRules(LeaderboardConfig("trueskill"), named))
     apply_settings(settler)
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
-
-    def ask(command: Command, race: Race = OPEN) -> str:
-        return answers.draft(ParsedCommand(command), race, ANN, moderator=False)()
-
-    assert ask(Command.VERSUS) == "Write !vs name, or !vs name name."
-    assert ask(Command.ODDS, seen()) == Texts().odds_started
+    assert asked(settler, Command.VERSUS) == "Write !vs name, or !vs name name."
+    assert asked(settler, Command.ODDS, seen()) == Texts().odds_started
     for command in (Command.RATING, Command.LEADERBOARD):
-        first, second = re.findall(r"\bX\b|\bY\b", ask(command))
+        first, second = re.findall(r"\bX\b|\bY\b", asked(settler, command))
         assert (first, second) == ("X", "Y")
 
 
@@ -553,11 +546,8 @@ def test_before_a_goals_first_race_everybody_is_new(ledger: Ledger) -> None:
 
 
 def test_commands_are_silent_in_races_of_a_goal_that_is_not_rated(ledger: Ledger) -> None:
-    settler = Settler(
-        ledger, RatingRules(LeaderboardConfig("trueskill"), goals={CATEGORY: frozenset({"Other"})})
-    )
-    answers = Answers(settler, Texts(), CommandNames(), lambda board: Listing())
-    assert answers.draft(ParsedCommand(Command.RATING), OPEN, ANN, moderator=False)() == ""
+    rules = RatingRules(LeaderboardConfig("trueskill"), goals={CATEGORY: frozenset({"Other"})})
+    assert asked(Settler(ledger, rules), Command.RATING) == ""
 
 
 def test_empty_texts_are_silent(ledger: Ledger) -> None:

@@ -238,22 +238,18 @@ def test_only_a_lasting_transaction_waits_for_the_disk(ledger: Ledger) -> None:
 # Leaderboards
 
 
-def test_leaderboards_round_trip(ledger: Ledger) -> None:
+def test_leaderboards_round_trip_and_keep_their_id_under_new_settings(ledger: Ledger) -> None:
     stored = ledger.leaderboards.save(BOARD)
     assert stored.id is not None
     assert replace(stored, id=None) == BOARD
     assert ledger.leaderboards.get(CATEGORY, GOAL) == stored
     assert ledger.leaderboards.get(CATEGORY, "else") is None
     assert ledger.leaderboards.get("else", GOAL) is None
-
-
-def test_new_settings_keep_a_leaderboards_id(ledger: Ledger) -> None:
-    first = ledger.leaderboards.save(BOARD)
     other = ledger.leaderboards.save(replace(BOARD, category="cup"))
     second = ledger.leaderboards.save(
         replace(BOARD, model="trueskill", parameters={"sigma": 8.0}, teams="team")
     )
-    assert second.key == first.key != other.key
+    assert second.key == stored.key != other.key
     assert ledger.leaderboards.all() == [other, second]
 
 

@@ -145,16 +145,11 @@ def test_pending_races_round_trip(ledger: Ledger) -> None:
     assert ledger.cases.polled(CATEGORY) == []
 
 
-def test_pending_races_of_a_category_come_oldest_first(ledger: Ledger) -> None:
-    for race in (pending("b", 2), pending("a", 1), pending("c", 3)):
+def test_pending_races_come_oldest_first_and_are_due_when_their_next_look_has_come(ledger: Ledger) -> None:
+    for race in (pending("b", 2, look=1), pending("a", 1, look=2), pending("c", 3, look=3)):
         ledger.cases.save(race)
-    ledger.cases.save(CaseRow("cup/x", "cup", NOON, NOON))
+    ledger.cases.save(CaseRow("cup/x", "cup", NOON + timedelta(days=99), NOON + timedelta(days=99)))
     assert [p.race for p in ledger.cases.polled(CATEGORY)] == ["orb/a", "orb/b", "orb/c"]
-
-
-def test_due_races_are_those_whose_next_look_has_come(ledger: Ledger) -> None:
-    for race in (pending("a", look=2), pending("b", look=1), pending("c", look=3)):
-        ledger.cases.save(race)
     assert [p.race for p in ledger.cases.due(CATEGORY, NOON + timedelta(hours=2))] == ["orb/b", "orb/a"]
     assert ledger.cases.due(CATEGORY, NOON) == []
     assert ledger.cases.due("cup", NOON + timedelta(days=9)) == []

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
-from pathlib import Path
 
 import pytest
-import trustme
 from builders import race_document
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.http11 import Request, Response
@@ -223,11 +220,9 @@ class Rooms:
         return connection.respond(HTTPStatus.BAD_GATEWAY, "") if self._refuses else None
 
     @asynccontextmanager
-    async def serving(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-        async with serve(
-            stay, "127.0.0.1", 0, process_request=self._open, close_timeout=0.1, ssl=tls
-        ) as server:
-            yield f"http{'s' if tls else ''}://127.0.0.1:{_port(server)}"
+    async def serving(self) -> AsyncIterator[str]:
+        async with serve(stay, "127.0.0.1", 0, process_request=self._open, close_timeout=0.1) as server:
+            yield f"http://127.0.0.1:{_port(server)}"
 
 
 def _port(server: Server) -> int:
@@ -255,14 +250,3 @@ async def test_a_refused_handshake_frees_its_slot() -> None:
             with pytest.raises(ConnectionLost):
                 await enter(stack, url, gate)
         assert not gate.handshakes.locked()
-
-
-@pytest.fixture
-def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[ssl.SSLContext, Path]:
-    """A server's context, and the file that makes it trusted."""
-    authority, file = trustme.CA(), tmp_path / "trusted.pem"
-    authority.cert_pem.write_to_path(str(file))
-    monkeypatch.setenv("SSL_CERT_FILE", str(file))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    return context, file

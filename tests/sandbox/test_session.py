@@ -31,6 +31,7 @@ class Bot:
     """A connected bot, which returns the frames that each of its actions leads to."""
 
     def __init__(self, site: FakeSite, room: FakeRoom, token: str | None) -> None:
+        self.room = room
         self.frames: list[Frame] = []
         self.session = BotSession(site, room, token, self.frames.append)
 
@@ -89,8 +90,7 @@ def test_our_own_message_comes_back(bot: Bot, site: FakeSite) -> None:
 
 def test_a_second_bot_speaks_under_its_own_name(bot: Bot, site: FakeSite) -> None:
     site.add_bot("SeedBot", "seeds", "hush")
-    (room,) = site.rooms.values()
-    (echo,) = Bot(site, room, site.issue_token("seeds", "hush")).say("Seed rolled")
+    (echo,) = Bot(site, bot.room, site.issue_token("seeds", "hush")).say("Seed rolled")
     assert echo["message"]["bot"] == "SeedBot"
 
 
@@ -132,9 +132,8 @@ def test_a_private_note_reaches_one_user_and_not_the_history(bot: Bot, site: Fak
         "name": "Ann",
         "discriminator": ann.discriminator,
     }
-    (room,) = site.rooms.values()
     assert "between us" not in json.dumps(bot.send("gethistory"))
-    assert [message.text for message in room.notes] == ["between us"]
+    assert [message.text for message in bot.room.notes] == ["between us"]
     assert errors(bot.say("to nobody", direct_to="abc")) == ["direct_to: Unrecognised user"]
 
 
@@ -160,10 +159,9 @@ def test_setinfo_is_announced_and_shown_in_the_race(bot: Bot, site: FakeSite) ->
 
 @pytest.mark.parametrize("data", [{"info_bot": ""}, {"info_bot": "  "}, {"info_bot": None}, {}])
 def test_empty_setinfo_is_ignored(bot: Bot, site: FakeSite, data: dict[str, str | None]) -> None:
-    (room,) = site.rooms.values()
-    room.set_info(site.bot, "Seed 1")
+    bot.room.set_info(site.bot, "Seed 1")
     assert bot.send("setinfo", data) == []
-    assert room.info_bot == "Seed 1"
+    assert bot.room.info_bot == "Seed 1"
 
 
 def test_setmeta_is_silent_and_missing_from_getrace(bot: Bot, token: str, site: FakeSite) -> None:
@@ -171,8 +169,7 @@ def test_setmeta_is_silent_and_missing_from_getrace(bot: Bot, token: str, site: 
     assert errors(bot.send("setmeta", {"k": "z" * 3000})) == ["Data provided is too large to save."]
     data, _ = bot.send("getrace")
     assert (data["version"], data["race"]["bot_meta"]) == (1, {})
-    (room,) = site.rooms.values()
-    again = Bot(site, room, token)
+    again = Bot(site, bot.room, token)
     assert again.frames[0]["race"]["bot_meta"] == {"k": "v"}
     assert again.frames[0]["version"] == 2
 
@@ -193,8 +190,7 @@ def test_gethistory_is_the_last_hundred_and_all_pinned_ones_at_the_end(bot: Bot)
 
 
 def test_a_bot_pins_and_unpins_any_message_while_chat_is_open(bot: Bot, site: FakeSite) -> None:
-    (room,) = site.rooms.values()
-    line = room.say(site.moderator, "the rules")
+    line = bot.room.say(site.moderator, "the rules")
     (frame,) = bot.send("pin_message", {"message": line.id})
     pinned = frame["message"]
     assert (frame["type"], pinned["id"], pinned["is_pinned"]) == ("chat.pin", line.id, True)
@@ -204,10 +200,10 @@ def test_a_bot_pins_and_unpins_any_message_while_chat_is_open(bot: Bot, site: Fa
     for unknown in ("x", None, 3):
         answer = errors(bot.send("pin_message", {"message": unknown}))
         assert answer == ["Could not find a message with that ID."]
-    room.enter(site.moderator)
-    room.start()
-    room.finish(site.moderator)
-    room.record()
+    bot.room.enter(site.moderator)
+    bot.room.start()
+    bot.room.finish(site.moderator)
+    bot.room.record()
     assert errors(bot.send("pin_message", {"message": line.id})) == ["This race chat is now closed."]
 
 
@@ -226,8 +222,7 @@ def test_a_token_expires_and_can_be_revoked(bot: Bot, site: FakeSite, clock: Clo
     assert kinds(bot.say("still good")) == ["chat.message"]
     clock.advance(seconds=1)
     assert errors(bot.say("not any more")) == [PERMISSION_DENIED]
-    (room,) = site.rooms.values()
-    renewed = Bot(site, room, site.issue_token(CLIENT_ID, CLIENT_SECRET))
+    renewed = Bot(site, bot.room, site.issue_token(CLIENT_ID, CLIENT_SECRET))
     assert kinds(renewed.say("renewed")) == ["chat.message"]
     site.revoke_tokens()
     assert errors(renewed.say("revoked")) == [PERMISSION_DENIED]

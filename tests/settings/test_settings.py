@@ -81,8 +81,7 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
     assert (settings.minimum_finishes, settings.inactive_days) == (3, 60)
     (category,) = settings.required_categories()
     assert (category.slug, category.client_id, category.goals) == ("orb", "bot", ["Any Orb", "All Orbs"])
-    assert category.client_secret is not None
-    assert category.client_secret.get_secret_value() == SECRET
+    assert existing(category.client_secret).get_secret_value() == SECRET
     rules = settings.rules()
     assert [b.name for b in rules.leaderboards(room("Any Orb", "orb"))] == ["Any Orb"]
     assert rules.leaderboards(room("No Orbs", "orb")) == []
@@ -530,11 +529,8 @@ def test_chat_commands_can_be_renamed_and_switched_off(folder: Path, monkeypatch
 
 
 def test_leaderboard_can_have_its_own_listing_rules(folder: Path) -> None:
-    (folder / "racebot.toml").write_text(
-        'minimum_finishes = 2\n[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\n'
-        "inactive_days = 30\n",
-        encoding="utf-8",
-    )
+    table = '[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\ninactive_days = 30\n'
+    toml(folder, f"minimum_finishes = 2\n{table}")
     board = Leaderboard("orb", "Any Orb", ("Any Orb",), "trueskill", {}, "ignore")
     assert load(folder).listing(board) == Listing(2, 30)
     assert load(folder).listing(replace(board, category="other")) == Listing(2, 0)

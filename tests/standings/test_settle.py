@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -26,6 +26,8 @@ from racebot.standings.verify import verify
 
 # Two equal players: the winner gains 0.2 · 1/2, the loser loses it. 1000 points per unit.
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
+SIMPLE_AS_TEXT = {"initial_rating": "1", "dummy": "none", "rates": "0.2"}
+HURDLE = LeaderboardConfig("thurstone-hurdle")
 RULES = RatingRules(SIMPLE)
 
 
@@ -353,22 +355,19 @@ def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.Log
     assert_sound(changed)
 
 
-def test_another_team_policy_rates_a_leaderboard_again(settler: Settler) -> None:
-    settle(settler, result("r", "ann bo"))
-    changed = Settler(settler.ledger, RatingRules(replace(SIMPLE, teams=TeamPolicy.INDIVIDUAL)))
-    assert len(apply_settings(changed)) == 1
-
-
-def test_a_leaderboard_keeps_its_team_policy_if_none_is_set(ledger: Ledger) -> None:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", teams=TeamPolicy.IGNORE)))
-    settle(settler, result("r", "ann bo"))
-    assert apply_settings(Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))) == []
-
-
-def test_parameters_written_as_text_are_the_same_parameters(settler: Settler) -> None:
-    settle(settler, result("r", "ann bo"))
-    text = {"initial_rating": "1", "dummy": "none", "rates": "0.2"}
-    assert apply_settings(Settler(settler.ledger, RatingRules(replace(SIMPLE, parameters=text)))) == []
+@pytest.mark.parametrize(
+    ("before", "facts", "rated_again"),
+    [
+        pytest.param(SIMPLE, {"teams": TeamPolicy.INDIVIDUAL}, 1, id="another team policy"),
+        pytest.param(replace(HURDLE, teams=TeamPolicy.IGNORE), {"teams": None}, 0, id="none is set"),
+        pytest.param(SIMPLE, {"parameters": SIMPLE_AS_TEXT}, 0, id="parameters as text"),
+    ],
+)
+def test_only_other_settings_rate_a_leaderboard_again(
+    ledger: Ledger, before: LeaderboardConfig, facts: dict[str, Any], rated_again: int
+) -> None:
+    settle(Settler(ledger, RatingRules(before)), result("r", "ann bo"))
+    assert len(apply_settings(Settler(ledger, RatingRules(replace(before, **facts))))) == rated_again
 
 
 def test_a_leaderboard_whose_goal_is_not_rated_any_more_is_left_as_it_is(settler: Settler) -> None:
@@ -436,7 +435,7 @@ def test_a_goal_that_is_not_rated_has_no_preview(ledger: Ledger) -> None:
 
 
 def test_verify_accepts_parts_stored_without_a_separate_limit(ledger: Ledger) -> None:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    settler = Settler(ledger, RatingRules(HURDLE))
     settle(settler, result("a", "ann bo"))
     row = existing(settler.ledger.ratings.get(board_of(settler), "orb/a"))
     (change,) = (c for c in row.changes if c.player == "id-bo")
@@ -696,13 +695,6 @@ def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
 # Dates in the future
 
 
-def in_the_future(settler: Settler, names: Sequence[str]) -> None:
-    """Give races the date that older versions believed: each counts after the one before it."""
-    for number, name in enumerate(names):
-        year = f"20{90 + number}-01-01T00:00:00.000000+00:00"
-        settler.ledger.connection.write("UPDATE races SET counted_at = ? WHERE name = ?", year, name)
-
-
 def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
     late = replace(result("late", "ann bo"), ended_at=NOON.replace(year=2090))
     settle(settler, late)
@@ -721,7 +713,9 @@ def test_a_rebuild_mends_dates_in_the_future(settler: Settler) -> None:
     settler.add_past_races(races, "import", NOW)
     wrong = replace(races[2], ended_at=NOON.replace(year=2090))
     settle(settler, wrong)
-    in_the_future(settler, [race.name for race in races[2:]])
+    for number, race in enumerate(races[2:]):  # as older versions believed: each after the one before it
+        year = f"20{90 + number}-01-01T00:00:00.000000+00:00"
+        settler.ledger.connection.write("UPDATE races SET counted_at = ? WHERE name = ?", year, race.name)
     settler.rebuild(board_of(settler))
     problems = verify(settler.ledger, board_of(settler), now=NOW)
     assert [problem.remedy for problem in problems] == ["run `racebot rebuild`"] * 4

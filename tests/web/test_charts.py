@@ -27,12 +27,6 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str = "la
     return drawn(charts.ratings([history], label))
 
 
-def over_time(count: int, days: float = 1.0, label: str = "label") -> str:
-    rng = random.Random(count)
-    moments = [NOON + timedelta(days=days * n) for n in range(count)]
-    return ratings(moments, [1000 + rng.randint(-300, 300) for _ in moments], label)
-
-
 def line(svg: str) -> list[tuple[float, float]]:
     (path,) = [each for each in ET.fromstring(svg).iter() if each.get("class") == "line"]  # noqa: S314
     start, *steps = re.findall(r"M[\d.]+ [\d.]+|H[\d.]+|V[\d.]+", path.get("d", ""))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import HOUR, NOON, entrant, result, seen
+from builders import HOUR, NOON, entrant, existing, result, seen
 from hypothesis import given, strategies as st
 
 from racebot.bot.room import case as cases
@@ -155,8 +155,7 @@ def test_a_late_frame_is_ignored_and_checked_over_http(room: Room) -> None:
     room.on_frame(seen(SECOND, 5), 100)
     assert room.on_frame(seen(FIRST, 4), 101) == []
     assert room.on_frame(seen(version=3), 101.2) == []
-    assert room.case.shown is not None
-    assert room.case.shown.version == 5
+    assert existing(room.case.shown).version == 5
     assert room.tick(110) == [Act.READ, Announce(SECOND)]
 
 
