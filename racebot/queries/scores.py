@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from itertools import takewhile
+from statistics import fmean
 from typing import Any
 
 from racebot.errors import PayloadError
@@ -18,12 +19,16 @@ from racebot.scoring.table import ScoredRace, Table, score_race, standings
 
 @dataclass(frozen=True, slots=True)
 class LeagueRacer:
-    """A racer of a league, with a score or None for each race."""
+    """A racer of a league, with a score or None for each race.
+
+    `estimate` is the mean of the races finished, if all of a league's races count and one not run scores 0.
+    """
 
     place: int
     id: str
     name: str
     score: float
+    estimate: float | None
     entered: int
     finished: int
     outlook: Outlook | None
@@ -62,6 +67,7 @@ def scored(board: Leaderboard, result: RaceResult, rules: Rules | None) -> Score
 def document(table: Table) -> LeagueTable:
     """Return a table as JSON can hold it: rules, races with their pars, and racers, best first."""
     cut = table.rules.cut
+    has_estimate = table.rules.first is None and table.rules.mean_over not in {None, 1}
     forecast = None if cut is None else Forecast(table, cut)
     races = [
         {"race": race.result.name, "ended_at": race.result.ended_at, "par": race.par and asdict(race.par)}
@@ -76,7 +82,9 @@ def document(table: Table) -> LeagueTable:
             for at, (race, own) in enumerate(zip(races, each.scores, strict=True))
         ]
         total, outlook = each.total, None if forecast is None else forecast.of(each)
-        of_total = total.score, total.entered, total.finished
+        finished = [points for points in each.points if points is not None]
+        estimate = fmean(finished) if finished and has_estimate else None
+        of_total = total.score, estimate, total.entered, total.finished
         racers.append(LeagueRacer(each.place, each.player, each.name, *of_total, outlook, scores))
     par, line = (forecast.par, forecast.line) if forecast else (None, None)
     return LeagueTable(asdict(table.rules), par.time if par else None, line, races, racers)

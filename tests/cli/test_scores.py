@@ -46,6 +46,12 @@ def test_a_part_of_the_rules_can_be_changed(racebot: Racebot, file: str) -> None
     assert "104" not in racebot("scores", file).out  # the table
 
 
+def test_an_estimate_is_the_mean_of_the_races_finished(racebot: Racebot, file: str) -> None:
+    options = ("--scoring", "sahasrahbot", "--param", "mean_over=4", "--json")
+    *_, bo = json.loads(racebot("scores", file, *options).out)["racers"]
+    assert (bo["score"], bo["estimate"]) == (pytest.approx(25), pytest.approx(100))  # 82 minutes are the par
+
+
 def test_unknown_rules_and_files_without_times_are_refused(
     racebot: Racebot, file: str, tmp_path: Path
 ) -> None:
