@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -71,12 +71,29 @@ def event_step(
                 raise SettingsError("racebot event create: add --leaderboard NAME and --until DATE")
             board = _board(settings, ledger, leaderboard)
             _show(ledger, steps.create(name, board, until, time, shown=shown))
+        elif step == "show":
+            _show(ledger, ledger.events.find(name), in_full=True)
         else:
-            event, given = ledger.events.find(name), sources or []
-            _change(settings, steps, step, event, given, columns, late=late, early=early)
-            if step != "show":
-                common.carry_out_jobs(ledger)
-                tell(f"{name}: {step} done")
+            event = ledger.events.find(name)
+            files = [Path(each) for each in sources or () if each.lower().endswith(TABLE_SUFFIXES)]
+            rooms = _rooms(each for each in sources or () if not each.lower().endswith(TABLE_SUFFIXES))
+            if step == "close":  # an added room may have a result, or another one, by now
+                rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
+            results = _read(settings, rooms) if step in {"add", "close"} and rooms else {}
+            with ledger.transaction():  # all sources are added, or none
+                for room, result in results.items():
+                    steps.add_room(event, room, result)
+                for file in files if step == "add" else ():
+                    for note in steps.add_sheet(event, file, common.columns_of(columns), late=late):
+                        tell(f"{file}: {note}", to=common.notices)
+                if step == "close":
+                    steps.close(event, early=early)
+                elif step == "reopen":
+                    steps.reopen(event)
+                elif step == "remove":
+                    steps.remove(event, [*rooms, *(file.name for file in files)])
+            common.carry_out_jobs(ledger)
+            tell(f"{name}: {step} done")
 
 
 @app.command()
@@ -98,50 +115,22 @@ def annul(
         tell(f"{found.title}: {subject.shown} {'counts again' if undo else 'is annulled'}")
 
 
-def _change(
-    settings: Settings,
-    steps: EventSteps,
-    step: Step,
-    event: Event,
-    given: Sequence[str],
-    columns: str | None,
-    *,
-    late: bool,
-    early: bool,
-) -> None:
-    files = [Path(each) for each in given if each.lower().endswith(TABLE_SUFFIXES)]
+def _rooms(given: Iterable[str]) -> list[str]:
     try:
-        rooms = [room_named(each) for each in given if not each.lower().endswith(TABLE_SUFFIXES)]
+        return [room_named(each) for each in given]
     except ValueError as error:
         raise SettingsError(f"{error}, or a file ({', '.join(TABLE_SUFFIXES)})") from None
-    ledger = steps.settler.ledger
-    if step == "close":  # an added room may have a result, or another one, by now
-        rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
-    results = _read(settings, rooms) if step in {"add", "close"} and rooms else []
-    with ledger.transaction():  # all sources are added, or none
-        for room, result in zip(rooms, results, strict=bool(results)):
-            steps.add_room(event, room, result)
-        for file in files if step == "add" else ():
-            for note in steps.add_sheet(event, file, common.columns_of(columns), late=late):
-                tell(f"{file}: {note}", to=common.notices)
-        if step == "close":
-            steps.close(event, early=early)
-        elif step == "reopen":
-            steps.reopen(event)
-        elif step == "remove":
-            steps.remove(event, [*rooms, *(file.name for file in files)])
-    if step == "show":
-        _show(ledger, event, in_full=True)
 
 
-def _read(settings: Settings, rooms: Sequence[str]) -> list[RaceResult | None]:
+def _read(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | None]:
     """Return the result of each room as the site shows it now, None without a final one."""
 
     async def read(site: Site) -> list[Race]:
         return [(await site.race(room))[0] for room in rooms]
 
     races = common.ask_site(settings.site, read, interval=settings.request_interval)
-    return [race.result if race.result is not None and race.result.final else None for race in races]
+    results = zip(rooms, (race.result for race in races), strict=True)
+    return {room: result if result and result.final else None for room, result in results}
 
 
 def _board(settings: Settings, ledger: Ledger, name: str) -> Leaderboard:

@@ -129,9 +129,11 @@ class Events(Table):
         return attempts(event, self.sources(event.name), self.annulled(event))
 
     def combined(self, event: Event, ended_at: datetime) -> RaceResult:
-        """Return the race of all entrants of an event, under the current name of its goal."""
+        """Return the race of all entrants whose results count, under the current name of its goal."""
         goal = Races(self._connection).current_goal(event.category, event.goal)
-        return event.combined(self.attempts(event), goal, ended_at)
+        entrants = tuple(replace(a.entrant, place=None) for a in self.attempts(event) if a.note is None)
+        facts = event.name, event.category, goal, ended_at, entrants
+        return RaceResult(*facts, recorded=True, leaderboard=event.leaderboard)
 
     def with_player(self, player: str) -> list[EventSource]:
         """Return the sources with a result of a player."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -64,13 +64,6 @@ class Event:
     def is_named(self, text: str) -> bool:
         """Return whether a text is its title in any letter case, or its name with or without the category."""
         return text.strip().casefold() in {self.title.casefold(), self.name, self.name.partition("/")[2]}
-
-    def combined(self, found: Iterable[Attempt], goal: str, ended_at: datetime) -> RaceResult:
-        """Return the race of all entrants whose results count."""
-        entrants = tuple(replace(each.entrant, place=None) for each in found if each.note is None)
-        return RaceResult(
-            self.name, self.category, goal, ended_at, entrants, recorded=True, leaderboard=self.leaderboard
-        )
 
 
 @dataclass(frozen=True, slots=True)

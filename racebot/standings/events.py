@@ -65,9 +65,16 @@ class EventSteps:
             if other not in {None, event.name}:
                 raise OrderError(f"{room} belongs to {other}: remove it there first")
             amended = result and self.settler.ledger.orders.amended(result)
-            position = self.settler.ledger.races.position(room)
-            counted_at = None if position is None else position.counted_at
-            self._add(event, SourceKind.ROOM, room, amended, counted_at=counted_at)
+            if other is None:
+                position = self.settler.ledger.races.position(room)
+                counted_at = None if position is None else position.counted_at
+                self._order(OrderKind.EVENT_ADD, event, room)
+                added = self.now, self.author, counted_at
+                source = EventSource(event.name, SourceKind.ROOM, room, amended, (), *added)
+            else:
+                (known,) = (each for each in events.sources(event.name) if each.name == room)
+                source = replace(known, result=amended)
+            events.save_source(source)
             self.settler.withdraw(room)
 
     def add_sheet(
@@ -95,7 +102,11 @@ class EventSteps:
         name = f"{event.category}/{path.name}"
         result = RaceResult(name, event.category, event.goal, self.now, entrants)
         with self.settler.ledger.transaction():
-            self._add(event, SourceKind.SHEET, path.name, result, remarks, reason="late" if late else "")
+            self._order(OrderKind.EVENT_ADD, event, path.name, "late" if late else "")
+            source = EventSource(
+                event.name, SourceKind.SHEET, path.name, result, remarks, self.now, self.author
+            )
+            self.settler.ledger.events.save_source(source)
         return notes
 
     def close(self, event: Event, *, early: bool = False) -> None:
@@ -169,27 +180,6 @@ class EventSteps:
     def _order(self, kind: OrderKind, event: Event, target: str | None = None, reason: str = "") -> None:
         order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)
         self.settler.ledger.orders.add(order)
-
-    def _add(
-        self,
-        event: Event,
-        kind: SourceKind,
-        name: str,
-        result: RaceResult | None,
-        remarks: tuple[tuple[str, str], ...] = (),
-        *,
-        counted_at: datetime | None = None,
-        reason: str = "",
-    ) -> None:
-        """Add a source or replace a file, with an order. A room that is read again keeps its first one."""
-        events = self.settler.ledger.events
-        known = {each.name: each for each in events.sources(event.name) if each.kind is kind}
-        if kind is SourceKind.ROOM and name in known:
-            events.save_source(replace(known[name], result=result))
-            return
-        self._order(OrderKind.EVENT_ADD, event, name, reason)
-        author, at = self.author, self.now
-        events.save_source(EventSource(event.name, kind, name, result, remarks, at, author, counted_at))
 
     def _player(self, players: Mapping[str | None, Entrant], text: str) -> Entrant:
         """Return the player in the event's rooms or the ledger with an id or a name."""
