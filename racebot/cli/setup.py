@@ -71,9 +71,6 @@ def setup(
     team_races: Annotated[TeamPolicy | None, typer.Option(help="What a team race does.")] = None,
     info_block: Annotated[InfoPolicy | None, typer.Option(help="Whether to write into info boxes.")] = None,
     model: Annotated[str | None, typer.Option(help="The rating model's key.")] = None,
-    improve: Annotated[
-        bool, typer.Option("--improve", help="With --no-input: fit the model to the races.")
-    ] = False,
     backfill: Annotated[bool, typer.Option(help="Fetch and rate the past races.")] = True,
     no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing; for scripts.")] = False,
     site: Annotated[str | None, typer.Option(help="The site's address; only a test site needs this.")] = None,
@@ -124,7 +121,7 @@ def setup(
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
     if backfill:
         try:
-            _rate_past_races(settings, interactive=not no_input, improve=improve)
+            _rate_past_races(settings, interactive=not no_input)
         except (KeyboardInterrupt, typer.Abort):
             say("\nStopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
             raise KeyboardInterrupt from None
@@ -283,9 +280,9 @@ def _text(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else str(value or "")
 
 
-def _rate_past_races(settings: Settings, *, interactive: bool, improve: bool) -> None:
-    """Fetch and rate the past races, and choose model and parameters by questions or options."""
-    from racebot.cli.past_races import offer_fit, offer_fits, rate_from_site
+def _rate_past_races(settings: Settings, *, interactive: bool) -> None:
+    """Fetch and rate the past races; then, by questions, choose the model and its parameters."""
+    from racebot.cli.past_races import offer_fits, rate_from_site
 
     if interactive:
         heading(5, "Past races")
@@ -309,9 +306,6 @@ def _rate_past_races(settings: Settings, *, interactive: bool, improve: bool) ->
                 "predicts clearly better, and you see the changes first."
             )
             offer_fits(settings, ledger, boards)
-        elif improve:
-            for board in boards:
-                offer_fit(settings, ledger, board, yes=True)
 
 
 def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Settings:
