@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import safe, table
 from racebot.errors import NoSuchEntryError, OrderError
-from racebot.ledger.rows import Leaderboard, Player, StoredRace
+from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
 from racebot.races.rooms import room_named
 from racebot.standings import orders
@@ -77,7 +76,10 @@ def exclude(race: Race, reason: Reason, database: Database = None) -> None:
 
     Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
     """
-    _order_race(orders.exclude, race, reason, database, "is excluded")
+    with _settler(database) as settler:
+        stored = settler.ledger.races.find(race)
+        rated = orders.exclude(settler, stored, reason, utc_now())
+        _carry_out(settler.ledger, rated, f"{stored.result.name} is excluded")
 
 
 @app.command()
@@ -86,7 +88,10 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot include smr/curious-midfast-0534
     """
-    _order_race(orders.include, race, reason, database, "counts again")
+    with _settler(database) as settler:
+        stored = settler.ledger.races.find(race)
+        rated = orders.include(settler, stored, reason, utc_now())
+        _carry_out(settler.ledger, rated, f"{stored.result.name} counts again")
 
 
 @app.command()
@@ -176,19 +181,6 @@ def _room(text: str) -> str:
         return room_named(text)
     except ValueError as error:
         raise NoSuchEntryError(str(error)) from None
-
-
-def _order_race(
-    order: Callable[[Settler, StoredRace, str, datetime], list[Leaderboard]],
-    race: str,
-    reason: str,
-    database: Path | None,
-    done: str,
-) -> None:
-    with _settler(database) as settler:
-        stored = settler.ledger.races.find(race)
-        rated = order(settler, stored, reason, utc_now())
-        _carry_out(settler.ledger, rated, f"{stored.result.name} {done}")
 
 
 def _carry_out(ledger: Ledger, rated: Iterable[Leaderboard], done: str) -> None:
