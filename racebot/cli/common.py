@@ -22,6 +22,7 @@ from racebot.ledger import backup
 from racebot.ledger.database import similar
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
 from racebot.races.table_file import COLUMNS
 from racebot.settings import sources
 from racebot.settings.model import Settings
@@ -223,6 +224,16 @@ def carry_out_jobs(ledger: Ledger) -> None:
         )
     for error in errors.values():
         raise error
+
+
+def read_file(file: Path, columns: str | None, *, category: str = "", goal: str | None) -> list[RaceResult]:
+    """Read the races of a file, and print the notes on how a table was read."""
+    from racebot.standings.backfill import read_races  # slow to import
+
+    names = columns_of(columns)
+    return read_races(
+        file, category=category, goal=goal, columns=names, note=lambda text: tell(text, to=notices)
+    )
 
 
 def columns_of(text: str | None) -> dict[str, str]:

@@ -77,7 +77,6 @@ def import_file(
     Example: racebot import season-1.json --goal "Season 1"
     """
     from racebot.cli.past_races import offer_fits, rate_results
-    from racebot.standings.backfill import read_races
 
     settings = load_settings(database=database)
     if category is None and len(settings.categories) > 1:
@@ -85,13 +84,7 @@ def import_file(
             f"the settings have several categories: pass one of them with --category: "
             f"{', '.join(settings.slugs())}"
         )
-    results = read_races(
-        file,
-        category=category or "".join(settings.slugs()),
-        goal=goal,
-        columns=common.columns_of(columns),
-        note=lambda text: common.tell(text, to=common.notices),
-    )
+    results = common.read_file(file, columns, category=category or "".join(settings.slugs()), goal=goal)
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))
@@ -142,17 +135,14 @@ def show_leaderboards(
             )
             for board, listing in boards
         ]
-        counts = [
-            (listed_count(ledger, board, listing), sum(races_without_changes(ledger, board).values()))
-            for board, listing in boards
-        ]
-    if as_json:
-        print_json(reports)
-        return
-    if not reports:
-        console.print(tables.NO_BOARDS)
-    for report, (listed, unrated) in zip(reports, counts, strict=True):
-        tables.print_leaderboard(console, report, listed, unrated)
+        if as_json:
+            print_json(reports)
+            return
+        if not reports:
+            console.print(tables.NO_BOARDS)
+        for (board, listing), report in zip(boards, reports, strict=True):
+            unrated = sum(races_without_changes(ledger, board).values())
+            tables.print_leaderboard(console, report, listed_count(ledger, board, listing), unrated)
 
 
 @app.command("player")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +10,12 @@ import typer
 
 from racebot.cli import common, tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Columns, console, notices, print_json, tell
+from racebot.cli.common import AsJson, Columns, console, print_json
 from racebot.errors import PayloadError
 from racebot.queries.scores import document
 from racebot.races.outcome import TeamPolicy
 from racebot.scoring.rules import NAMED, rules_of
 from racebot.scoring.table import score_race, standings
-from racebot.standings.backfill import read_races
 from racebot.text.format import counted, timer
 
 
@@ -43,8 +41,7 @@ def show_scores(
     """
     parts = {name: _value(text) for name, _, text in (each.partition("=") for each in param or [])}
     rules = rules_of({"rules": scoring, **parts}, cut=cut, races=races)
-    chosen, note = common.columns_of(columns), partial(tell, to=notices)
-    results = read_races(file, category="", goal=goal, columns=chosen, note=note)
+    results = common.read_file(file, columns, goal=goal)
     results = sorted((each for each in results if each.final), key=lambda each: (each.ended_at, each.name))
     scored = [race for each in results if (race := score_race(each, rules, teams)) is not None]
     if not scored:

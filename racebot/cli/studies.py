@@ -372,13 +372,7 @@ def _history(
     if file is not None:
         if leaderboard is not None:
             raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
-        results = backfill.read_races(
-            file,
-            category="",
-            goal=goal,
-            columns=common.columns_of(columns),
-            note=lambda text: tell(text, to=notices),
-        )
+        results = common.read_file(file, columns, goal=goal)
         able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
         teams = teams or settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
     else:
