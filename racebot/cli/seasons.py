@@ -161,11 +161,11 @@ def _successor(
 ) -> dict[str, Any]:
     """Return the table of a season like an earlier one, by options, and questions in a terminal."""
     asks, number = sys.stdin.isatty(), changed_number(old["name"], name)
-    new: dict[str, Any] = {"name": name} | {key: old[key] for key in old if key not in NOT_COPIED}
     rooms = {key: value for key, value in given.items() if value}
-    if rooms:
-        new = {key: value for key, value in new.items() if key not in NUMBERED} | rooms
-    for key in () if rooms else NUMBERED & new.keys():
+    left_out = NOT_COPIED | NUMBERED if rooms else NOT_COPIED
+    copied = {key: value for key, value in old.items() if key not in left_out}
+    new: dict[str, Any] = {"name": name} | copied | rooms
+    for key in (key for key in copied if key in NUMBERED):
         texts = [new[key]] if isinstance(new[key], str) else new[key]
         if number:
             texts = [re.sub(rf"(?<![0-9]){number[0]}(?![0-9])", number[1], text) for text in texts]
