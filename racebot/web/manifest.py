@@ -42,8 +42,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)
     numbered: dict[str, dict[str, str]] = defaultdict(dict)
-    front = [program, repr(names)]
-    front.append(str(bool(view.ledger.events.all())))
+    front = [program, repr(names), str(bool(view.ledger.events.all()))]
     for board in view.boards:
         digests = race_digests(view.ledger, board.key, names)
         siblings = [(each.name, each.address) for each in view.siblings(board)]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from racebot import __version__
@@ -27,8 +27,7 @@ ROWS_IN_A_CHUNK = 1000
 def leaderboard_csv(view: LedgerView, board: Board) -> Iterator[bytes]:
     """Yield a leaderboard as CSV, with one row per listed player."""
     columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
-    rows = (tuple(getattr(each, name) for name in columns) for each in view.report(board).players)
-    return _csv_rows(columns, rows)
+    return _csv_rows(columns, map(attrgetter(*columns), view.report(board).players))
 
 
 def scores_csv(table: LeagueTable) -> Iterator[bytes]:
@@ -36,7 +35,7 @@ def scores_csv(table: LeagueTable) -> Iterator[bytes]:
     of_racer = ("place", "id", "name", "score", "entered", "finished")
     of_race = ("race", "time", "score", "counted")
     rows = (
-        (*(getattr(racer, name) for name in of_racer), *(each[name] for name in of_race))
+        (*attrgetter(*of_racer)(racer), *itemgetter(*of_race)(each))
         for racer in table.racers
         for each in filter(None, racer.scores)
     )
@@ -46,7 +45,7 @@ def scores_csv(table: LeagueTable) -> Iterator[bytes]:
 def seeds_csv(found: SeedList) -> Iterator[bytes]:
     """Yield the seeds of a leaderboard as CSV, with one row per seed."""
     columns = field_names(Seed)
-    return _csv_rows(columns, (tuple(getattr(each, name) for name in columns) for each in found.seeds))
+    return _csv_rows(columns, map(attrgetter(*columns), found.seeds))
 
 
 def changes_csv(view: LedgerView, board: Board) -> Iterator[bytes]:

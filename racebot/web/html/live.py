@@ -268,27 +268,22 @@ def _rank(race: LiveRoom | PlayedRace | RaceRow, now: datetime) -> tuple[int, fl
     return 1 if is_open else 0, (now - since).total_seconds()
 
 
-LIVE: Mapping[Route, Callable[..., Content]] = {
-    addresses.LIVE: _live,
+_OVERLAYS = (
+    (_room, addresses.OVERLAY_ROOM, addresses.OVERLAY_ROOM_PART),
+    (_player, addresses.OVERLAY_PLAYER, addresses.OVERLAY_PLAYER_PART),
+    (_player_room, addresses.OVERLAY_PLAYER_ROOM, addresses.OVERLAY_PLAYER_ROOM_PART),
+)
+_PARTS: Mapping[Route, Callable[..., Content]] = {
     addresses.LIVE_PART: partial(_live, template="live_rooms.html"),
     addresses.RACE_PART: followed_race,
+    **{part: _part(function) for function, _, part in _OVERLAYS},
+}
+LIVE: Mapping[Route, Callable[..., Content]] = {
+    addresses.LIVE: _live,
     addresses.OVERLAY_STYLE: _style,
-    addresses.OVERLAY_ROOM: _page(_room, addresses.OVERLAY_ROOM_PART),
-    addresses.OVERLAY_ROOM_PART: _part(_room),
-    addresses.OVERLAY_PLAYER: _page(_player, addresses.OVERLAY_PLAYER_PART),
-    addresses.OVERLAY_PLAYER_PART: _part(_player),
-    addresses.OVERLAY_PLAYER_ROOM: _page(_player_room, addresses.OVERLAY_PLAYER_ROOM_PART),
-    addresses.OVERLAY_PLAYER_ROOM_PART: _part(_player_room),
+    **{page: _page(function, part) for function, page, part in _OVERLAYS},
+    **_PARTS,
 }
 """Every page whose content is read from the live file, with its function."""
-STREAMED = frozenset(
-    {
-        addresses.LIVE_PART,
-        addresses.LIVE_DATA,
-        addresses.RACE_PART,
-        addresses.OVERLAY_ROOM_PART,
-        addresses.OVERLAY_PLAYER_PART,
-        addresses.OVERLAY_PLAYER_ROOM_PART,
-    }
-)
+STREAMED = frozenset({addresses.LIVE_DATA, *_PARTS})
 """Addresses that can be followed as server-sent events."""

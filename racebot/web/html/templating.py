@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
-from inspect import isfunction
+from inspect import getmembers, isfunction
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -60,14 +60,11 @@ class LinkPreview:
 
     def at(self, path: str) -> str:
         """Return the public address of a page, empty if that of the pages is unknown."""
-        return self._absolute("" if path == addresses.FRONT.pattern else path) if self.url else ""
+        return _absolute(self.url, "" if path == addresses.FRONT.pattern else path) if self.url else ""
 
     def card(self, route: Route, query: str = "", **fields: Any) -> str:
         """Return the address of a card."""
-        return self._absolute(route.path(**fields)) + query
-
-    def _absolute(self, path: str) -> str:
-        return f"{self.url}/{quote(path)}"
+        return self.at(route.path(**fields)) + query
 
 
 def page(request: PageRequest, template: str, *, root: str | None = None, **context: Any) -> Document:
@@ -177,16 +174,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     for module in (formats, fragments):
-        environment.filters |= {
-            name: function for name, function in vars(module).items() if isfunction(function)
-        }
-    environment.filters |= {
-        "counted": counted,
-        "initials": initials,
-        "integer": integer,
-        "name": formats.shown_name,
-        "segment": addresses.segment,
-        "signed": signed,
-    }
+        environment.filters |= dict(getmembers(module, isfunction))
+    more = (counted, initials, integer, addresses.segment, signed)
+    environment.filters |= {function.__name__: function for function in more}
+    environment.filters["name"] = formats.shown_name
     environment.globals.update(addresses=addresses)
     return environment
