@@ -7,9 +7,11 @@ a (day 0): Ann 1100, Bo 900. b (day 1): Cy 1200, Di 1000, Ed (unfinished) 800. c
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -125,5 +127,27 @@ def document_at(
     return found
 
 
-def page_at(view: LedgerView, path: str, **query: str) -> str:
-    return document_at(view, path, query).body.decode()
+def page_at(view: LedgerView, path: str, *, served: bool = True, **query: str) -> str:
+    return document_at(view, path, query, served=served).body.decode()
+
+
+def data_at(view: LedgerView, path: str, *, served: bool = True, **query: str) -> Any:
+    """Return the JSON at a path."""
+    return json.loads(page_at(view, path, served=served, **query))
+
+
+class Seen(HTMLParser):
+    """The elements and the text of a page as a browser sees them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data

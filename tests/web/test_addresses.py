@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urljoin, urlsplit
 
 import pytest
@@ -81,7 +82,8 @@ def test_comparison_from_chat_works_on_a_server_and_marks_the_opponent_in_an_exp
     met = [each.id for each in opponents_of(view.ledger, 1, "id-ann")]
     for other in (met[index] for index in (0, 24, 25, 99, 100)):
         address = linked(view, "id-ann", other)
-        assert "Races together" in page_at(view, address.path[1:], **dict(parse_qsl(address.query)))
+        query = dict[str, Any](parse_qsl(address.query))
+        assert "Races together" in page_at(view, address.path[1:], **query)
         exported = document_at(view, address.path[1:], served=False).body
         assert f'id="{address.fragment}"'.encode() in exported
 
@@ -100,7 +102,8 @@ def test_comparison_of_players_who_never_met_is_on_the_first_players_page(merge:
     view = merge([result("one", "ann bo"), result("two", "cy di", after=1)])
     address = linked(view, "id-ann", "id-cy")
     assert address.path == f"/{view.boards[0].address.player('id-ann')}"
-    assert "They have not met yet" in page_at(view, address.path[1:], **dict(parse_qsl(address.query)))
+    query = dict[str, Any](parse_qsl(address.query))
+    assert "They have not met yet" in page_at(view, address.path[1:], **query)
 
 
 def test_earlier_addresses_of_comparisons_still_work(view: LedgerView) -> None:

@@ -26,13 +26,9 @@ from racebot.web.routes import Pages
 from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import LedgerView
 
-from .conftest import RACES, Merge, document_at
+from .conftest import RACES, Merge, data_at, document_at, page_at
 
 BOARD = "api/leaderboards/orb/any-orb"
-
-
-def ask(view: LedgerView, path: str, *, served: bool = True, **query: str) -> Any:
-    return json.loads(document_at(view, path, query, served=served).body)
 
 
 def rows(records: Iterable[Mapping[str, Any]], names: str) -> list[tuple[Any, ...]]:
@@ -41,21 +37,21 @@ def rows(records: Iterable[Mapping[str, Any]], names: str) -> list[tuple[Any, ..
 
 
 def sheet(view: LedgerView, path: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(document_at(view, path).body.decode())))
+    return list(csv.reader(io.StringIO(page_at(view, path))))
 
 
 def test_leaderboards_lead_to_their_players(view: LedgerView) -> None:
-    (board,) = ask(view, "api/leaderboards")["leaderboards"]
+    (board,) = data_at(view, "api/leaderboards")["leaderboards"]
     assert (board["id"], board["listed"], board["races"]) == ("orb/any-orb", 5, 3)
-    found = ask(view, f"api/leaderboards/{board['id']}")
+    found = data_at(view, f"api/leaderboards/{board['id']}")
     assert rows(found["players"][:2], "place id points") == [(1, "id-cy", 1200), (2, "id-ann", 1190)]
 
 
 def test_lists_come_in_parts_and_whole_in_exports(view: LedgerView) -> None:
-    second = ask(view, BOARD, page="2", per_page="2")
+    second = data_at(view, BOARD, page="2", per_page="2")
     assert rows(second["players"], "name") == [("Di",), ("Bo",)]
     assert rows([second], "page pages per_page total") == [(2, 3, 2, 5)]
-    assert len(ask(view, f"{BOARD}.json", served=False, per_page="2")["players"]) == 5
+    assert len(data_at(view, f"{BOARD}.json", served=False, per_page="2")["players"]) == 5
 
 
 @pytest.mark.parametrize(
@@ -104,7 +100,7 @@ def test_races_of_a_player_can_be_limited(merge: Merge) -> None:
     view = merge(races)
 
     def found(**query: Any) -> tuple[int, list[int], list[str]]:
-        player = ask(view, f"{BOARD}/players/id-ann", **query)
+        player = data_at(view, f"{BOARD}/players/id-ann", **query)
         sequences = [race["sequence"] for race in player["history"]]
         return player["races"], sequences, [each["name"] for each in player["opponents"]]
 
@@ -115,48 +111,48 @@ def test_races_of_a_player_can_be_limited(merge: Merge) -> None:
 
 
 def test_changes_can_be_followed(view: LedgerView) -> None:
-    first = ask(view, f"{BOARD}/changes", limit="2")
+    first = data_at(view, f"{BOARD}/changes", limit="2")
     assert rows(first["changes"], "race name change") == [
         *[("orb/a", "Ann", 100), ("orb/a", "Bo", -100)],
         *[("orb/b", "Cy", 200), ("orb/b", "Di", 0), ("orb/b", "Ed", -200)],
     ]
-    rest = ask(view, f"{BOARD}/changes", after=str(first["next"]))
+    rest = data_at(view, f"{BOARD}/changes", after=str(first["next"]))
     assert rows(rest["changes"], "race after") == [("orb/c", 1190), ("orb/c", 810)]
-    end = ask(view, f"{BOARD}/changes", after=str(rest["next"]))
+    end = data_at(view, f"{BOARD}/changes", after=str(rest["next"]))
     assert rows([end], "after next changes") == [(rest["next"], rest["next"], [])]
 
 
 def test_player_has_all_races_and_opponents(view: LedgerView) -> None:
-    found = ask(view, f"{BOARD}/players/id-ann")
+    found = data_at(view, f"{BOARD}/players/id-ann")
     assert rows(found["history"], "race before after") == [("orb/a", 1000, 1100), ("orb/c", 1100, 1190)]
     (opponent,) = found["opponents"]
     assert 0.5 < opponent.pop("chance") < 1
     assert 0.5 < opponent.pop("gained") < 1
     assert opponent == {"id": "id-bo", "name": "Bo", "met": 2, "ahead": 2, "behind": 0, "points": 810}
-    assert rows(ask(view, "api/players/id-ann")["leaderboards"], "place") == [(2,)]
+    assert rows(data_at(view, "api/players/id-ann")["leaderboards"], "place") == [(2,)]
 
 
 def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
     pages = "https://ratings.example.org/orb"
     view = merge(url=pages, site="https://site.example")
-    race = ask(view, "api/races/orb/a")
-    listed = ask(view, f"{BOARD}/races")["races"][-1]
-    played = ask(view, f"{BOARD}/players/id-ann")["history"][0]
-    shared = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["meetings"][-1]
+    race = data_at(view, "api/races/orb/a")
+    listed = data_at(view, f"{BOARD}/races")["races"][-1]
+    played = data_at(view, f"{BOARD}/players/id-ann")["history"][0]
+    shared = data_at(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["meetings"][-1]
     where = ("orb/a", "https://site.example/orb/a", f"{pages}/races/orb/a.html")
     assert rows([race, listed, played, shared], "race room page") == [where] * 4
     assert listed["goal"] == played["goal"] == "Any Orb"
-    player = ask(view, "api/players/id-ann")
+    player = data_at(view, "api/players/id-ann")
     own = ("https://site.example/user/id-ann", f"{pages}/players/id-ann.html")
     assert rows([player], "profile page") == [own]
     assert player["leaderboards"][0]["page"] == f"{pages}/players/id-ann/orb/any-orb.html"
-    (board,) = ask(view, "api/leaderboards")["leaderboards"]
+    (board,) = data_at(view, "api/leaderboards")["leaderboards"]
     assert board["page"] == f"{pages}/leaderboards/orb/any-orb.html"
 
 
 def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
     view = merge(RACES, LeaderboardConfig("thurstone-hurdle"))
-    found = ask(view, f"{BOARD}/odds", players="id-nobody, id-ann,id-ed")["entrants"]
+    found = data_at(view, f"{BOARD}/odds", players="id-nobody, id-ann,id-ed")["entrants"]
     named = [("id-nobody", None, True), ("id-ann", "Ann", False), ("id-ed", "Ed", False)]
     assert rows(found, "id name new") == named
     assert 0.5 < sum(each["win_chance"] for each in found) <= 1
@@ -164,11 +160,11 @@ def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
     nobody, ann, ed = found
     assert ann["win_chance"] > nobody["win_chance"] > ed["win_chance"]
     assert ann["finish_chance"] > ed["finish_chance"]
-    assert ask(view, "api/players/id-ann")["leaderboards"][0]["finish_chance"] == ann["finish_chance"]
+    assert data_at(view, "api/players/id-ann")["leaderboards"][0]["finish_chance"] == ann["finish_chance"]
 
 
 def test_head_to_head_has_the_record_the_races_and_the_chance(view: LedgerView) -> None:
-    found = ask(view, f"{BOARD}/head-to-head", a="id-bo", b="id-ann")
+    found = data_at(view, f"{BOARD}/head-to-head", a="id-bo", b="id-ann")
     assert (found["ahead"], found["behind"]) == (0, 2)
     meetings = found["meetings"]
     assert rows(meetings, "race change other_change") == [("orb/c", -90, 90), ("orb/a", -100, 100)]
@@ -177,13 +173,13 @@ def test_head_to_head_has_the_record_the_races_and_the_chance(view: LedgerView) 
         ("id-bo", "Bo", 810, 4, "players/id-bo/orb/any-orb.html"),
         ("id-ann", "Ann", 1190, 2, "players/id-ann/orb/any-orb.html"),
     ]
-    other = ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")
+    other = data_at(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")
     assert found["chance"] + other["chance"] == pytest.approx(1)
 
 
 def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
     view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardConfig("thurstone-hurdle"))
-    race = ask(view, "api/races/orb/a")
+    race = data_at(view, "api/races/orb/a")
     (part,) = race["leaderboards"]
     assert rows(part["entrants"], "id place finish_time") == rows(race["result"], "id place finish_time")
     for entry in part["entrants"]:
@@ -209,7 +205,7 @@ def test_expected_places_are_among_the_racers_the_model_compares(
     merge: Merge, model: str, sum_of_expected: float
 ) -> None:
     view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardConfig(model))
-    (part,) = ask(view, "api/races/orb/a")["leaderboards"]
+    (part,) = data_at(view, "api/races/orb/a")["leaderboards"]
     actual = [("Ann", 1), ("Bo", 2), ("Cy", 3), ("Di", 4.5), ("Ed", 4.5)]
     assert rows(part["entrants"], "name actual") == actual
     finishers = [entry["expected"] for entry in part["entrants"] if entry["standing"] != "DNF"]
@@ -246,10 +242,10 @@ def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
 )
 def test_names_arrive_unchanged_as_data(merge: Merge, name: str) -> None:
     view = merge([result("a", entrants=(replace(entrant("ann", time=1), name=name), entrant("bo", time=2)))])
-    assert ask(view, "api/players/id-ann")["name"] == name
-    assert ask(view, "api/races/orb/a")["result"][0]["name"] == name
-    assert ask(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["a"]["name"] == name
-    assert ask(view, f"{BOARD}/odds", players="id-ann,id-bo")["entrants"][0]["name"] == name
+    assert data_at(view, "api/players/id-ann")["name"] == name
+    assert data_at(view, "api/races/orb/a")["result"][0]["name"] == name
+    assert data_at(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["a"]["name"] == name
+    assert data_at(view, f"{BOARD}/odds", players="id-ann,id-bo")["entrants"][0]["name"] == name
 
 
 @given(st.one_of(st.text(), st.integers(), st.none()))
@@ -300,7 +296,7 @@ def check_answers(view: LedgerView, *, served: bool) -> None:
 
 
 def test_index_lists_every_address_of_the_description(view: LedgerView) -> None:
-    listed = {each["address"]: each["query"] for each in ask(view, "api/")["addresses"]}
+    listed = {each["address"]: each["query"] for each in data_at(view, "api/")["addresses"]}
     assert {f"/{each}" for each in listed} == set(description(served=True)["paths"])
     assert listed["leaderboards/{category}/{board}/changes"] == ["after", "limit"]
 
@@ -309,7 +305,7 @@ def test_page_of_the_api_lists_the_addresses_and_links_those_that_all_readers_ca
     view: LedgerView,
 ) -> None:
     for served in (True, False):
-        page = document_at(view, "api/index.html", served=served).body.decode()
+        page = page_at(view, "api/index.html", served=served)
         assert page.count('<tr><th scope="row">') == len(description(served=served)["paths"]) - 1
         for each in re.findall(r'<tr><th scope="row"><a href="([^"]+)"', page):
             assert document_at(view, f"api/{each}", served=served).body

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from io import BytesIO
@@ -22,7 +21,7 @@ from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Branding, LedgerView, theme_beside
 from racebot.web.site.request import Document
 
-from .conftest import Merge, document_at, page_at
+from .conftest import Merge, data_at, document_at, page_at
 
 AVATAR = "/media/ann.png"
 
@@ -63,7 +62,7 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     assert "racetime.gg/media" not in page
     index = document_at(view, "assets/players.js", served=False)
     assert f'"avatars/small/{name_of(AVATAR)}.webp"'.encode() in index.body
-    player = json.loads(page_at(view, "api/players/id-ann"))
+    player = data_at(view, "api/players/id-ann")
     assert player["avatar"] == f"avatars/{name_of(AVATAR)}.webp"
     assert (player["pronouns"], player["twitch"]) == ("they/them", "ann_runs")
     picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})

@@ -7,7 +7,6 @@ third: Ann and Bo, then a deleted account; Cy did not finish.
 from __future__ import annotations
 
 import io
-import json
 import re
 from dataclasses import replace
 from html import unescape
@@ -28,7 +27,7 @@ from racebot.web.html.race import story
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
 
-from .conftest import SIMPLE, Merge, page_at
+from .conftest import SIMPLE, Merge, data_at, page_at
 
 BOARD = "leaderboards/orb/any-orb"
 
@@ -52,23 +51,19 @@ def view(merge: Merge) -> LedgerView:
     )
 
 
-def data(view: LedgerView, path: str) -> Any:
-    return json.loads(page_at(view, f"api/{path}.json"))
-
-
 def text(view: LedgerView, path: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page_at(view, path))).split())
 
 
 def test_lists_count_and_name_deleted_accounts(view: LedgerView) -> None:
-    listed = data(view, f"{BOARD}/races")["races"]
+    listed = data_at(view, f"api/{BOARD}/races")["races"]
     assert [(each["entrants"], each["finishers"]) for each in listed] == [(4, 3), (4, 3)]
     assert listed[0]["winners"] == [{"id": "id-ann", "name": "Ann"}]
     assert listed[1]["winners"] == [{"id": None, "name": NO_NAME}]
     shown = text(view, f"{BOARD}/races.html")
     assert "third A Ann 4 racers 3 " in shown
     assert f"won DA {NO_NAME} 4 racers 3 " in shown
-    history = data(view, f"{BOARD}/players/id-ann")["history"]
+    history = data_at(view, f"api/{BOARD}/players/id-ann")["history"]
     assert [(each["place"], each["entrants"]) for each in history] == [(2, 4), (1, 4)]
     shown = text(view, "players/id-ann/orb/any-orb/races.html")
     assert "1 of 4 third" in shown
@@ -106,7 +101,7 @@ def test_race_page_has_a_row_for_each_deleted_account(view: LedgerView) -> None:
 
 def test_api_lists_deleted_accounts_apart_from_rated_entrants(view: LedgerView) -> None:
     assert story(existing(view.race("orb/won")).leaderboards[0]) == "", "a deleted winner had no odds"
-    (part,) = data(view, "races/orb/won")["leaderboards"]
+    (part,) = data_at(view, "api/races/orb/won")["leaderboards"]
     assert [each["name"] for each in part["entrants"]] == ["Ann", "Bo"]
     unrated = [(each["id"], each["place"], each["standing"]) for each in part["unrated"]]
     assert unrated == [(None, 1, "1"), (None, None, "DNF")]

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 from urllib.parse import unquote, urlsplit
@@ -22,7 +21,7 @@ from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Publication
 from racebot.web.site.request import Content
 
-from .conftest import RACES, SIMPLE, rate
+from .conftest import RACES, SIMPLE, Seen, rate
 
 BOARD = "leaderboards/orb/any-orb"
 PLAYERS = f"api/{BOARD}/players"
@@ -274,22 +273,16 @@ def test_a_race_settled_during_an_export_is_on_none_of_its_pages(
     assert contents(tmp_path / "other") == contents(folder)
 
 
-class Links(HTMLParser):
-    """The addresses that a page links."""
-
-    def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name in {"href", "src", "action"}]
+def links_of(page: Path) -> list[str]:
+    """Return the addresses that a page links."""
+    facts = (facts for _, facts in Seen(page.read_text(encoding="utf-8")).elements)
+    return [each[name] or "" for each in facts for name in ("href", "src", "action") if name in each]
 
 
 @pytest.mark.parametrize("url", ["", "https://ratings.example.org/orb"])
 def test_page_for_missing_files_links_from_the_root(filled: Ledger, folder: Path, url: str) -> None:
     export(filled, Publication(url=url), folder)
-    links = Links(folder / "404.html").found
+    links = links_of(folder / "404.html")
     found = [text.partition("?")[0] for text in links if text.startswith(("/", "http"))]
     assert f"{url}/index.html" in found and f"{url}/assets/style.css" in found
     assert all(text.startswith(f"{url}/") for text in found)
@@ -299,7 +292,7 @@ def test_every_link_leads_to_a_file_of_the_export(exported: Ledger, folder: Path
     pages = [page for page in folder.rglob("*.html") if page.name != "404.html"]
     assert len(pages) > 1
     for page in pages:
-        for text in Links(page).found:
+        for text in links_of(page):
             parts = urlsplit(text)
             if parts.scheme or not parts.path:
                 assert parts.scheme in {"", "data", "https"}, text

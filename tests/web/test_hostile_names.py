@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -32,7 +31,7 @@ from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
 from racebot.web.site.request import Document
 
-from .conftest import SIMPLE, document_at
+from .conftest import SIMPLE, Seen, document_at
 from .test_live import racer
 
 NAMES = (
@@ -117,23 +116,6 @@ def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple
                     yield f"{path}?{query}", document_at(view, path, query, served=served)
         if "player" not in route.pattern and not route.query & asked.keys():
             return
-
-
-class Seen(HTMLParser):
-    """The elements and the text of a page as a browser sees them."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def check_page(page: str, where: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
 from html import unescape
 
@@ -13,7 +12,7 @@ from builders import result
 from racebot.standings.counting import LeaderboardConfig
 from racebot.web.site.ledger_view import LedgerView
 
-from .conftest import Merge, document_at, page_at
+from .conftest import Merge, data_at, document_at, page_at
 
 BOARD = "orb/any-orb"
 FROM_ZERO = LeaderboardConfig("pairwise-elo", {"initial_rating": 0.0, "dummy": None, "rates": [0.2]})
@@ -56,6 +55,6 @@ def test_cards_draw_a_minus_sign(view: LedgerView, path: str, drawn: list[str]) 
 
 
 def test_programs_read_a_hyphen(view: LedgerView) -> None:
-    assert json.loads(page_at(view, f"api/leaderboards/{BOARD}/players/id-bo.json"))["points"] == -100
+    assert data_at(view, f"api/leaderboards/{BOARD}/players/id-bo.json")["points"] == -100
     rows = csv.DictReader(page_at(view, f"api/leaderboards/{BOARD}.csv").splitlines())
     assert {row["id"]: row["points"] for row in rows}["id-bo"] == "-100"

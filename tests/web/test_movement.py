@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from builders import NOON, result
@@ -10,7 +11,7 @@ from builders import NOON, result
 from racebot.queries.movement import places_over_time
 from racebot.web.site.addresses import BadQueryError
 
-from .conftest import Merge, document_at, page_at
+from .conftest import Merge, page_at
 
 PAGE = "leaderboards/orb/any-orb/movement.html"
 
@@ -30,15 +31,16 @@ def test_page_shows_chosen_players_and_dates_and_names_the_climber(merge: Merge)
     view = merge(
         [result("a", "ann bo cy"), result("b", "cy ann", after=240), result("c", "cy bo ann", after=241)]
     )
-    shown = page_at(view, PAGE, players="CY,nobody", **{"from": "2026-03-01"})
+    query: dict[str, Any] = {"players": "CY,nobody", "from": "2026-03-01"}
+    shown = page_at(view, PAGE, **query)
     assert shown.count('<path class="course ') == 1 and "Not all of these names" in shown
     assert "Climber of the week" in shown and "<title>Cy: from" in shown
     assert 'value="2026-03-01"' in shown
-    exported = document_at(view, PAGE, served=False).body.decode()
+    exported = page_at(view, PAGE, served=False)
     assert exported.count('<path class="course ') == 3
 
 
 @pytest.mark.parametrize("query", [{"from": "soon"}, {"to": "2026-13-01"}, {"from": "2027-01-01"}])
-def test_dates_that_make_no_range_are_refused(merge: Merge, query: dict[str, str]) -> None:
+def test_dates_that_make_no_range_are_refused(merge: Merge, query: dict[str, Any]) -> None:
     with pytest.raises(BadQueryError):
         page_at(merge(), PAGE, **query)

@@ -26,15 +26,15 @@ from racebot.web.site.formats import gap, percentile
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document
 
-from .conftest import SIMPLE, Merge, document_at
+from .conftest import SIMPLE, Merge, document_at, page_at
 
 BOARD = "leaderboards/orb/any-orb"
 
 
 def text(view: LedgerView, path: str, *, served: bool = True, **query: str) -> str:
     """Return a page's visible text, in one line."""
-    document = document_at(view, path, query, served=served)
-    words = re.sub(r"<(script|style|title).*?</\1>", "", document.body.decode(), flags=re.DOTALL)
+    page = page_at(view, path, served=served, **query)
+    words = re.sub(r"<(script|style|title).*?</\1>", "", page, flags=re.DOTALL)
     shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", words)).split())
     return re.sub(r" ([.,:])", r"\1", shown)
 
@@ -99,7 +99,7 @@ def test_players_without_a_place_yet_are_below_the_others_with_their_finishes(me
 def test_race_page_shows_the_places_of_its_day(merge: Merge) -> None:
     view = merge([result("a", "ann bo"), result("b", "bo ann", after=240), result("c", "cy ann", after=300)])
     assert re.search(r"1 B Bo .* → 1010 up to ▲ 1st|1 B Bo .* → 1010 ▲ 1st", text(view, "races/orb/b.html"))
-    assert 'id="racer-id-bo"' in document_at(view, "races/orb/b.html").body.decode()
+    assert 'id="racer-id-bo"' in page_at(view, "races/orb/b.html")
     assert "1st" not in text(view, "races/orb/b.html", served=False), "it may change with an earlier race"
 
 
@@ -129,9 +129,8 @@ def test_percentiles_and_gaps_are_written_as_people_do() -> None:
 
 def test_tabs_of_a_player_lead_to_lists_that_exist(view: LedgerView) -> None:
     for served, there in ((True, "any-orb/races.html"), (False, "any-orb.html#races")):
-        document = document_at(view, "players/id-ann/orb/any-orb.html", served=served)
-        assert f'href="{there}">Races</a>' in document.body.decode()
-        assert 'id="races"' in document.body.decode()
+        page = page_at(view, "players/id-ann/orb/any-orb.html", served=served)
+        assert f'href="{there}">Races</a>' in page and 'id="races"' in page
 
 
 def test_an_empty_leaderboard_says_when_players_are_listed(merge: Merge) -> None:
@@ -222,8 +221,7 @@ def test_tables_have_a_column_for_times_only_if_a_time_is_known(merge: Merge, ti
     pages = Pages(merge([result("a", entrants=field)]), served=True)
     player = "players/id-ann/orb/any-orb"
     for path in ("races/orb/a.html", f"{player}.html", f"{player}/races.html"):
-        document = document_at(pages.view, path)
-        shown = re.search(r'role="columnheader"( class="time")?>Time<', document.body.decode())
+        shown = re.search(r'role="columnheader"( class="time")?>Time<', page_at(pages.view, path))
         assert (shown is not None) is (time is not None)
 
 
@@ -335,7 +333,7 @@ def test_search_forgives_typos_and_punctuation_in_a_part_of_a_name(
     field = tuple(replace(entrant(str(n), time=n), name=name) for n, name in enumerate(names))
     view = merge([result("a", entrants=field)])
     for path in ("search.html", f"{BOARD}.html"):
-        page = unescape(document_at(view, path, {"q": wanted}).body.decode())
+        page = unescape(page_at(view, path, q=wanted))
         assert re.findall(r"<bdi>(.*?)</bdi>", page) == [found] * (found is not None), path
 
 

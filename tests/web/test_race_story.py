@@ -8,7 +8,7 @@ from builders import existing
 from racebot.queries.odds import expected_course
 from racebot.web.html import charts
 
-from .conftest import Merge, document_at, page_at
+from .conftest import Merge, page_at
 
 RACE_B, RACE_C = "races/orb/b.html", "races/orb/c.html"
 
@@ -38,7 +38,7 @@ def test_bars_of_a_change_begin_where_the_one_before_ends() -> None:
 
 def test_race_is_drawn_from_expected_to_actual_places(merge: Merge) -> None:
     for served in (True, False):
-        shown = document_at(merge(), RACE_B, served=served).body.decode()
+        shown = page_at(merge(), RACE_B, served=served)
         assert shown.count('<path class="course ') == 3
         assert 'class="end"' in shown and 'id="p-id-cy"' in shown
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from racebot.scoring.rules import rules_of
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 
-from .conftest import Merge, document_at, page_at
+from .conftest import Merge, data_at, page_at
 
 BOARD = "leaderboards/orb/any-orb.html"
 SCORED = Listing(scoring=rules_of("sgl-2025", cut=2, races=4))
@@ -25,7 +24,7 @@ def view(merge: Merge) -> LedgerView:
 
 
 def test_the_table_of_scores_has_races_cut_and_chances(view: LedgerView) -> None:
-    data = json.loads(document_at(view, "api/leaderboards/orb/any-orb/scores").body)
+    data = data_at(view, "api/leaderboards/orb/any-orb/scores")
     assert [race["par"]["time"] for race in data["races"]] == [3630.0] * 3  # 60:30
     ann, bo, *_ = data["racers"]
     assert (ann["place"], ann["outlook"]["chance"]) == (1, "inside")
@@ -50,7 +49,7 @@ def test_a_race_and_a_player_show_par_and_scores(view: LedgerView) -> None:
 
 
 def test_a_row_of_the_csv_file_is_one_score(view: LedgerView) -> None:
-    lines = document_at(view, "api/leaderboards/orb/any-orb/scores.csv").body.decode().splitlines()
+    lines = page_at(view, "api/leaderboards/orb/any-orb/scores.csv").splitlines()
     assert len(lines) == 1 + 7
     assert lines[1].startswith("1,id-ann,Ann,")
 

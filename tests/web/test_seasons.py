@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import closing
 from dataclasses import replace
@@ -27,7 +26,7 @@ from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document
 
-from .conftest import RACES, SIMPLE, at, page_at
+from .conftest import RACES, SIMPLE, at, data_at, page_at
 
 BOARD = "leaderboards/orb/s8"
 PAGE = f"{BOARD}.html"
@@ -155,18 +154,9 @@ def test_player_pages_of_an_export_follow_the_players_other_leaderboards(settler
 
 
 def test_api_says_since_when_a_season_is_final(settler: Settler) -> None:
-    pages = Pages(seen(settler), served=True)
-
-    def data(path: str) -> dict[str, object]:
-        found = pages.document(path, {})
-        assert isinstance(found, Document)
-        parsed: dict[str, object] = json.loads(found.body)
-        return parsed
-
-    summaries = data("api/leaderboards.json")["leaderboards"]
-    assert isinstance(summaries, list)
+    summaries = data_at(seen(settler), "api/leaderboards.json")["leaderboards"]
     assert {each["leaderboard"]: each["final_since"] for each in summaries} == {
         "New Orb": None,
         "S8": "2026-03-23T00:00:00+00:00",
     }
-    assert data(f"api/{BOARD}")["final_since"] == "2026-03-23T00:00:00+00:00"
+    assert data_at(seen(settler), f"api/{BOARD}")["final_since"] == "2026-03-23T00:00:00+00:00"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from racebot.web.site.ledger_view import LedgerView
 
-from .conftest import document_at, page_at
+from .conftest import data_at, page_at
 
 PAGE = "leaderboards/orb/any-orb/seeds.html"
 DATA = "api/leaderboards/orb/any-orb/seeds"
@@ -21,7 +19,7 @@ def test_the_page_seeds_the_entrants_of_its_form(view: LedgerView) -> None:
 
 
 def test_the_data_seeds_the_entrants_of_the_query(view: LedgerView) -> None:
-    found = json.loads(document_at(view, DATA, {"entrants": "bo\nann"}).body)
+    found = data_at(view, DATA, entrants="bo\nann")
     assert [each["id"] for each in found["seeds"]] == ["id-ann", "id-bo"]
-    lines = document_at(view, f"{DATA}.csv").body.decode().splitlines()
+    lines = page_at(view, f"{DATA}.csv").splitlines()
     assert lines[1].startswith("1,1,id-cy,Cy,")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
 import httpx
@@ -20,7 +19,7 @@ from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import PNG, Document
 
-from .conftest import RACES, Merge, document_at, page_at, rate
+from .conftest import RACES, Merge, Seen, page_at, rate
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -180,22 +179,11 @@ BOARD = "leaderboards/orb/any-orb.html"
 EXPLAINED = "leaderboards/orb/any-orb/explained.html"
 
 
-class Meta(HTMLParser):
-    def __init__(self, body: bytes) -> None:
-        super().__init__()
-        self.found: dict[str, str] = {}
-        self.feed(body.decode())
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        facts = dict(attrs)
-        for name in (facts.get("property"), facts.get("name")):
-            if tag == "meta" and name:
-                self.found[name] = facts.get("content") or ""
-
-
 def meta(view: LedgerView, path: str, *, served: bool = True, **query: str) -> dict[str, str]:
-    document = document_at(view, path, query, served=served)
-    return Meta(document.body).found
+    elements = Seen(page_at(view, path, served=served, **query)).elements
+    tags = [facts for tag, facts in elements if tag == "meta"]
+    names = [(tag[key], tag) for tag in tags for key in ("property", "name") if key in tag]
+    return {str(name): tag.get("content") or "" for name, tag in names}
 
 
 def test_titles_and_descriptions_say_what_happened(merge: Merge) -> None:
@@ -254,8 +242,7 @@ def test_right_to_left_names_do_not_reorder_the_numbers_of_a_title(merge: Merge)
     isolated = "\N{FIRST STRONG ISOLATE}ليلى\N{POP DIRECTIONAL ISOLATE}"
     assert meta(view, PLAYER)["og:title"].startswith(f"{isolated}: 1100 points")
     for path in ("players/id-ann/orb/any-orb/feed.xml", "badges/id-ann.svg"):
-        document = document_at(view, path)
-        assert f"{isolated}: 1" in document.body.decode()
+        assert f"{isolated}: 1" in page_at(view, path)
 
 
 @pytest.mark.parametrize("path", ["index.html", BOARD, PLAYER, RACE, "races/orb/alone.html", EXPLAINED])

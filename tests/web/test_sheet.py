@@ -9,7 +9,7 @@ from builders import result
 
 from racebot.web.html import player
 
-from .conftest import Merge, document_at, page_at
+from .conftest import Merge, page_at
 
 
 def test_sheet_adds_players_by_name_and_leaves_them_out_again(merge: Merge) -> None:
@@ -43,5 +43,5 @@ def test_all_races_of_two_players_are_on_pages(merge: Merge, monkeypatch: pytest
 
 
 def test_exported_comparison_lets_the_reader_choose(merge: Merge) -> None:
-    page = document_at(merge(), "compare.html", served=False).body.decode()
+    page = page_at(merge(), "compare.html", served=False)
     assert 'id="pair"' in page and "players.js" in page

@@ -9,7 +9,7 @@ from builders import result
 from racebot.web.html import charts
 from racebot.web.html.player import milestones
 
-from .conftest import Merge, document_at, page_at
+from .conftest import Merge, page_at
 
 PAGE = "players/id-ann/orb/any-orb.html"
 
@@ -41,4 +41,4 @@ def test_best_result_of_the_year_has_its_reasons_on_a_server(merge: Merge) -> No
     view = merge(provisional_races=1)
     shown = re.sub("<[^>]+>", "", page_at(view, PAGE))
     assert re.search(r"Best result: c, 1 of 2, \S*90", shown)
-    assert "Milestones" in document_at(view, PAGE, served=False).body.decode()
+    assert "Milestones" in page_at(view, PAGE, served=False)
