@@ -67,10 +67,7 @@ def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, 
         moves = post.moves.get(shown.result.fingerprint(), {}).get(board.name, {})
         ranks = replace(rank_changes(ledger, shown, listing, settled=settled), moves=moves)
         own = texts.model_copy(update={"player": texts.discord_player})
-        by_player = players(
-            shown.result, shown.changes, own, ranks, by_team=rated.by_team, escape=in_markdown
-        )
-        entries = [*by_player.values()] or [texts.no_changes]
+        entries = [*players(shown, own, ranks, escape=in_markdown).values()] or [texts.no_changes]
     winner = next((each.player for each in shown.changes if each.place == 1), "")
     avatar = ledger.profiles.get(winner).avatar
     room, page = f"{settings.site}/{post.race}", race_page(settings, post.race) if settled else None

@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges, by_place, players
 from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import MetaEntry
-from racebot.races.change import Change
-from racebot.races.result import RaceResult
 from racebot.text.safe import plain, visible, without_domains
+
+if TYPE_CHECKING:
+    from racebot.standings.settle import RatedRace  # the settings import this module, but rate nothing
 
 INFO_LIMIT = 1000
 MOST_ENTRIES = 8
@@ -32,22 +34,18 @@ class InfoPolicy(StrEnum):
 
 
 def info_block(
-    result: RaceResult,
-    goal: str,
-    changes: Sequence[Change],
+    rated: RatedRace,
     texts: Texts = DEFAULT_TEXTS,
     ranks: RankChanges = NO_RANK_CHANGES,
     *,
-    by_team: bool = False,
     page: str | None = None,
 ) -> str:
     """Return the final changes for the race page. Players after the first 8 are counted, not named.
 
-    `goal` is the leaderboard's name, and `page` the address of the race's published page.
+    `page` is the address of the race's published page.
     """
-    opening = texts.info.format(goal=plain(goal, bare_domains=True))
-    entries = players(result, changes, texts, ranks, by_team=by_team)
-    parts = [without_domains(text) for text in entries.values()]
+    opening = texts.info.format(goal=plain(rated.leaderboard.name, bare_domains=True))
+    parts = [without_domains(text) for text in players(rated, texts, ranks).values()]
     text = ""
     for shown in range(min(len(parts), MOST_ENTRIES), -1, -1):
         more = texts.more.format(count=len(parts) - shown) if shown < len(parts) else ""
@@ -97,9 +95,10 @@ def meta(existing: Mapping[str, object], boards: Sequence[MetaEntry]) -> dict[st
         kept[kept.index(max(kept))] -= 1
 
 
-def meta_entry(goal: str, model: str, changes: Sequence[Change]) -> MetaEntry:
+def meta_entry(rated: RatedRace) -> MetaEntry:
     """Return one leaderboard's final changes for programs."""
-    return MetaEntry(goal, model, {c.player: (c.points_before, c.points_after) for c in by_place(changes)})
+    changes = {c.player: (c.points_before, c.points_after) for c in by_place(rated.changes)}
+    return MetaEntry(rated.leaderboard.name, rated.leaderboard.model, changes)
 
 
 def _as_json(board: MetaEntry, count: int) -> dict[str, object]:

@@ -16,7 +16,7 @@ from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import Entrant, EntrantStatus
 from racebot.text.format import counted, signed, timer
 from racebot.text.safe import plain
 
@@ -102,24 +102,16 @@ def entries(
 ) -> dict[str, dict[str, str]]:
     """Return the entries by user id, in order of places, for each leaderboard."""
     return {
-        each.leaderboard.name: players(
-            each.result,
-            each.changes,
-            texts,
-            (ranks or {}).get(each.leaderboard.name, NO_RANK_CHANGES),
-            by_team=each.by_team,
-        )
+        each.leaderboard.name: players(each, texts, (ranks or {}).get(each.leaderboard.name, NO_RANK_CHANGES))
         for each in rated
     }
 
 
 def players(
-    result: RaceResult,
-    changes: Sequence[Change],
+    rated: RatedRace,
     texts: Texts = DEFAULT_TEXTS,
     ranks: RankChanges = NO_RANK_CHANGES,
     *,
-    by_team: bool = False,
     escape: Callable[[str], str] = str,
 ) -> dict[str, str]:
     """Return one entry for each rated entrant, by user id: finishers by place, DNFs, the disqualified.
@@ -128,11 +120,12 @@ def players(
     Entrants with the same place and points are in the order of their names.
     If teams are rated, the first entry of each team begins with the team's place and name.
     """
+    by_team, result = rated.by_team, rated.result
     entrants = {entrant.user_id: entrant for entrant in result.entrants}
     names = chat_names(result.entrants, texts)
-    ordered = by_place(sorted(changes, key=lambda change: names[change.player].casefold()))
+    ordered = by_place(sorted(rated.changes, key=lambda change: names[change.player].casefold()))
     ordered.sort(key=lambda c: c.place is None and entrants[c.player].status is EntrantStatus.DQ)
-    teams = {c.player: entrants[c.player].team if by_team else None for c in changes}
+    teams = {c.player: entrants[c.player].team if by_team else None for c in ordered}
     if by_team:
         ordered.sort(key=lambda c: (c.place is None, c.place or 0, teams[c.player] or ""))
     written, last = {}, None

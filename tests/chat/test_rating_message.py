@@ -28,7 +28,7 @@ from racebot.chat.rating_message import (
     split,
 )
 from racebot.chat.wording import Texts
-from racebot.ledger.outbox import Edit
+from racebot.ledger.outbox import Edit, MetaEntry
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
@@ -71,7 +71,7 @@ def spaced(text: str) -> str:
 
 
 def written(race: RaceResult, changes: Sequence[Change], texts: Texts | None = None) -> list[str]:
-    return [spaced(text) for text in players(race, changes, texts or Texts()).values()]
+    return [spaced(text) for text in players(rated(race, changes), texts or Texts()).values()]
 
 
 # The rating message
@@ -118,12 +118,12 @@ def test_points_of_unranked_players_carry_a_question_mark() -> None:
     race = result("r", "ann bo")
     changes = [change("ann", 1, 1500, 1510), change("bo", 2, 1500, 1490)]
     texts = Texts(player="{name} {before}→{after}")
-    assert list(players(race, changes, texts, ranks).values()) == [
+    assert list(players(rated(race, changes), texts, ranks).values()) == [
         f"Ann{NBSP}1500?→1510",
         f"Bo{NBSP}1500?→1490?",
     ]
-    assert "1510 (" in spaced(info_block(race, GOAL, changes, ranks=ranks))
-    assert "1490? (" in spaced(info_block(race, GOAL, changes, ranks=ranks))
+    assert "1510 (" in spaced(info_block(rated(race, changes), ranks=ranks))
+    assert "1490? (" in spaced(info_block(rated(race, changes), ranks=ranks))
 
 
 def test_two_leaderboards_share_one_message() -> None:
@@ -226,9 +226,15 @@ def test_teams_are_named_before_their_members() -> None:
     )
     places = {"ann": 1, "cy": 1, "fay": 1, "bo": None, "di": None, "ed": None}
     changes = [change(name, place, 1000, 1000) for name, place in places.items()]
-    assert [
-        spaced(text).partition(" 1000 (")[0] for text in players(race, changes, by_team=True).values()
-    ] == ["1 Fay", "1 The ＠everyone: Ann", "Cy", "team DNF Blues: Bo", "Di", "team DNF Greys: Ed"]
+    by_team = RatedRace(replace(BOARD, teams="team"), race, tuple(changes))
+    assert [spaced(text).partition(" 1000 (")[0] for text in players(by_team).values()] == [
+        "1 Fay",
+        "1 The ＠everyone: Ann",
+        "Cy",
+        "team DNF Blues: Bo",
+        "Di",
+        "team DNF Greys: Ed",
+    ]
     assert written(race, changes)[0].startswith("1 Ann 1000 ("), "where each member counts alone"
 
 
@@ -240,9 +246,9 @@ def test_equal_texts_for_players_and_teams_make_no_teams_of_players() -> None:
 # Length
 
 
-def field(names: Sequence[str]) -> tuple[RaceResult, list[Change]]:
+def field(names: Sequence[str], board: str = GOAL) -> RatedRace:
     race = result("r", entrants=tuple(entrant(name, time=n) for n, name in enumerate(names)))
-    return race, [change(name, n + 1, 1500, 1500 - n) for n, name in enumerate(names)]
+    return rated(race, [change(name, n + 1, 1500, 1500 - n) for n, name in enumerate(names)], board)
 
 
 LONG = [f"漢字の長い名前のひと{n:02}".ljust(25, "字") for n in range(60)]
@@ -250,15 +256,15 @@ LONG = [f"漢字の長い名前のひと{n:02}".ljust(25, "字") for n in range(
 
 @pytest.mark.parametrize(("entrants", "most"), [(3, 1), (12, 1), (25, 2), (60, 4)])
 def test_large_races_take_few_messages(entrants: int, most: int) -> None:
-    race, changes = field(LONG[:entrants])
-    messages = announcement([rated(race, changes)])
+    race = field(LONG[:entrants])
+    messages = announcement([race])
     assert len(messages) <= most
     assert all(len(message) <= MESSAGE_LIMIT for message in messages)
     assert all(message.startswith(CONTINUED) for message in messages[1:])
     assert all(len(message) > MESSAGE_LIMIT - 60 for message in messages[:-1]), "messages are filled"
     bodies = [messages[0].removeprefix(OPENING), *(text.removeprefix(CONTINUED) for text in messages[1:])]
     shown = [entry for body in bodies for entry in body.split(SEPARATOR)]
-    assert shown == list(players(race, changes).values()), "every entrant once, in one piece"
+    assert shown == list(players(race).values()), "every entrant once, in one piece"
 
 
 def test_a_message_is_split_between_parts() -> None:
@@ -275,8 +281,7 @@ def test_no_message_is_ever_too_long(opening: str, parts: list[str], limit: int)
 
 def test_dot_in_a_name_stays_unless_the_site_would_link_it() -> None:
     assert plain("dr.dashwood") == "dr.dashwood", "chat links addresses with a scheme only"
-    race, changes = field(["dr.dashwood"])
-    block = info_block(race, GOAL, changes)
+    block = info_block(field(["dr.dashwood"]))
     assert "Dr.Dashwood" not in block, "the info box links bare domains, too"
     assert "Dr\N{WORD JOINER}․\N{WORD JOINER}Dashwood" in block, "no line breaks inside the name"
 
@@ -300,7 +305,7 @@ def test_messages_never_repeat_users_text(names: list[str], goal: str, edited: i
     edits = [Edit("id-0", "time")] * edited
     for message in [*announcement([board]), *correction([board], {}, edits)]:
         assert harmless(message)
-    assert harmless(info_block(named, goal, changes))
+    assert harmless(info_block(board))
     assert all(map(harmless, announcement([rated(named, [], goal, TEAM_RACE)])))
 
 
@@ -309,28 +314,26 @@ def test_messages_never_repeat_users_text(names: list[str], goal: str, edited: i
 
 def test_an_info_block_names_eight_entrants_and_counts_the_rest() -> None:
     shown = "Ratings by racebot (Any Orb): 1 Ann 1745 (+33) · 2 Bo 1641 (−9) · DNF Cy 1402 (−18)"
-    assert spaced(info_block(RACE, GOAL, CHANGES)) == shown
-    race, changes = field(LONG[:25])
-    phrases = info_block(race, GOAL, changes).removeprefix("Ratings by racebot (Any Orb): ").split(SEPARATOR)
-    assert phrases == [*list(players(race, changes).values())[:8], "and 17 more"]
+    assert spaced(info_block(rated())) == shown
+    race = field(LONG[:25])
+    phrases = info_block(race).removeprefix("Ratings by racebot (Any Orb): ").split(SEPARATOR)
+    assert phrases == [*list(players(race).values())[:8], "and 17 more"]
 
 
 def test_an_info_block_links_the_race_page() -> None:
     """Chat closes with the record, so that no button leads to the page any more."""
     page = "https://example.org/races/orb/r.html"
-    race, changes = field(LONG[:25])
-    assert info_block(race, GOAL, changes, page=page).endswith(f"and 17 more {page}")
-    assert info_block(RACE, GOAL, CHANGES, page=page).endswith(f"{SEPARATOR}{page}")
-    assert info_block(race, GOAL, changes, Texts(more="", link=""), page=page).count(SEPARATOR) == 7
+    race = field(LONG[:25])
+    assert info_block(race, page=page).endswith(f"and 17 more {page}")
+    assert info_block(rated(), page=page).endswith(f"{SEPARATOR}{page}")
+    assert info_block(race, Texts(more="", link=""), page=page).count(SEPARATOR) == 7
 
 
 @given(st.integers(0, 80), st.integers(1, 60), st.text(max_size=1200))
 @settings(max_examples=50)
 def test_no_info_block_is_too_long(count: int, length: int, goal: str) -> None:
     names = [f"{n}".rjust(length, "x") for n in range(count)]
-    race = result("r", entrants=tuple(entrant(name, time=n) for n, name in enumerate(names)))
-    changes = [change(name, n + 1, 1500, 1600) for n, name in enumerate(names)]
-    assert len(info_block(race, goal, changes)) <= INFO_LIMIT
+    assert len(info_block(field(names, goal))) <= INFO_LIMIT
 
 
 OURS = "Ratings by racebot (Any Orb): 1 Ann 1712→1745 (+33)"
@@ -405,9 +408,13 @@ def test_every_foreign_line_is_kept_as_it_stands(
 
 ENTRY = {
     "leaderboard": "Any Orb",
-    "model": "plackett-luce",
+    "model": "thurstone-hurdle",
     "changes": {"id-ann": [1712, 1745], "id-bo": [1650, 1641], "id-cy": [1420, 1402]},
 }
+
+
+def meta_of(size: int, board: str = GOAL) -> MetaEntry:
+    return meta_entry(field([f"{n:03}" for n in range(size)], board))
 
 
 def entries_in(keys: dict[str, object]) -> list[dict[str, Any]]:
@@ -416,14 +423,13 @@ def entries_in(keys: dict[str, object]) -> list[dict[str, Any]]:
 
 def test_meta_lists_changes_by_place() -> None:
     existing = {"seed": 7, "racebot": ["our own old key takes no space" * 70]}
-    (made,) = entries_in(meta(existing, [meta_entry(GOAL, "plackett-luce", CHANGES)]))
+    (made,) = entries_in(meta(existing, [meta_entry(rated())]))
     assert made == ENTRY
     assert list(made["changes"]) == ["id-ann", "id-bo", "id-cy"]
 
 
 def test_meta_drops_the_last_changes_and_counts_them() -> None:
-    entry = meta_entry(GOAL, "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(200)])
-    (made,) = entries_in(meta({}, [entry]))
+    (made,) = entries_in(meta({}, [meta_of(200)]))
     kept = len(made["changes"])
     assert made["omitted"] == 200 - kept
     assert list(made["changes"]) == [f"id-{n:03}" for n in range(kept)]
@@ -431,8 +437,7 @@ def test_meta_drops_the_last_changes_and_counts_them() -> None:
 
 
 def test_meta_takes_from_the_longest_leaderboard() -> None:
-    long = meta_entry("Long", "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(100)])
-    made = entries_in(meta({}, [long, meta_entry(GOAL, "plackett-luce", CHANGES)]))
+    made = entries_in(meta({}, [meta_of(100, "Long"), meta_entry(rated())]))
     assert made[1] == ENTRY
     assert made[0]["omitted"] > 0
 
@@ -443,10 +448,7 @@ def test_meta_takes_from_the_longest_leaderboard() -> None:
 )
 @settings(max_examples=50)
 def test_meta_fits_beside_the_keys_of_other_bots(others: dict[str, str], sizes: list[int]) -> None:
-    boards = [
-        meta_entry(f"Board {b}", "m", [change(f"{n:03}", n + 1, 1500, 1600) for n in range(size)])
-        for b, size in enumerate(sizes)
-    ]
+    boards = [meta_of(size, f"Board {b}") for b, size in enumerate(sizes)]
     ours = meta(others, boards)
     assert set(ours) == {"racebot"}
     whole = len(json.dumps({**others, **ours}).encode())

@@ -194,20 +194,11 @@ class Announcements:
         if not boards or self._style.silent:
             return
         texts, race = self._style.texts, boards[0].result
-        entries = (info_box.meta_entry(r.leaderboard.name, r.leaderboard.model, r.changes) for r in boards)
-        yield self._message(race.name, race.category, MetaBody(tuple(entries)))
+        yield self._message(race.name, race.category, MetaBody(tuple(map(info_box.meta_entry, boards))))
         if texts.info:
-            ranks = self._rank_changes(boards, settled=True)
+            ranks, page = self._rank_changes(boards, settled=True), self._style.race_page(race.name)
             blocks = (
-                info_box.info_block(
-                    each.result,
-                    each.leaderboard.name,
-                    each.changes,
-                    texts,
-                    ranks.get(each.leaderboard.name, NO_RANK_CHANGES),
-                    by_team=each.by_team,
-                    page=self._style.race_page(race.name),
-                )
+                info_box.info_block(each, texts, ranks.get(each.leaderboard.name, NO_RANK_CHANGES), page=page)
                 for each in boards
             )
             yield self._message(race.name, race.category, InfoBody(tuple(blocks)))

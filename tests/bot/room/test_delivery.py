@@ -13,7 +13,7 @@ from builders import CATEGORY, NOON, Clock, at_once, result, seen
 from worker_support import PATIENCE, until
 
 from racebot.bot.room.delivery import HISTORY_LENGTH, MOST_TRIES, Conversation, OutboxDelivery
-from racebot.chat.info_box import InfoPolicy, info_block
+from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
@@ -28,7 +28,6 @@ from racebot.ledger.outbox import (
     OutboxRow,
 )
 from racebot.ledger.store import Ledger
-from racebot.races.change import Change
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
@@ -37,7 +36,7 @@ ROOM = "orb/r"
 CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",))
 BAD_TOKEN = Refusal(("Permission denied. Check your authorization token.",))
 SEED = "Seed: https://orbs.example/seed/77"
-BLOCK = info_block(result("r", "ann"), "Any Orb", [Change("id-ann", 1, (1.0,), (1.1,), 1000, 1100, 3)])
+BLOCK = "Ratings by racebot (Any Orb): 1\N{NO-BREAK SPACE}Ann\N{NO-BREAK SPACE}1100\N{NO-BREAK SPACE}(+100)"
 META = MetaBody((MetaEntry("Any Orb", "m", {"id-ann": (1000, 1100)}),))
 BOARDS = [{"leaderboard": "Any Orb", "model": "m", "changes": {"id-ann": [1000, 1100]}}]
 """`META` as the site has it."""
