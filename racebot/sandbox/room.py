@@ -120,13 +120,10 @@ class FakeRoom(ChatRoom):
         self._say(
             f"{self.entrant_name(entrant)} has been disqualified from the race by {moderator.full_name}."
         )
-        self._publish_old_places()
+        self._publish()
+        self.set_places()
+        self.version += 1
         self._end_if_all_are_out()
-
-    def edit_time(self, user: User | str, time: timedelta, by: User | str | None = None) -> None:
-        """Change the finish time of a finisher, as `edit_result` does."""
-        self._entrant_who(user, RacerStatus.DONE)
-        self.edit_result(user, time=time, by=by)
 
     def edit_result(
         self,
@@ -222,11 +219,6 @@ class FakeRoom(ChatRoom):
 
     def _elapsed(self, now: datetime) -> timedelta:
         return timedelta(0) if self.started_at is None else now - self.started_at
-
-    def _publish_old_places(self) -> None:
-        self._publish()
-        self.set_places()
-        self.version += 1
 
     def set_places(self) -> None:
         done = [e for e in self.entrants if e.status is RacerStatus.DONE and e.finish_time is not None]

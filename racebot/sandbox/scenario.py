@@ -199,7 +199,7 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     await stage.say(room, third, "my timer stopped late, the VOD shows it")
     best = room.entrant(favorite.user).finish_time
     assert best is not None  # noqa: S101 - the favorite finished
-    await stage.edit(room, lambda: room.edit_time(third.user, best - timedelta(seconds=7)))
+    await stage.edit(room, lambda: room.edit_result(third.user, time=best - timedelta(seconds=7)))
     await stage.say(room, third, "!why")
     await stage.say(room, favorite, "!leaderboard")
     return await stage.record(room)

@@ -43,11 +43,11 @@ async def test_the_rating_message_that_stands_is_pinned(sandbox: Sandbox) -> Non
         await announced(sandbox, room, 1)
         assert pinned(room) == [0]
         assert spoken(room)[0].actions, "its buttons stay in sight"
-        room.edit_time(room.entrants[2].user, timedelta(minutes=70))
+        room.edit_result(room.entrants[2].user, time=timedelta(minutes=70))
         await announced(sandbox, room, 2)
         await until(lambda: pinned(room) == [1])
     async with sandbox.worker():
-        room.edit_time(room.entrants[2].user, timedelta(minutes=95))
+        room.edit_result(room.entrants[2].user, time=timedelta(minutes=95))
         await announced(sandbox, room, 3)
         await until(lambda: pinned(room) == [2])
 
@@ -59,7 +59,7 @@ async def test_a_moderators_unpinning_is_respected(sandbox: Sandbox) -> None:
         await announced(sandbox, room, 1)
         room.set_pin(spoken(room)[0].id, pinned=False)
         for count, minutes in ((2, 70), (3, 95)):
-            room.edit_time(room.entrants[2].user, timedelta(minutes=minutes))
+            room.edit_result(room.entrants[2].user, time=timedelta(minutes=minutes))
             await announced(sandbox, room, count)
             assert pinned(room) == []
 
@@ -71,7 +71,7 @@ async def test_a_message_that_a_moderator_pins_stays(sandbox: Sandbox) -> None:
         room.set_pin(rules.id, pinned=True)
         finish(room, 80, 85, 90)
         await announced(sandbox, room, 1)
-        room.edit_time(room.entrants[2].user, timedelta(minutes=70))
+        room.edit_result(room.entrants[2].user, time=timedelta(minutes=70))
         await announced(sandbox, room, 2)
         await until(lambda: pinned(room) == [1])
         assert rules.pinned

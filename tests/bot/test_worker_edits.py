@@ -37,7 +37,7 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Sandbox) -> None:
         finish(room, 60, 61, 62)
         assert ": 1 Racer 0 " in await announced(room, 1)
 
-        room.edit_time("Racer 2", timedelta(minutes=50))
+        room.edit_result("Racer 2", time=timedelta(minutes=50))
         text = await announced(room, 2)
         assert text.startswith("Correction (Racer 2's time edited)")
         assert ": 1 Racer 2 " in text
@@ -65,7 +65,7 @@ async def test_why_is_answered_from_the_edited_result(sandbox: Sandbox) -> None:
         first = await announced(room, 1)
         # Without the chat message, only the age of the data leads to a read.
         sandbox.misbehaviour.spoil_frames(FrameFault.LOST, 1, kind="chat.message")
-        room.edit_time("Racer 2", timedelta(minutes=50))
+        room.edit_result("Racer 2", time=timedelta(minutes=50))
         await asyncio.sleep(RACE_CACHE_SECONDS + 1)
         room.say("Racer 2", "!why")
         await until(lambda: len(said(room)) == 2)

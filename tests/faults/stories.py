@@ -154,11 +154,11 @@ class Story:
             case "status" if len(done) > 1:
                 room.edit_result(rng.choice(done).user, rng.choice((RacerStatus.DNF, RacerStatus.DQ)))
             case "time":
-                room.edit_time(rng.choice(done).user, self._time())
+                room.edit_result(rng.choice(done).user, time=self._time())
             case "tie":
                 time = rng.choice(done).finish_time
                 assert time is not None
-                room.edit_time(rng.choice(done).user, time)
+                room.edit_result(rng.choice(done).user, time=time)
             case "undone":
                 room.undone(rng.choice(done).user)
                 await self._pause(seconds * 0.2)
@@ -187,7 +187,7 @@ class Story:
                 # Saved silently, and recorded before the bot can look.
                 done = [e for e in room.entrants if e.status is RacerStatus.DONE]
                 if done:
-                    room.edit_time(self._rng.choice(done).user, self._time())
+                    room.edit_result(self._rng.choice(done).user, time=self._time())
                     self._run.chronicles[room.name].look()
                 self._record(room)
             case "do not record":

@@ -60,7 +60,7 @@ async def test_commands_run_a_whole_race(control: Control, site: FakeSite) -> No
     await control("edit_result", race=race, user="Ann", status="done", by="Referee")
     await control("undone", race=race, user="Cy")
     await control("forfeit", race=race, user="Cy")
-    await control("edit_time", race=race, user="Bo", time=3500)
+    await control("edit_result", race=race, user="Bo", time=3500)
     await control("hold", race=race)
     answer = await control("record", race=race)
     assert answer["recorded"]
@@ -154,7 +154,7 @@ async def test_errors_name_the_problem(control: Control) -> None:
     assert (await control.refused("nosuch"))[0] == 404
     assert await control.refused("record", race="nosuch-1") == (404, "no race 'nosuch-1'")
     assert await control.refused("enter", race=race, user="Nobody") == (404, "no user 'Nobody'")
-    for command, given in (("enter", {}), ("edit_time", {"user": "Ann"}), ("start", {"color": "red"})):
+    for command, given in (("enter", {}), ("finish", {"time": 3}), ("start", {"color": "red"})):
         status, text = await control.refused(command, race=race, **given)
         assert (status, text.split(": ")[1].split()[:2]) == (400, [command, "race"])
     assert (await control.refused("record", race=race))[0] == 409

@@ -108,14 +108,14 @@ def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_silently(f
 def test_equal_times_get_places_of_their_own(finished: Make) -> None:
     room = finished()
     ann = existing(room.entrant("Ann").finish_time)
-    room.edit_time("Bo", ann)
+    room.edit_result("Bo", time=ann)
     assert room.entrant("Bo").finish_time == ann
     assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
     assert room.entrant("Bo").finished_at == room.entrant("Ann").finished_at
 
 
 EDITS: dict[str, Callable[[FakeRoom], None]] = {
-    "time": lambda room: room.edit_time("Cy", timedelta(minutes=50)),
+    "time": lambda room: room.edit_result("Cy", time=timedelta(minutes=50)),
     "disqualified": lambda room: room.edit_result("Ann", RacerStatus.DQ),
     "forfeited": lambda room: room.edit_result("Ann", RacerStatus.DNF),
 }
@@ -167,7 +167,7 @@ def test_a_recorded_race_stays_as_it_is(finished: Make) -> None:
     for change in (
         lambda: room.disqualify("Ann"),
         lambda: room.undone("Ann"),
-        lambda: room.edit_time("Ann", timedelta(hours=2)),
+        lambda: room.edit_result("Ann", time=timedelta(hours=2)),
         room.record,
         room.do_not_record,
         room.hold,
@@ -191,7 +191,7 @@ def test_a_race_set_to_do_not_record_cannot_be_recorded_until_it_is_edited(finis
     room.do_not_record()
     with pytest.raises(RuleError, match="set to not recorded"):
         room.record()
-    room.edit_time("Ann", timedelta(minutes=50))
+    room.edit_result("Ann", time=timedelta(minutes=50))
     room.record()
 
 
@@ -204,7 +204,7 @@ def test_a_custom_goal_is_never_recordable(site: FakeSite, finished: Make) -> No
     assert site.open_race("Just for fun").custom_goal
     room = finished(custom_goal=True)
     assert not room.recordable
-    room.edit_time("Ann", timedelta(minutes=50))
+    room.edit_result("Ann", time=timedelta(minutes=50))
     assert not room.recordable
 
 
