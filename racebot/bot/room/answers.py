@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from racebot.bot.heartbeat import utc_now
+from racebot.bot.room.case import CountOrder, QuietOrder
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Draft
@@ -61,14 +62,12 @@ class Question:
     over_limit: bool = False
 
     @property
-    def quiet(self) -> bool | None:
-        """Return whether it orders quiet (true) or its end (false), if its author may; otherwise None."""
-        return QUIET_ORDERS.get(_order(self.command) or "") if self.may_order else None
-
-    @property
-    def counts(self) -> bool:
-        """Return whether it orders that the race counts now, and its author may."""
-        return self.may_order and COUNT_ORDERS.get(_order(self.command) or "", False)
+    def case_order(self) -> QuietOrder | CountOrder | None:
+        """Return the order for the race's case, if it is one and its author may give it."""
+        order = _order(self.command) if self.may_order else None
+        if order in QUIET_ORDERS:
+            return QuietOrder(QUIET_ORDERS[order], datetime.fromtimestamp(self.message.posted_at, UTC))
+        return CountOrder() if order == "count" else None
 
     @property
     def is_about_race(self) -> bool:
@@ -140,24 +139,17 @@ class CommandHandler:
         another room, would undo a later one. The last order for or against quiet counts all the same, if it
         is newer than the one carried out at `ordered_at`: the bot was not in the room yet.
         """
-        given = [
-            (line, order)
-            for line in history.messages
-            if (parsed := self._parsed(line)) is not None and self._may_order(line, order := _order(parsed))
-        ]
+        commands = [(line, found) for line in history.messages if (found := self._parsed(line)) is not None]
+        given = [(line, order) for line, found in commands if self._may_order(line, order := _order(found))]
         after = 0.0 if ordered_at is None else ordered_at.timestamp()
         quiet = [line for line, order in given if order in QUIET_ORDERS and line.posted_at > after]
         # The ledger knows which of these were carried out before.
         counting = [line for line, order in given if order in {*COUNT_ORDERS, EVENT}]
+        last, late = quiet[-1:] + counting[-1:], recent(history)
         return [
             line
-            for line in history.messages
-            if line in quiet[-1:] + counting[-1:]
-            or (
-                line in recent(history)
-                and (parsed := self._parsed(line))
-                and not (_order(parsed) or _is_about_self(parsed))
-            )
+            for line, found in commands
+            if line in last or (line in late and not (_order(found) or _is_about_self(found)))
         ]
 
     def _parsed(self, message: ChatMessage) -> ParsedCommand | None:

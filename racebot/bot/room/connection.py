@@ -210,8 +210,6 @@ class RoomWatch:
         async with site.gate.existence_check:
             try:
                 await site.race(self.name)
-            except NotFoundError:
-                return True
-            except (SiteError, PayloadError):
-                pass
+            except (SiteError, PayloadError) as error:
+                return isinstance(error, NotFoundError)
         return False

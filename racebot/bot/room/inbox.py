@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
@@ -294,12 +293,8 @@ class Inbox:
             ready = next((question for question in self._questions if self._is_ready(question, now)), None)
             if ready is None:
                 return
-            if ready.quiet is not None:
-                given_at = datetime.fromtimestamp(ready.message.posted_at, UTC)
-                self._step(cases.QuietOrder(ready.quiet, given_at))
-                await self._carry_out()
-            if ready.counts:
-                self._step(cases.CountOrder())
+            if (order := ready.case_order) is not None:
+                self._step(order)
                 await self._carry_out()
             if self._is_unstored():
                 return  # until the ledger can store the order
@@ -319,11 +314,8 @@ class Inbox:
         if case.is_unsure:
             return False
         asked_at = question.asked_at
-        if (
-            not case.is_old(self._context.now())
-            or self._read_at > asked_at
-            or now >= asked_at + READ_FOR_ANSWER
-        ):
+        has_waited = self._read_at > asked_at or now >= asked_at + READ_FOR_ANSWER
+        if has_waited or not case.is_old(self._context.now()):
             return True
         if self._reading is None or self._reading.done():
             self._read()
@@ -338,19 +330,14 @@ class Inbox:
             reply = await self._context.call(handler.reply, question, race, is_quiet=case.is_quiet)
             # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
-            if (
-                reply is not None
-                and text
-                and not handler.silent
-                and not handler.is_repeat(race.name, reply, text)
-            ):
+            is_wanted = text and not handler.silent
+            if reply is not None and is_wanted and not handler.is_repeat(race.name, reply, text):
                 metrics.COMMANDS.labels(question.command.command.value).inc()
                 self._delivery.answer(text, question.message.id, to=reply.to)
         except LedgerUnavailable as error:
             log.warning("%s; trying again", error)
-            await asyncio.sleep(
-                RETRY_COMMAND
-            )  # later commands wait, since the next order may be the opposite
+            # Later commands wait, since the next order may be the opposite.
+            await asyncio.sleep(RETRY_COMMAND)
             self._questions.appendleft(question)
         except LedgerError as error:
             # A damaged database stops the bot elsewhere; a command must not.

@@ -177,11 +177,9 @@ class LedgerWork:
             log.info("%s: queued the %s of the rating changes", result.name, said)
 
     def _is_told_otherwise(self, result: RaceResult) -> bool:
-        if not self._announcements.was_told(result.name):
-            return False
-        return self._announcements.queued_key(result.name) != self._announcements.key(
-            self.settler.preview(result)
-        )
+        told = self._announcements
+        was_told = told.was_told(result.name)
+        return was_told and told.queued_key(result.name) != told.key(self.settler.preview(result))
 
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a race, and queue its final changes if we know the room."""

@@ -91,10 +91,10 @@ class Talk:
         question = self.commands.parse(message, race)
         if question is None:
             return None
-        if question.quiet is not None:
+        if isinstance(order := question.case_order, cases.QuietOrder):
             if race.name not in self.follower.watched:
                 self.follower.frame(race)
-            self.follower.on(race.name, cases.QuietOrder(question.quiet, NOON))
+            self.follower.on(race.name, order)
         reply = self.commands.reply(question, race, is_quiet=self.is_quiet(race.name))
         text = "" if reply is None else reply.draft()
         return None if reply is None or not text else Said(text, reply.to)
