@@ -353,20 +353,19 @@ MOVING = result("x", "ann cy", after=2, goal="S2")
 LATER = replace(RACES[-1], ended_at=RACES[-1].ended_at + timedelta(hours=1))
 
 
-def delete(other: Settler) -> None:
-    other.withdraw(MOVING.name)
-
-
 def delete_and_store(other: Settler) -> None:
-    delete(other)
+    other.withdraw(MOVING.name)
     settle(other, MOVING)
 
 
-def end_later(other: Settler) -> None:
-    settle(other, LATER)
+CHANGES: dict[str, Callable[[Settler], Any]] = {
+    "deleted": lambda other: other.withdraw(MOVING.name),
+    "deleted and stored": delete_and_store,
+    "ends later": lambda other: settle(other, LATER),
+}
 
 
-@pytest.mark.parametrize("change", [delete, delete_and_store, end_later])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_change_meanwhile_is_rated_too(settler: Settler, change: Callable[[Settler], Any]) -> None:
     for goal in ("S2", "S1"):
         settler.add_past_races([replace(MOVING, goal=goal)], "import")

@@ -250,12 +250,7 @@ def test_a_result_holds_until_another_follows_or_the_race_is_recorded(room: Room
 
 # Edits, which only HTTP shows
 
-EDITED = replace(
-    FIRST,
-    entrants=tuple(
-        replace(each, finish_time=HOUR // 2) if each.name == "Bo" else each for each in FIRST.entrants
-    ),
-)
+EDITED = replace(FIRST, entrants=(ANN, replace(BO, finish_time=HOUR // 2), CY))
 
 
 def reads(room: Room, until: float) -> list[float]:
@@ -381,9 +376,7 @@ def test_nothing_is_read_after_the_record(standing: Room) -> None:
 
 def test_a_result_waits_until_a_read_shows_it_after_the_last_system_message(standing: Room) -> None:
     """Two edits within seconds: the first alone is never announced, however slow the site answers."""
-    both = replace(
-        EDITED, entrants=(replace(EDITED.entrants[0], finish_time=HOUR // 3), *EDITED.entrants[1:])
-    )
+    both = replace(EDITED, entrants=(replace(ANN, finish_time=HOUR // 3), *EDITED.entrants[1:]))
     standing.on(Signal.SYSTEM_LINE, 200)
     (asked,) = reads(standing, 201)
     standing.on_read(seen(EDITED, 21), 202, sent_at=asked)

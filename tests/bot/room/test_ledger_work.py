@@ -427,11 +427,13 @@ def test_a_changed_record_corrects_the_final_changes(follower: Follower) -> None
 # Races that do not count, and records that are undone
 
 
-def test_an_unknown_race_that_is_over_changes_nothing(follower: Follower) -> None:
+def test_an_unknown_race_that_is_over_or_polled_changes_nothing(follower: Follower) -> None:
     before = dump(follower.ledger)
     follower.read(seen(NEVER))
     follower.read(seen(NEVER, None))
     follower.read(seen(status="cancelled", recordable=False))
+    follower.polled(Signal.LOOKED, "orb/nosuch")
+    follower.polled(Signal.MISSING, "orb/nosuch")
     assert dump(follower.ledger) == before
 
 
@@ -590,13 +592,6 @@ def test_missing_room_is_polled_less_and_less_often(follower: Follower, clock: C
     assert looks <= 15
     follower.polled(Signal.LOOKED)
     assert follower.row().misses == 0
-
-
-def test_polling_an_unknown_race_changes_nothing(follower: Follower) -> None:
-    before = dump(follower.ledger)
-    follower.polled(Signal.LOOKED, "orb/nosuch")
-    follower.polled(Signal.MISSING, "orb/nosuch")
-    assert dump(follower.ledger) == before
 
 
 # Whole lives
