@@ -65,7 +65,7 @@ SECTIONS = {
         "evaluate": "Compare models on past races",
         "rate": "Print the ratings that the races of a file lead to",
         "scores": "Score the races of a file by par, as leagues do",
-        "odds": "Forecast a race between players of a file",
+        "odds": "Forecast a race between players of a file or leaderboard",
         "tune": "Search for a model's best parameters",
         "iterate": "Rate a whole history at once with iterated-elo",
     },

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from racebot import analysis
@@ -27,7 +28,8 @@ from racebot.ratings.parameters import ParameterValue, declared, from_mapping
 from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings
 from racebot.standings import backfill
-from racebot.study import iterated, par_scores
+from racebot.standings.rater import current_states
+from racebot.study import iterated, par_scores, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, evaluate as judge
 from racebot.study.history import Earlier, History, newcomers
@@ -103,6 +105,9 @@ def evaluate(
     since: Annotated[
         datetime | None, common.date_option("Judge races that ended that day (UTC) or later.")
     ] = None,
+    until: Annotated[
+        datetime | None, common.date_option("Leave out races that ended that day or later.")
+    ] = None,
     earlier: Annotated[
         Path | None, typer.Option(help="File of an earlier season. Its final ratings carry over.")
     ] = None,
@@ -139,7 +144,7 @@ def evaluate(
     models = [entry.model for entry in entries] + [
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
-    history = _history(settings, file, leaderboard, goal, columns, teams, models, size=field)
+    history = _history(settings, file, leaderboard, goal, columns, teams, models, until=until, size=field)
     if scores:
         if file is None:
             raise SettingsError(
@@ -205,25 +210,41 @@ def rate_file(
 
 @app.command("odds")
 def show_odds(
-    file: Annotated[Path, typer.Argument(help="A file of races.")],
-    players: Annotated[list[str], typer.Argument(metavar="NAME NAME...", help="Its players.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="[FILE] NAME NAME...", help="A file of races, and its players.")
+    ],
     model: OneModel = None,
     param: ParamOption = None,
+    leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
     teams: Teams = None,
+    database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forecast a race between players of a file.
+    """Forecast a race between players of a file, or of a leaderboard.
 
     Example: racebot odds season.csv Ann Bo Cy
     """
-    settings = load_settings()
+    settings = load_settings(database=database)
+    file = Path(names[0])
+    of_file = file.is_file() or file.suffix.lower() in {".json", *TABLE_SUFFIXES}
+    players = names[1:] if of_file else names
     if len(players) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
-    (entry,) = _entries(settings, [model or settings.model], param or [])
-    history = _history(settings, file, None, goal, columns, teams, [entry.model])
-    found = analysis.odds(history, players, entry.model, entry.parameters)
+    if of_file:
+        (entry,) = _entries(settings, [model or settings.model], param or [])
+        history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
+        found = list(analysis.odds(history, players, entry.model, entry.parameters))
+    elif model or param:
+        raise SettingsError("--model and --param are for files: a leaderboard has its own model")
+    else:
+        with Ledger.open(settings.database, create=False) as ledger:
+            board = _only_board(ledger, leaderboard)
+            known = [ledger.players.find(name) for name in players]
+            states = [state for state, _ in current_states(ledger, board, [each.id for each in known])]
+        rating_model = registry.create(board.model, board.parameters)
+        found = forecasts.odds(rating_model, [each.shown for each in known], np.array(states))
     if as_json:
         print_json([each._asdict() for each in found])
     else:
@@ -363,6 +384,7 @@ def _history(
     teams: TeamPolicy | None,
     models: Iterable[str],
     *,
+    until: datetime | None = None,
     size: str | None = None,
 ) -> History:
     """Return the recorded races to study, from a file or from the ledger.
@@ -382,6 +404,7 @@ def _history(
             board = _only_board(ledger, leaderboard)
             results = [stored.result for stored in ledger.races.of(board)]
             teams = TeamPolicy(board.teams)
+    results = [r for r in results if until is None or r.ended_at < until]
     history = History.of(results, teams)
     left_out = sum(r.team_race for r in results) if teams is TeamPolicy.IGNORE else 0
     if left_out:

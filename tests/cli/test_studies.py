@@ -260,7 +260,7 @@ def test_a_file_is_rated_without_a_database(table: Path) -> None:
     assert not list(table.parent.glob("*.db"))
 
 
-def test_odds_of_a_file_agree_with_each_other(table: Path) -> None:
+def test_odds_of_a_file_and_of_a_leaderboard_agree(table: Path) -> None:
     """Names are found in any case and without accents. Chances of a pair add up, as do places."""
     table.write_text(table.read_text().replace("Ann", "Ánn"))
     ann, bo = json.loads(run("odds", table, "ann", "BO", "--json"))
@@ -268,6 +268,8 @@ def test_odds_of_a_file_agree_with_each_other(table: Path) -> None:
     assert ann["win_chance"] > bo["win_chance"]
     assert ann["before"] == [None, pytest.approx(1 - bo["before"][0])]
     assert ann["expected_place"] + bo["expected_place"] == pytest.approx(3)
+    run("import", table)
+    assert json.loads(run("odds", "Ann", "Bo", "--json")) == [ann, bo]
     assert "Placed before" in run("odds", table, "Ann", "Bo")
 
 
@@ -276,6 +278,7 @@ def test_odds_of_a_file_agree_with_each_other(table: Path) -> None:
     [
         (["games.csv", "Ann"], "odds need two players"),
         (["games.csv", "AN", "Bo"], "did you mean 'Ann'"),
+        (["Ann", "Bo", "--model=trueskill"], "a leaderboard has its own model"),
     ],
 )
 @pytest.mark.usefixtures("table")
