@@ -21,6 +21,7 @@ from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.queries.records import personal_bests
 from racebot.queries.scores import league, scored
+from racebot.races.events import is_event
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 from racebot.scoring.table import Table
@@ -70,11 +71,11 @@ def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, 
         entries = [*players(shown, own, ranks, escape=in_markdown).values()] or [texts.no_changes]
     winner = next((each.player for each in shown.changes if each.place == 1), "")
     avatar = ledger.profiles.get(winner).avatar
-    room, page = f"{settings.site}/{post.race}", race_page(settings, post.race) if settled else None
+    page = race_page(settings, post.race) if settled else None
     links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
     return Embed(
         title=f"{goal} · {post.race.rpartition('/')[2]}",
-        url=room,
+        url=page if is_event(post.race) else f"{settings.site}/{post.race}",
         page=page,
         board=board.name,
         opening=[in_markdown(line.strip(" :"), TITLE_LIMIT) for line in lines],

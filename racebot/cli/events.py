@@ -62,7 +62,7 @@ def event_step(
     if step != "list" and not name:
         raise SettingsError(f"racebot event {step}: add the event's name")
     with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
-        steps = EventSteps(Settler(ledger, settings.rules()), utc_now())
+        steps = _steps(settings, ledger)
         if step == "list":
             for each in ledger.events.all():
                 _show(ledger, each)
@@ -110,9 +110,13 @@ def annul(
     """
     with open_ledger(database) as (settings, ledger):
         found, subject = ledger.events.find(event), ledger.orders.subject(player)
-        EventSteps(Settler(ledger, settings.rules()), utc_now()).annul(found, subject, reason, undo=undo)
+        _steps(settings, ledger).annul(found, subject, reason, undo=undo)
         common.carry_out_jobs(ledger)
         tell(f"{found.title}: {subject.shown} {'counts again' if undo else 'is annulled'}")
+
+
+def _steps(settings: Settings, ledger: Ledger) -> EventSteps:
+    return EventSteps(Settler(ledger, settings.rules()), utc_now(), webhook=settings.webhook_of)
 
 
 def _rooms(given: Iterable[str]) -> list[str]:

@@ -13,6 +13,11 @@ SECOND_ATTEMPT = "second attempt"
 LATE = "started after the event's end"
 
 
+def is_event(race: str) -> bool:
+    """Return whether a race's name is that of an event, which has no room."""
+    return "/event-" in race
+
+
 class SourceKind(StrEnum):
     """Where results of an event come from: a race room of the site, or a table."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -29,11 +29,15 @@ _SITE_ID = re.compile("[A-Za-z0-9]{16}")
 
 @dataclass(frozen=True, slots=True)
 class EventSteps:
-    """Gives the orders of one person about events. `author` is empty for the operator."""
+    """Gives the orders of one person about events. `author` is empty for the operator.
+
+    `webhook` returns the id of a leaderboard's Discord webhook.
+    """
 
     settler: Settler
     now: datetime
     author: str = ""
+    webhook: Callable[[Leaderboard], str | None] = lambda _: None
 
     def create(
         self, title: str, board: Leaderboard, until: datetime, timing: Timing, *, shown: bool
@@ -129,14 +133,14 @@ class EventSteps:
                 raise OrderError(f"the settings have no leaderboard {event.leaderboard!r} any more: add it")
             ledger.events.save(replace(event, closed_at=self.now))
             self._order(OrderKind.EVENT_CLOSE, event)
-            self.settler.settle(result, lambda _: (), self.now)
+            self._settle(event, result)
 
     def reopen(self, event: Event) -> None:
         """Take back the race of a closed event. Its sources stay."""
         with self.settler.ledger.transaction():
             if event.closed_at is None:
                 raise OrderError(f"{event.title} is not closed")
-            self.settler.withdraw(event.name)
+            self._withdraw(event)
             self.settler.ledger.events.save(replace(event, closed_at=None))
             self._order(OrderKind.EVENT_REOPEN, event)
 
@@ -155,7 +159,7 @@ class EventSteps:
                 events.remove_source(source)
                 self._order(OrderKind.EVENT_REMOVE, event, source.name)
             if not names:
-                self.settler.withdraw(event.name)
+                self._withdraw(event)
                 events.remove(event)
                 self._order(OrderKind.EVENT_REMOVE, event)
             rooms = [s.result for s in removed if s.kind is SourceKind.ROOM and s.result is not None]
@@ -175,7 +179,19 @@ class EventSteps:
             self._order(OrderKind.RESTORE if undo else OrderKind.ANNUL, event, player.id, reason)
             if event.closed_at is not None:
                 result = ledger.events.combined(event, min(event.until, event.closed_at))
-                self.settler.settle(result, lambda _: (), self.now)
+                self._settle(event, result)
+
+    def _settle(self, event: Event, result: RaceResult) -> None:
+        """Rate an event's race, and show it on Discord. It has no room, so there are no other messages."""
+        ledger = self.settler.ledger
+        self.settler.settle(result, lambda _: (), self.now)
+        board = ledger.leaderboards.get(event.category, event.leaderboard)
+        webhook = None if board is None else self.webhook(board)
+        ledger.posts.put(result, [webhook] if webhook else [], None)
+
+    def _withdraw(self, event: Event) -> None:
+        self.settler.withdraw(event.name)
+        self.settler.ledger.posts.withdraw(event.name)
 
     def _order(self, kind: OrderKind, event: Event, target: str | None = None, reason: str = "") -> None:
         order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)

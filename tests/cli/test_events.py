@@ -278,3 +278,23 @@ def test_a_step_that_cannot_be_taken_is_refused(racebot: Racebot, words: tuple[s
     refused = racebot(*words)
     assert (refused.code, len(refused.complaints)) == (2, 1), refused
     assert racebot("audit", "--json").out == before
+
+
+def test_an_event_has_a_message_on_discord(
+    racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACEBOT_DISCORD_WEBHOOK", "https://discord.com/api/webhooks/1/token")
+
+    def wanted() -> list[str]:
+        with Ledger.open_to_read(tmp_path / "ledger.db") as ledger:
+            return [post.wanted for post in ledger.posts.waiting("1") if post.race == EVENT]
+
+    create(racebot)
+    done(racebot, "event", "add", "Qualifier 1", "orb/one", "orb/two")
+    assert not wanted()
+    done(racebot, "event", "close", "Qualifier 1", "--early")
+    (closed,) = wanted()
+    done(racebot, "annul", "Qualifier 1", "id-bo", "--reason", "no video")
+    assert len(set(wanted()) - {closed, "withdrawn"}) == 1
+    done(racebot, "event", "reopen", "Qualifier 1")
+    assert wanted()[0].startswith("withdrawn")

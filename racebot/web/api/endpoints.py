@@ -17,6 +17,7 @@ from racebot.queries.odds import forecasts, odds
 from racebot.queries.pair import Meeting, compared
 from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.races import RaceRow, latest_races, rating_changes
+from racebot.races.events import is_event
 from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files, openapi, types
 from racebot.web.api.openapi import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
@@ -229,7 +230,7 @@ def _with_addresses(
 def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
     page = page_of(view, addresses.RACE.path(race=race))
     site = view.publication.site
-    return {"room": f"{site}/{quote(race)}" if site and "/event-" not in race else "", "page": page}
+    return {"room": f"{site}/{quote(race)}" if site and not is_event(race) else "", "page": page}
 
 
 def page_of(view: LedgerView, path: str) -> str:

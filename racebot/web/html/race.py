@@ -16,6 +16,7 @@ from racebot.queries.odds import expected_course
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_results
 from racebot.queries.reasons import RULES, ReasonKind
 from racebot.queries.records import UPSET
+from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
 from racebot.web.html import charts, fragments, templating
 from racebot.web.site import addresses
@@ -48,7 +49,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         template,
         report=report,
         racer=racer,
-        attempts=event_results(request.view.ledger, race) if "/event-" in race else (),
+        attempts=event_results(request.view.ledger, race) if is_event(race) else (),
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
         **table(request),
