@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from operator import attrgetter
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -397,11 +396,10 @@ def standings_now(
         json.dumps(others),
     )
     kinds = (str, str, int, int, int, int, str, float)
-    standings = list(map(StandingRow._make, rows))
-    for kind, column in zip(kinds, zip(*standings, strict=True), strict=False):
+    for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
         for found in set(map(type, column)) - {kind}:
             raise TypeError(f"{found.__name__} in place of {kind.__name__}")
-    return standings
+    return list(map(StandingRow._make, rows))
 
 
 def _standings_before(
@@ -482,18 +480,15 @@ def _listed(
 
 def _in_order(ledger: Ledger, rows: Sequence[StandingRow]) -> list[StandingRow]:
     """Return standings, best first, then by name as SQLite's NOCASE compares names."""
-    times = Counter(map(attrgetter("rating"), rows))
-    tied = [row for row in rows if times[row.rating] > 1]
-    names = ledger.players.names([row.player for row in tied])
-    tied.sort(key=lambda row: (names[row.player].encode().lower(), row.player))
-    alone = (row for row in rows if times[row.rating] == 1)
-    return sorted([*tied, *alone], key=attrgetter("rating"), reverse=True)
+    times = Counter(row.rating for row in rows)
+    names = ledger.players.names([row.player for row in rows if times[row.rating] > 1])
+    return sorted(rows, key=lambda row: (-row.rating, names.get(row.player, "").encode().lower(), row.player))
 
 
 def _places(rows: Sequence[StandingRow]) -> dict[float, int]:
     """Return the place of each rating. Equal ratings share a place."""
     places: dict[float, int] = {}
-    for place, rating in enumerate(sorted(map(attrgetter("rating"), rows), reverse=True), start=1):
+    for place, rating in enumerate(sorted((row.rating for row in rows), reverse=True), start=1):
         places.setdefault(rating, place)
     return places
 

@@ -69,22 +69,26 @@ def places_over_time(
     A place is None before a player's first race. Equal points share a place.
     """
     samples = np.array([ledger.ratings.sequence_until(board, moment) for moment in moments])
-    rows = ledger.connection.rows(
-        "SELECT player, sequence, iif(races_before, points_before, NULL), points_after FROM changes"
+    changes = ledger.connection.rows(
+        "SELECT sequence, player, points_before, points_after, races_before FROM changes"
         " WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
         board.key,
         int(samples[0]),
     )
+    points = np.full((len(listed.rows), len(moments)), np.nan)
+    points[:, 0] = [row.points for row in listed.rows]
     row_of = {row.player: number for number, row in enumerate(listed.rows)}
-    # The last row is of players who are not listed, the last column of races after all moments.
-    points = np.full((len(row_of) + 1, len(moments) + 1), np.nan)
-    points[:-1, 0] = [row.points for row in listed.rows]
-    if rows:
-        raced, sequences, before, after = zip(*rows, strict=True)
-        row = np.array([row_of.get(player, -1) for player in raced])
-        points[row[::-1], 0] = np.array(before, dtype=float)[::-1]  # of repeated indices, the last one counts
-        points[row, np.searchsorted(samples, sequences)] = after
-    points = points[:-1, :-1]
+    raced: set[str] = set()
+    columns = np.searchsorted(samples, [change[0] for change in changes]).tolist()
+    for column, (_, player, before, after, races_before) in zip(columns, changes, strict=True):
+        row = row_of.get(player)
+        if row is None:
+            continue
+        if player not in raced:
+            raced.add(player)
+            points[row, 0] = before if races_before else np.nan
+        if column < len(moments):
+            points[row, column] = after
     for column in range(1, len(moments)):
         missing = np.isnan(points[:, column])
         points[missing, column] = points[missing, column - 1]
