@@ -11,14 +11,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from racebot.errors import DamagedRaceError, PayloadError
-from racebot.ledger.rows import (
-    START,
-    Leaderboard,
-    damaged_race,
-    moment_of,
-    parts_of,
-    states_of,
-)
+from racebot.ledger.rows import START, Leaderboard, damaged_race, moment_of, parts_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant

@@ -156,13 +156,7 @@ def _from_model(
 
 
 def _note(
-    seed: Seed,
-    listed: int,
-    standing: Standing | None,
-    listing: Listing,
-    *,
-    level: bool,
-    ahead: float | None,
+    seed: Seed, listed: int, standing: Standing | None, listing: Listing, *, level: bool, ahead: float | None
 ) -> Iterator[str]:
     """Yield the reasons for a seed."""
     if seed.place is not None:

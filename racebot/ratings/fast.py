@@ -21,10 +21,7 @@ LEAST_WORK = 500_000
 
 
 def replay(
-    model: RatingModel,
-    races: Sequence[PastRace],
-    table: FloatArray,
-    like: Sequence[PastRace] | None = None,
+    model: RatingModel, races: Sequence[PastRace], table: FloatArray, like: Sequence[PastRace] | None = None
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Rate races in order, and yield the states before and after each.
 

@@ -87,11 +87,7 @@ async def serve(
 
 
 def run(
-    port: int = 8000,
-    *,
-    category: str = CATEGORY,
-    play: bool = False,
-    tell: Callable[[str], None] = print,
+    port: int = 8000, *, category: str = CATEGORY, play: bool = False, tell: Callable[[str], None] = print
 ) -> None:
     """Serve a sandbox until SIGINT or SIGTERM. Raise an `OSError` if the port is taken."""
     site = FakeSite(category=category)

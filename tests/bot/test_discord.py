@@ -115,12 +115,7 @@ async def test_race_that_was_never_posted_is_not_withdrawn(channel: Channel) -> 
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [
-        {"status": 429, "body": LIMITED},
-        {"status": 429, "retry_after": "0.01"},
-        {"status": 502},
-    ],
+    "fault", [{"status": 429, "body": LIMITED}, {"status": 429, "retry_after": "0.01"}, {"status": 502}]
 )
 async def test_refused_requests_are_repeated_after_a_pause(channel: Channel, fault: dict[str, Any]) -> None:
     channel.faults.fail_http(2, path="/api/", **fault)

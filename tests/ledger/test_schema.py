@@ -164,7 +164,7 @@ def m004_places(ledger: Ledger) -> None:
         (:noon, 'hide', 'rude', 'offensive'),
         (:noon, 'hide', 'bold', ''), (:noon, 'unhide', 'bold', ''),
         (:noon, 'exclude', 'orb/out', ''),
-        (:noon, 'exclude', 'orb/in', ''), (:noon, 'include', 'orb/in', '')""",
+        (:noon, 'exclude', 'orb/in', ''), (:noon, 'include', 'orb/in', '')"""
 )
 def m005_people(ledger: Ledger) -> None:
     assert ledger.players.find("Bo#0007").id == "id-bo", "discriminators are still to be learned"
@@ -274,7 +274,7 @@ def m017_spaces(ledger: Ledger) -> None:
 
 @stage(
     """INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint)
-    VALUES ('cave/r', 'cave', 'Any Cave', :noon, :noon, 'import', '{}', '')""",
+    VALUES ('cave/r', 'cave', 'Any Cave', :noon, :noon, 'import', '{}', '')"""
 )
 def m018_wide_races(ledger: Ledger) -> None:
     assert ledger.races.has("cave/r")
@@ -292,16 +292,14 @@ def m019_jobs(ledger: Ledger) -> None:
     assert (job.board.key, job.board.model, job.start) == (30, "elo-ffa", START)
 
 
-@stage(
-    "INSERT INTO cases (race, category, quiet, ordered_at) VALUES ('cave/q', 'cave', 1, :noon)",
-)
+@stage("INSERT INTO cases (race, category, quiet, ordered_at) VALUES ('cave/q', 'cave', 1, :noon)")
 def m020_cases(ledger: Ledger) -> None:
     assert ledger.cases.get("cave/q") == CaseRow("cave/q", "cave", quiet=True, ordered_at=NOON)
 
 
 @stage(
     """INSERT INTO orders (given_at, kind, subject, reason, by_player) VALUES
-    (:noon, 'hide', 'shy', 'asked in chat', 1)""",
+    (:noon, 'hide', 'shy', 'asked in chat', 1)"""
 )
 def m021_rooms(ledger: Ledger) -> None:
     assert ledger.orders.hiding("shy")[True] == "asked in chat"
@@ -310,9 +308,7 @@ def m021_rooms(ledger: Ledger) -> None:
     assert ledger.races.state("orb/r") == (RACE.fingerprint(), True)
 
 
-@stage(
-    "INSERT INTO discord (race, webhook, wanted, message) VALUES ('orb/r', '1', 'withdrawn', '7')",
-)
+@stage("INSERT INTO discord (race, webhook, wanted, message) VALUES ('orb/r', '1', 'withdrawn', '7')")
 def m022_discord(ledger: Ledger) -> None:
     assert ledger.posts.waiting("1")[0] == Post("orb/r", "1", "withdrawn", None, {}, "7", posts=1)
 
@@ -342,9 +338,7 @@ def m025_one_schema(ledger: Ledger) -> None:
     assert ledger.players.find("ólöf").id == "id-ólöf"
 
 
-@stage(
-    """UPDATE event_sources SET counted_at = :later""",
-)
+@stage("""UPDATE event_sources SET counted_at = :later""")
 def m026_positions(ledger: Ledger) -> None:
     (source,) = ledger.events.sources("orb/event-q")
     assert source.counted_at == RACE.ended_at + timedelta(days=1)

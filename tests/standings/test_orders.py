@@ -20,12 +20,7 @@ from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED, Order, OrderKind
 from racebot.ledger.rows import Carry, Player
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import (
-    leaderboard_report,
-    listed_count,
-    place_among,
-    top_players,
-)
+from racebot.queries.leaderboard import leaderboard_report, listed_count, place_among, top_players
 from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
 from racebot.races.result import NO_NAME, RaceResult

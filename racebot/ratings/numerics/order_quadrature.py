@@ -50,10 +50,7 @@ _C1, _C2, _C3, _C4 = 252769 / 3628800, -68119 / 3628800, 1469 / 403200, -2497 / 
 
 
 def order_moments(
-    means: Sequence[float],
-    scales: Sequence[float],
-    places: Sequence[int],
-    last: Sequence[float],
+    means: Sequence[float], scales: Sequence[float], places: Sequence[int], last: Sequence[float]
 ) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
     """Return the posterior moments of the standardized performances of one race.
 

@@ -216,10 +216,7 @@ class _Recursion:
             # Most chances are zero, as are their terms.
             possible = np.broadcast_to(chances > 0, between.shape)
             at_low, at_high = np.zeros((2, *between.shape))
-            for edge, term in (
-                (log_value[:, :, np.newaxis], at_low),
-                (log_value[:, np.newaxis, :], at_high),
-            ):
+            for edge, term in ((log_value[:, :, np.newaxis], at_low), (log_value[:, np.newaxis, :], at_high)):
                 np.subtract(edge, between, out=term, where=possible)
                 np.exp(term, out=term, where=possible)
                 np.multiply(term, chances, out=term)

@@ -230,10 +230,7 @@ class Bump(Places):
     KINDS = ("first", "second", "gain", "loss", "same")
 
     def __init__(
-        self,
-        label: str,
-        moments: Sequence[datetime],
-        places: Sequence[tuple[str, Sequence[int | None]]],
+        self, label: str, moments: Sequence[datetime], places: Sequence[tuple[str, Sequence[int | None]]]
     ) -> None:
         self.label, self.places, self.end = label, places, self.WIDTH - self.RIGHT
         self.moments = moments

@@ -164,13 +164,7 @@ def shell(request: PageRequest, kind: str, body: bytes, part: str = "", delay: i
     query = f"?{urlencode(given)}" if given else ""
     return Document(
         templating.render(
-            "overlay.html",
-            request.path,
-            part=part,
-            query=query,
-            body=body.decode(),
-            kind=kind,
-            delay=delay,
+            "overlay.html", request.path, part=part, query=query, body=body.decode(), kind=kind, delay=delay
         )
     )
 

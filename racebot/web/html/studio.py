@@ -14,11 +14,7 @@ from racebot.web.site.addresses import link
 from racebot.web.site.request import Content, Document, PageRequest
 
 STAGES = ("open", "racing", "finished", "recorded")
-OVERLAYS = {
-    "room": "Room of a category",
-    "player-room": "Room of a player",
-    "player": "Rating of a player",
-}
+OVERLAYS = {"room": "Room of a category", "player-room": "Room of a player", "player": "Rating of a player"}
 """The kinds of overlay that move on by themselves, by query parameter, with their names."""
 SOURCES = {"part": "its own part of the scene", "scene": "the whole scene, 1920 × 1080"}
 """The sizes of a source, by query parameter: as the docs suggest for each overlay, or the whole picture."""

@@ -91,10 +91,7 @@ TIMELINES: dict[str, tuple[dict[float, Race], dict[float, Effect]]] = {
     "a change meanwhile": ({100: seen(FIRST), 108: seen(SECOND)}, {118: Announce(SECOND)}),
     "an irrelevant change": ({100: seen(FIRST), 109: seen(RENAMED)}, {110: Announce(RENAMED)}),
     "a repeated result": ({n: seen(FIRST) for n in (100, 120, 121, 900)}, {110: Announce(FIRST)}),
-    "a correction": (
-        {100: seen(FIRST), 500: seen(SECOND)},
-        {110: Announce(FIRST), 510: Announce(SECOND)},
-    ),
+    "a correction": ({100: seen(FIRST), 500: seen(SECOND)}, {110: Announce(FIRST), 510: Announce(SECOND)}),
     "an edited time": (
         {100: seen(FIRST), 200: seen(EDITED_TIME)},
         {110: Announce(FIRST), 210: Announce(EDITED_TIME)},
@@ -105,10 +102,7 @@ TIMELINES: dict[str, tuple[dict[float, Race], dict[float, Effect]]] = {
         {110: Announce(FIRST), 120: Act.TAKE_BACK, 140: Announce(FIRST)},
     ),
     "an active racer": ({100: seen(UNREADY)}, {}),
-    "hidden entrants": (
-        {100: seen(replace(FIRST, hidden=True)), 300: seen(FIRST)},
-        {310: Announce(FIRST)},
-    ),
+    "hidden entrants": ({100: seen(replace(FIRST, hidden=True)), 300: seen(FIRST)}, {310: Announce(FIRST)}),
     "recorded": (
         {100: seen(FIRST), 105: seen(FINAL), 1000: seen(SECOND), 1002: seen(FINAL)},
         {105: Settle(FINAL)},

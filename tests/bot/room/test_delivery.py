@@ -17,16 +17,7 @@ from racebot.chat.info_box import InfoPolicy
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
-from racebot.ledger.outbox import (
-    Body,
-    ChatBody,
-    Delivery,
-    InfoBody,
-    Message,
-    MetaBody,
-    MetaEntry,
-    OutboxRow,
-)
+from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, MetaEntry, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal

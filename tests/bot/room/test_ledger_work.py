@@ -628,8 +628,7 @@ def test_an_unfinished_race_is_remembered_until_it_is_finished(follower: Followe
 
 
 @pytest.mark.parametrize(
-    ("race", "marks"),
-    [("ann bo", ["▲ 1", "▼ 2"]), ("cy bo ann", ["▼ 2", "▼ 3"]), ("cy ann bo", ["▼ 3"])],
+    ("race", "marks"), [("ann bo", ["▲ 1", "▼ 2"]), ("cy bo ann", ["▼ 2", "▼ 3"]), ("cy ann bo", ["▼ 3"])]
 )
 def test_a_finish_message_marks_new_places_on_the_leaderboard(
     following: Following, race: str, marks: list[str]
