@@ -12,7 +12,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.queries.seeds import seed_list
-from racebot.races.result import Profile, RaceResult
+from racebot.races.result import Profile
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.orders import hide
@@ -23,17 +23,16 @@ RACES = (result("a", "ann bo élan"), result("b", "ann bo élan", after=24), res
 """Two finishes of Ann, Bo and Élan, in this order, and one win of Cy, who is not ranked."""
 
 
-def with_twitch(race: RaceResult) -> RaceResult:
-    profile = Profile(twitch="ann_tv")
-    entrants = (replace(e, profile=profile) if e.name == "Ann" else e for e in race.entrants)
-    return replace(race, entrants=tuple(entrants))
-
-
 @pytest.fixture
 def board(ledger: Ledger) -> Leaderboard:
-    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(
-        map(with_twitch, RACES), "backfill"
-    )
+    ann = Profile(twitch="ann_tv")
+    races = [
+        replace(
+            race, entrants=tuple(replace(e, profile=ann if e.name == "Ann" else None) for e in race.entrants)
+        )
+        for race in RACES
+    ]
+    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "backfill")
     return ledger.leaderboards.all()[0]
 
 

@@ -38,8 +38,8 @@ def proposal_of(settler: Settler) -> Proposal:
 
 def test_a_leaderboard_with_older_defaults_is_named(began: Settler) -> None:
     found = proposal_of(began)
-    assert found.stored.name == GOAL
-    assert [(name, before) for name, before, _ in found.changed()] == [("newcomer_spread", 1.25)]
+    changed = [(name, before) for name, before, _ in found.changed()]
+    assert (found.stored.name, changed) == (GOAL, [("newcomer_spread", 1.25)])
 
 
 def test_a_leaderboard_with_current_defaults_is_not_named(ledger: Ledger) -> None:

@@ -53,11 +53,7 @@ def settle(settler: Settler, race: RaceResult) -> None:
     assert settler.settle(race, lambda _: (), race.ended_at)
 
 
-def with_other_settings(settler: Settler) -> None:
-    config = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
-    apply_settings(rate(settler.ledger, config=config))
-
-
+OTHER = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
 CHANGES: dict[str, Callable[[Settler], object]] = {
     "a new race": lambda settler: settle(settler, result("d", "di ann cy", after=300)),
     "an edited race": lambda settler: settle(settler, result("b", "di ed", dnf="cy", after=24)),
@@ -72,7 +68,7 @@ CHANGES: dict[str, Callable[[Settler], object]] = {
     ),
     "a forgotten player": lambda settler: orders.forget(settler, player(settler, "bo"), "asked", NOON),
     "a withdrawn race": lambda settler: settler.withdraw(f"{CATEGORY}/c"),
-    "other settings": with_other_settings,
+    "other settings": lambda settler: apply_settings(rate(settler.ledger, config=OTHER)),
     "another leaderboard": lambda settler: settler.add_past_races(
         [replace(result("other", "ann bo", after=9), goal="New Orb")], "import"
     ),

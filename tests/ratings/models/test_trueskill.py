@@ -155,15 +155,11 @@ races = st.lists(
 ).filter(lambda rows: len({row[2] for row in rows}) > 1)
 
 
-def as_race(rows, *, last_unfinished: bool):
-    group = np.unique([row[2] for row in rows], return_inverse=True)[1]
-    unfinished = (group == group.max()) & last_unfinished
-    return np.array([row[:2] for row in rows]), outcome(group, unfinished)
-
-
 @given(rows=races, last_unfinished=st.booleans(), mode=st.sampled_from(MODES))
 def test_states_stay_finite_and_sigma_positive(rows, last_unfinished: bool, mode: str) -> None:
-    states, race = as_race(rows, last_unfinished=last_unfinished)
+    group = np.unique([row[2] for row in rows], return_inverse=True)[1]
+    race = outcome(group, (group == group.max()) & last_unfinished)
+    states = np.array([row[:2] for row in rows])
     before = states.copy()
     model = TrueSkill(unfinished=mode)
     after = model.rate(states, race)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import cumulative_simpson, quad
 from scipy.special import erfcx, ndtr
+from scipy.stats import norm
 
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.order_recursion import gaussian_moments, gradient
@@ -18,10 +19,6 @@ from racebot.ratings.ranking import Groups
 
 def groups_of(labels: Sequence[int]) -> Groups:
     return Groups(np.array(labels))
-
-
-def phi(z: float) -> float:
-    return math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
 
 
 def slope_of(log_probability: Callable[[FloatArray], float], means: FloatArray) -> FloatArray:
@@ -99,7 +96,7 @@ def test_the_gradient_is_that_of_the_likelihood() -> None:
 
     def log_probability(at: FloatArray) -> float:
         def joint(x: float) -> float:
-            return phi(x - at[0]) * float(np.prod(ndtr(x - at[1:])))
+            return float(norm.pdf(x - at[0]) * np.prod(ndtr(x - at[1:])))
 
         return math.log(quad(joint, -9, 9, epsabs=0, epsrel=1e-11, limit=200)[0])
 
