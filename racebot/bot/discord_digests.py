@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from racebot.bot.discord_embed import Embed, names_line, upset_line
@@ -13,6 +14,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.movement import WEEK, Week, week
 from racebot.queries.recap import Recap, recap
+from racebot.queries.records import Upset
 from racebot.queries.seasons import final_since
 from racebot.settings.model import Settings
 from racebot.text.format import integer, signed
@@ -63,12 +65,8 @@ def _week(ledger: Ledger, found: Week, texts: Texts) -> list[str]:
         )
         for player, place in found.climbers.items()
     ]
-    lines += [upset_line(each.player.name, each.chance, texts) for each in found.upsets]
-    if found.most_races:
-        count = max(found.most_races.values())
-        most = names_line([names[player] for player in found.most_races], texts)
-        lines.append(texts.discord_most.format(name=most, count=count))
-    return lines
+    most = [names[player] for player in found.most_races]
+    return lines + _notes(found.upsets, most, max(found.most_races.values(), default=0), texts)
 
 
 def _season(found: Recap, texts: Texts) -> list[str]:
@@ -81,8 +79,13 @@ def _season(found: Recap, texts: Texts) -> list[str]:
         improved = names_line([each.player.name for each in found.improved], texts)
         change = signed(found.improved[0].number)
         lines.append(texts.discord_improved.format(name=improved, change=change))
-    lines += [upset_line(each.player.name, each.chance, texts) for each in found.upsets]
-    if found.most_races:
-        most = names_line([each.player.name for each in found.most_races], texts)
-        lines.append(texts.discord_most.format(name=most, count=found.most_races[0].number))
-    return lines
+    most = [each.player.name for each in found.most_races]
+    return lines + _notes(
+        found.upsets, most, max((each.number for each in found.most_races), default=0), texts
+    )
+
+
+def _notes(upsets: Sequence[Upset], most: Sequence[str], races: int, texts: Texts) -> list[str]:
+    """Return the lines about upsets and about the players with most races."""
+    lines = [upset_line(each.player.name, each.chance, texts) for each in upsets]
+    return lines + ([texts.discord_most.format(name=names_line(most, texts), count=races)] if most else [])
