@@ -270,7 +270,8 @@ class CommandHandler:
             order(settler, player, SELF_REASON, self.now(), by_player=True)
         except OrderError as error:
             log.info("%s: %s", asker.id, error)
-        if False in settler.ledger.orders.hiding(player.id):
+        hidden_by_player = settler.ledger.orders.hiding(player.id)
+        if False in hidden_by_player:  # the operator hid them, too
             return self.texts.hidden_by_operator
         command = self.names.line(Command.HELP)
         return (self.texts.hidden if hide else self.texts.unhidden).format(command=command)
