@@ -98,13 +98,6 @@ class _LazyGroup(TyperGroup):
             ctx.fail(f"no command {cmd_name!r}{did_you_mean(cmd_name, COMMANDS)}")
         return None
 
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            return super().invoke(ctx)
-        except typer.BadParameter as error:
-            error.message = error.message.removeprefix("Value error, ")
-            raise
-
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""
         del ctx

@@ -20,22 +20,18 @@ from rich.text import Text
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
-from racebot.cli.common import ask_site, console, create_ledger, progress_bars
+from racebot.cli.common import ask_site, console, create_ledger
 from racebot.cli.service import program
 from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import running
-from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Credentials, Site
 from racebot.racetime.payload import Category
-from racebot.ratings import registry
 from racebot.settings.model import PREFIX, Settings, checked_webhook
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection
-from racebot.standings.follow_settings import apply_settings
-from racebot.standings.settle import Settler
 from racebot.telemetry import logs
 from racebot.text.format import counted
 from racebot.text.safe import printable
@@ -43,42 +39,18 @@ from racebot.text.safe import printable
 T = TypeVar("T")
 
 STEPS = 5
-COMPARED = (registry.DEFAULT_MODEL, "plackett-luce", "trueskill")
-"""The models that are compared with the one in use."""
-ENOUGH_RACES = 100
-"""Fewest races of a leaderboard on which to compare models or fit one."""
 
 
 @app.command()
 def setup(
-    category: Annotated[str | None, typer.Option(help="The category's slug or address.")] = None,
-    client_id: Annotated[str | None, typer.Option(help="The bot's client id.")] = None,
-    secret_file: Annotated[
-        typer.FileText | None,
-        typer.Option(
-            encoding="utf-8",
-            errors="replace",
-            help="File with the bot's client secret; - reads standard input.",
-        ),
-    ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Use no bot: read what is public, and say nothing in chat.")
     ] = False,
-    goal: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GOAL", help="Rate this goal only. Repeatable. Default: all goals."),
-    ] = None,
-    team_races: Annotated[TeamPolicy | None, typer.Option(help="What a team race does.")] = None,
-    info_block: Annotated[InfoPolicy | None, typer.Option(help="Whether to write into info boxes.")] = None,
-    model: Annotated[str | None, typer.Option(help="The rating model's key.")] = None,
-    backfill: Annotated[bool, typer.Option(help="Fetch and rate the past races.")] = True,
-    no_input: Annotated[bool, typer.Option("--no-input", help="Ask nothing; for scripts.")] = False,
     site: Annotated[str | None, typer.Option(help="The site's address; only a test site needs this.")] = None,
 ) -> None:
     """Set up a bot for a category, question by question. Run it again to change an answer.
 
-    Nothing is saved before it fetches past races. For scripts, --no-input takes every answer from options,
-    from the environment and from the settings so far.
+    Nothing is saved before it fetches past races. Scripts write `.env` and run `racebot backfill` instead.
 
     Example: racebot setup
     """
@@ -88,43 +60,22 @@ def setup(
             f"{before.config}: has [[categories]]: setup is for one category; edit the file, then run "
             "`racebot doctor`"
         )
-    chosen = load(site=site, model=model, team_races=team_races, info_block=info_block)
-    if not no_input and not sys.stdin.isatty():
-        raise SettingsError("setup asks questions in a terminal: run it in one, or give --no-input")
+    address = load(site=site).site
+    if not sys.stdin.isatty():
+        raise SettingsError("setup asks questions in a terminal: run it in one, or write .env by hand")
     logs.to_stderr("error", before.log_format)
-    answers = {name: getattr(chosen, name) for name in ("site", "model", "team_races", "info_block")}
-    secret = secret_file and secret_file.readline().strip()
-    given = {"category": category, "client_id": client_id, "client_secret": secret, "goals": goal}
-    if no_input:
-        answers |= _checked(before, chosen.site, given, read_only=read_only)
-    else:
-        try:
-            answers |= _asked(before, chosen.site, given, read_only=read_only)
-            has_bot = answers["client_id"] is not None
-            heading(4, "Three choices")
-            if not team_races:
-                ignored = before.team_races is TeamPolicy.IGNORE
-                if not agree("Do team races count?", default=not ignored):
-                    answers["team_races"] = TeamPolicy.IGNORE
-                elif ignored:
-                    answers["team_races"] = None
-            if has_bot and not info_block and before.info_block is not InfoPolicy.NEVER:
-                say("All bots share the info box above a race's results. The final changes go there.")
-                below = before.info_block is InfoPolicy.APPEND
-                below = agree("May they stand below another bot's lines in the info box?", default=below)
-                answers["info_block"] = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
-            answers["discord_webhook"] = _ask_webhook(before)
-        except KeyboardInterrupt:
-            say("\nStopped. Nothing was saved.")
-            raise
+    try:
+        answers = {"site": address} | _asked(before, address, read_only=read_only)
+    except KeyboardInterrupt:
+        say("\nStopped. Nothing was saved.")
+        raise
     settings = _save(before, answers)
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
-    if backfill:
-        try:
-            _rate_past_races(settings, interactive=not no_input)
-        except (KeyboardInterrupt, typer.Abort):
-            say("\nStopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
-            raise KeyboardInterrupt from None
+    try:
+        _rate_past_races(settings)
+    except (KeyboardInterrupt, typer.Abort):
+        say("\nStopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
+        raise KeyboardInterrupt from None
     if running(settings.database):
         say("\nThe bot is running. Restart it to use the new settings.", style="bold")
         return
@@ -135,27 +86,8 @@ def setup(
     say(f"`{words} service` says how to keep it running after you log out.")
 
 
-def _checked(before: Settings, site: str, given: Mapping[str, Any], *, read_only: bool) -> dict[str, Any]:
-    """Complete the options by the settings so far, and let the site check them."""
-    found = {name: getattr(before, name) if option is None else option for name, option in given.items()}
-    secret = found["client_secret"] = _text(found["client_secret"])
-    needed = {"category": "category", "client-id": "client_id", "secret-file": "client_secret"}
-    if read_only:
-        found |= {"client_id": None, "client_secret": None}
-        needed = {"category": "category"}
-    for option, name in needed.items():
-        if not found[name]:
-            raise SettingsError(f"--{option} is missing: give it, or leave out --no-input")
-    found["category"] = find_category(site, found["category"]).slug
-    if not read_only:
-        check_bot(site, found["category"], found["client_id"], secret)
-    if given["goals"] is None and found["category"] != before.category:
-        found["goals"] = []
-    return found
-
-
-def _asked(before: Settings, site: str, given: Mapping[str, Any], *, read_only: bool) -> dict[str, Any]:
-    """Ask for the answers that no option gives."""
+def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
+    """Ask all questions, and return the answers by setting."""
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
@@ -163,49 +95,54 @@ def _asked(before: Settings, site: str, given: Mapping[str, Any], *, read_only: 
     )
     if before.category:
         say("Press Enter to keep an answer in brackets.")
-    if not (read_only or given["client_id"] or before.client_id):
+    if not (read_only or before.client_id):
         read_only = not agree("Do you own the category?", default=before.category is None)
     heading(1, "Category")
-    category, stored = given["category"], before.category or ""
-    if not category and not stored:
+    stored = before.category or ""
+    if not stored:
         say(f"The category's short name is the end of its address: smr for {site}/smr.")
-    found = ask("Category", lambda answer: find_category(site, answer), given=category, default=stored)
-    confirm(f"{found.name}, with {counted(len(found.goals), 'goal')}")
+    category = ask("Category", lambda answer: find_category(site, answer), default=stored)
+    confirm(f"{category.name}, with {counted(len(category.goals), 'goal')}")
+    answers: dict[str, Any] = {"category": category.slug, "client_id": None, "client_secret": None}
     heading(2, "The bot's credentials")
-    client_id = secret = None
     if read_only:
         say("None: racebot reads what is public, and says nothing in chat. An owner can add a bot later.")
     else:
-        given_id, given_secret = given["client_id"], given["client_secret"]
-        client_id, secret = _ask_credentials(before, site, found.slug, given_id, given_secret)
-    goals = given["goals"]
-    if goals is None:
-        goals = _ask_goals(found, before.goals if found.slug == stored else [])
-    return {"category": found.slug, "client_id": client_id, "client_secret": secret, "goals": goals}
+        answers["client_id"], answers["client_secret"] = _ask_credentials(before, site, category.slug)
+    answers["goals"] = _ask_goals(category, before.goals if category.slug == stored else [])
+    heading(4, "Three choices")
+    ignored = before.team_races is TeamPolicy.IGNORE
+    if not agree("Do team races count?", default=not ignored):
+        answers["team_races"] = TeamPolicy.IGNORE
+    elif ignored:
+        answers["team_races"] = None
+    if not read_only and before.info_block is not InfoPolicy.NEVER:
+        say("All bots share the info box above a race's results. The final changes go there.")
+        below = before.info_block is InfoPolicy.APPEND
+        below = agree("May they stand below another bot's lines in the info box?", default=below)
+        answers["info_block"] = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
+    return answers | {"discord_webhook": _ask_webhook(before)}
 
 
-def _ask_credentials(
-    before: Settings, site: str, slug: str, client_id: str | None, secret: str | None
-) -> tuple[str, str]:
+def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
     """Ask for id and secret until the site accepts both."""
     stored_id, stored_secret = before.client_id or "", _text(before.client_secret)
-    if not stored_secret and not client_id:
+    if not stored_secret:
         say(
             "An owner of the category creates the bot on the site: Manage, then Bots. Copy its client id and "
             "client secret from there. The secret stays hidden while you type or paste it."
         )
     while True:
-        client_id = ask("Client id", not_empty, given=client_id, default=stored_id)
+        client_id = ask("Client id", not_empty, default=stored_id)
         keep = stored_secret if client_id == stored_id else ""
         shown = "the stored one" if keep else None
-        secret = ask("Client secret", not_empty, given=secret, default=keep, shown=shown, hidden=True)
+        secret = ask("Client secret", not_empty, default=keep, shown=shown, hidden=True)
         try:
             check_bot(site, slug, client_id, secret)
         except RacebotError as error:
             say(f"    {error}", style="red")
             if client_id == stored_id:  # do not offer again what the site refuses
                 stored_id = stored_secret = ""
-            client_id = secret = None
         else:
             confirm(f"the site accepts them; the bot belongs to {slug}")
             return client_id, secret
@@ -277,61 +214,19 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         awkward = any(";" in each or each.strip() != each for each in value) or "".join(value).startswith("[")
         return json.dumps(value, ensure_ascii=False) if awkward else "; ".join(value)
-    return json.dumps(value) if isinstance(value, dict) else str(value or "")
+    return str(value or "")
 
 
-def _rate_past_races(settings: Settings, *, interactive: bool) -> None:
-    """Fetch and rate the past races; then, by questions, choose the model and its parameters."""
+def _rate_past_races(settings: Settings) -> None:
+    """Fetch and rate the past races, and offer to fit the ratings to them."""
     from racebot.cli.past_races import offer_fits, rate_from_site
 
-    if interactive:
-        heading(5, "Past races")
-        say("Fetching takes about a second for each hundred races. The bot stays silent.")
+    heading(5, "Past races")
+    say("Fetching takes about a second for each hundred races. The bot stays silent.")
     create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())
-        boards = [board for board in ledger.leaderboards.all() if ledger.ratings.count(board) >= ENOUGH_RACES]
-        if not boards:
-            say(
-                "There are too few past races to compare models, so the default stays. Ratings settle as "
-                "players race; `racebot evaluate` and `racebot improve` help later."
-            )
-            return
-        if interactive and not settings.leaderboards:
-            settings = _choose_model(settings, ledger, max(boards, key=ledger.ratings.count))
-        if interactive:
-            say()
-            say(
-                "A fit adjusts the model to your own races, and changes all ratings. It is used only if it "
-                "predicts clearly better, and you see the changes first."
-            )
-            offer_fits(settings, ledger, boards)
-
-
-def _choose_model(settings: Settings, ledger: Ledger, board: Leaderboard) -> Settings:
-    """Compare models on a leaderboard's races, and let the operator choose one."""
-    from racebot.cli import past_races, studies_tables
-    from racebot.study.cores import cores
-    from racebot.study.evaluate import Entry, evaluate
-    from racebot.study.history import History
-
-    models = dict.fromkeys([board.model, *COMPARED])
-    entries = [Entry(model, model, board.parameters if model == board.model else {}) for model in models]
-    history = History.of((race.result for race in ledger.races.of(board)), TeamPolicy(board.teams))
-    with progress_bars(transient=True) as advance, cores():
-        report = evaluate(history, entries, progress=lambda model: advance(f"tried {model}", 1, 1))
-    studies_tables.evaluation(console, report)
-    say(
-        f"In use: {board.model}. Press Enter unless another is clearly better; docs/models.md describes them."
-    )
-    chosen = ask("Model", lambda answer: registry.create(answer).key, default=board.model)
-    if chosen == board.model:
-        return settings
-    settings = _save(settings, {"model": chosen, "parameters": {}})
-    apply_settings(Settler(ledger, settings.rules()))
-    for each in ledger.leaderboards.all():
-        past_races.show_best(ledger, each, settings)
-    return settings
+        offer_fits(settings, ledger, ledger.leaderboards.all())
 
 
 def say(text: str = "", *, style: str = "") -> None:
@@ -353,7 +248,6 @@ def ask(
     question: str,
     check: Callable[[str], T],
     *,
-    given: str | None = None,
     default: str = "",
     shown: str | None = None,
     hidden: bool = False,
@@ -362,7 +256,6 @@ def ask(
 
     Args:
         check: turns the answer into a value, or raises a RacebotError that says what is wrong.
-        given: an answer from the command line, which is used in place of the first question.
         default: the answer of a user who just presses Enter, shown as it is or as `shown`.
         hidden: whether to hide what the user types.
     """
@@ -370,15 +263,12 @@ def ask(
     prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
     while True:
         try:
-            typed = given or Prompt.ask(
-                prompt, console=console, password=hidden, default=default, show_default=False
-            )
-            return check((typed or "").strip() or default)
+            typed = Prompt.ask(prompt, console=console, password=hidden, default=default, show_default=False)
+            return check(typed.strip() or default)
         except EOFError:  # Ctrl-D
             raise KeyboardInterrupt from None
         except RacebotError as error:
             say(f"    {error}", style="red")
-            given = None
 
 
 def agree(question: str, *, default: bool) -> bool:

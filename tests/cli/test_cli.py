@@ -264,13 +264,6 @@ def test_a_misspelt_folder_of_the_database_is_not_created(racebot: Racebot, fold
     assert not (folder / "staet").exists()
 
 
-def test_a_wrong_choice_is_reported_without_words_of_python(racebot: Racebot) -> None:
-    done = racebot("setup", "--team-races", "bogus")
-    assert done.code == 2
-    assert "--team-races" in done.err
-    assert "Value error" not in done.err
-
-
 # Errors: one line each, and an exit code
 
 

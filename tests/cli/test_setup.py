@@ -1,15 +1,13 @@
-"""`racebot setup`, driven through a pseudo-terminal beside a sandbox, and without questions."""
+"""`racebot setup`, driven through a pseudo-terminal beside a sandbox."""
 
 from __future__ import annotations
 
 import asyncio
-import io
 import os
-import re
 import stat
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -31,7 +29,7 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.sources import load
 
-from .conftest import Done, Racebot
+from .conftest import Racebot
 
 if sys.platform != "win32":
     import termios
@@ -147,24 +145,6 @@ async def sandbox(tmp_path: Path) -> AsyncIterator[SetupRun]:
         yield made
 
 
-Script = Callable[..., Awaitable[Done]]
-
-
-@pytest.fixture
-def script(sandbox: SetupRun, racebot: Racebot, monkeypatch: pytest.MonkeyPatch) -> Script:
-    """Run setup without a terminal."""
-
-    async def run(*options: str, given: str = "", **variables: str) -> Done:
-        monkeypatch.chdir(sandbox.folder)
-        monkeypatch.setattr(sys, "stdin", io.StringIO(given))
-        fixed = {"PATH": str(sandbox.folder / "no-programs"), "RACEBOT_REQUEST_INTERVAL": "0"}
-        for name, text in {**fixed, **variables}.items():
-            monkeypatch.setenv(name, text)
-        return await asyncio.to_thread(racebot, "setup", "--no-input", "--site", sandbox.address, *options)
-
-    return run
-
-
 def answer(terminal: Terminal, *exchanges: tuple[str, str]) -> str:
     """Answer questions in turn, and return everything shown up to the last one."""
     shown = ""
@@ -175,41 +155,31 @@ def answer(terminal: Terminal, *exchanges: tuple[str, str]) -> str:
     return shown
 
 
-async def talk(sandbox: SetupRun, *exchanges: tuple[str, str], options: str = "", until: str = "") -> str:
+async def talk(sandbox: SetupRun, *exchanges: tuple[str, str], until: str = "", code: int = 0) -> str:
     """Answer questions in turn, and return everything shown to the end, or to Ctrl-C at a text."""
 
     def talked() -> str:
-        terminal = sandbox.start(*options.split())
+        terminal = sandbox.start()
         shown = answer(terminal, *exchanges)
         if until:
             terminal.expect(until)
             shown += str(terminal.before) + terminal.interrupt()
             assert "Traceback" not in shown
             return shown
-        return shown + terminal.rest(0)
+        return shown + terminal.rest(code)
 
     return await asyncio.to_thread(talked)
-
-
-def written(folder: Path) -> Mapping[str, str]:
-    return dict(
-        line.partition("=")[::2] for line in (folder / ".env").read_text().splitlines() if line[0] != "#"
-    )
-
-
-# In a terminal
 
 
 async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Path) -> None:
     async with setup_sandbox(tmp_path, 120) as sandbox:
         fit = r"\[y/N\]", "n"
-        shown = await talk(sandbox, *QUESTIONS, ("Model", "trueskill"), fit)
+        shown = await talk(sandbox, *QUESTIONS, fit)
         assert CLIENT_SECRET not in shown
         assert "racebot run" in shown
         assert all(len(line.partition("[y/N]")[0]) <= 80 for line in shown.splitlines() if "━" not in line)
         settings = load(sandbox.folder)
         assert (settings.category, settings.team_races) == ("smr", TeamPolicy.IGNORE)
-        assert settings.model == "trueskill"
         assert stat.S_IMODE((sandbox.folder / ".env").stat().st_mode) == 0o600
         with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
             (board,) = ledger.leaderboards.all()
@@ -246,11 +216,9 @@ async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: SetupRun, 
     assert not list(sandbox.folder.iterdir())
 
 
-@pytest.mark.parametrize("question", [r"Model[^\r\n]*:\s$", r"\[y/N\]:\s$"])
-async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: Path, question: str) -> None:
+async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: Path) -> None:
     async with setup_sandbox(tmp_path, 110) as sandbox:
-        model = () if "Model" in question else (("Model", ""),)
-        shown = await talk(sandbox, *QUESTIONS, *model, until=question)
+        shown = await talk(sandbox, *QUESTIONS, until=r"\[y/N\]:\s$")
         assert "Your settings are saved" in shown
         assert load(sandbox.folder).category == "smr"
         assert not (sandbox.folder / "racebot.toml").exists()
@@ -292,7 +260,7 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> 
 
 async def test_a_category_of_others_needs_no_secret(sandbox: SetupRun) -> None:
     answers = ("own the category", "n"), ("Category", "smr"), ("Numbers", ""), ("team race", "n")
-    assert "Client id" not in await talk(sandbox, *answers, QUESTIONS[-1], options="--no-backfill")
+    assert "Client id" not in await talk(sandbox, *answers, QUESTIONS[-1])
     (category,) = load(sandbox.folder).required_categories()
     assert (category.slug, category.client_id, category.client_secret) == ("smr", None, None)
 
@@ -338,8 +306,8 @@ async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: SetupRu
     (sandbox.folder / ".env").write_text("RACEBOT_CLIENT_ID=old\nRACEBOT_CLIENT_SECRET=stale\n")
 
     def set_up() -> str:
-        terminal = sandbox.start("--category", "smr", "--no-backfill")
-        first = answer(terminal, ("Client id", ""), ("Client secret", "typed"))
+        terminal = sandbox.start()
+        first = answer(terminal, QUESTIONS[1], ("Client id", ""), ("Client secret", "typed"))
         shown = answer(terminal, QUESTIONS[2])
         terminal.interrupt()
         assert "[old]" in first
@@ -348,84 +316,32 @@ async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: SetupRu
     assert "[old]" not in await asyncio.to_thread(set_up)
 
 
-async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: SetupRun, script: Script) -> None:
+async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: SetupRun) -> None:
     (sandbox.folder / "secret").write_text("an old one\n")
     (sandbox.folder / ".env").write_text(
         f"RACEBOT_CATEGORY=smr\nRACEBOT_CLIENT_ID={CLIENT_ID}\nRACEBOT_CLIENT_SECRET_FILE=secret\n"
     )
-    (sandbox.folder.parent / "given").write_text(CLIENT_SECRET)
-    done = await script("--secret-file", "../given", "--no-backfill")
-    assert done.code == 0, done.err
+    await talk(sandbox, ("Category", ""), ("Client id", ""), *QUESTIONS[3:])
     assert (sandbox.folder / "secret").read_text() == f"{CLIENT_SECRET}\n"
     assert CLIENT_SECRET not in (sandbox.folder / ".env").read_text()
 
 
-# Without questions
-
-SMR = ("--category", "smr", "--client-id", CLIENT_ID)
-
-
-async def test_script_sets_up_without_questions(sandbox: SetupRun, script: Script) -> None:
-    options = (*SMR, "--secret-file", "-", "--goal", GOALS[0])
-    done = await script(*options, "--team-races", "individual", "--info-block", "never", given=CLIENT_SECRET)
-    assert done.code == 0, done.err
-    assert CLIENT_SECRET not in done.out + done.err
-    settings = load(sandbox.folder)
-    assert settings.client_secret is not None
-    assert settings.client_secret.get_secret_value() == CLIENT_SECRET
-    assert (settings.goals, settings.info_block) == ([GOALS[0]], InfoPolicy.NEVER)
-    assert (sandbox.folder / "state" / "racebot.db").exists()
-
-
-async def test_setup_asks_to_restart_a_running_bot(sandbox: SetupRun, script: Script) -> None:
+async def test_setup_asks_to_restart_a_running_bot(sandbox: SetupRun) -> None:
     with locked(sandbox.folder / "state" / "racebot.db"):
-        done = await script(*SMR, "--secret-file", "-", "--no-backfill", given=CLIENT_SECRET)
-    assert done.code == 0, done.err
-    assert "Restart it" in done.out
+        assert "Restart it" in await talk(sandbox, *QUESTIONS)
 
 
-async def test_secret_from_the_environment_is_saved(sandbox: SetupRun, script: Script) -> None:
-    done = await script(
-        "--category", "smr", "--no-backfill", RACEBOT_CLIENT_ID=CLIENT_ID, RACEBOT_CLIENT_SECRET=CLIENT_SECRET
-    )
-    assert done.code == 0, done.err
-    assert written(sandbox.folder)["RACEBOT_CLIENT_SECRET"] == CLIENT_SECRET
-
-
-@pytest.mark.parametrize(
-    ("options", "secret", "complaint"),
-    [
-        (("--category", "smrr", "--client-id", CLIENT_ID), CLIENT_SECRET, "no category"),
-        (("--client-id", CLIENT_ID), CLIENT_SECRET, "--category"),
-        (SMR, "wrong", "refuses"),
-        (SMR, "", "--secret-file"),
-        (("--category", "smr"), CLIENT_SECRET, "--client-id"),
-        ((*SMR, "--model", "truskill"), CLIENT_SECRET, "trueskill"),
-    ],
-)
-async def test_refused_answer_ends_a_script_and_saves_nothing(
-    sandbox: SetupRun, script: Script, options: tuple[str, ...], secret: str, complaint: str
+async def test_variable_that_overrides_an_answer_is_named(
+    sandbox: SetupRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = await script(*options, "--secret-file", "-", given=secret)
-    assert done.code == 2
-    (line,) = done.err.splitlines()
-    assert re.match("racebot: ", line)
-    assert complaint in line
+    monkeypatch.setenv("RACEBOT_TEAM_RACES", "individual")
+    shown = await talk(sandbox, *QUESTIONS, code=2)
+    assert "RACEBOT_TEAM_RACES is set in the environment" in shown
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_variable_that_overrides_an_answer_is_named(sandbox: SetupRun, script: Script) -> None:
-    options = (*SMR, "--secret-file", "-", "--team-races", "individual")
-    done = await script(*options, given=CLIENT_SECRET, RACEBOT_TEAM_RACES="ignore")
-    assert done.code == 2
-    assert "RACEBOT_TEAM_RACES is set in the environment" in done.err
-    assert not list(sandbox.folder.iterdir())
-
-
-async def test_setup_refuses_a_file_with_several_categories(sandbox: SetupRun, script: Script) -> None:
-    (sandbox.folder / "racebot.toml").write_text(
-        '[[categories]]\nslug = "smr"\nclient_id = "a"\nclient_secret = "b"\n'
-    )
-    done = await script("--category", "smr")
-    assert done.code == 2
-    assert "[[categories]]" in done.err
+def test_setup_needs_a_terminal_and_one_category(racebot: Racebot, tmp_path: Path) -> None:
+    assert "terminal" in racebot("setup").complaints[0]
+    (tmp_path / "racebot.toml").write_text('[[categories]]\nslug = "smr"\n')
+    assert "[[categories]]" in racebot("setup").complaints[0]
+    assert racebot("setup").code == 2
