@@ -30,12 +30,12 @@ from racebot.bot.room.case import Settle
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
-from racebot.chat.people import Person
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.listing import Listing
+from racebot.queries.player import NamedPlayer
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
@@ -120,7 +120,7 @@ def _chat(
     )
     busy, other = (settler.ledger.standings.get(board, player) for player in world.names[:2])
     assert busy is not None and other is not None
-    asker = Person(busy.player, busy.name)
+    asker = NamedPlayer(busy.player, busy.name)
     lines = [
         ("!rating", Command.RATING, ""),
         ("!rating of an unknown name", Command.RATING, "nobody at all"),

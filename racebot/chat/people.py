@@ -1,14 +1,17 @@
-"""Finds the players that a chat command comes from and is about."""
+"""Finds the players that a chat command comes from and is about.
+
+Their names have a discriminator if several players share one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from racebot.chat.commands import CLOSING
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
+from racebot.queries.player import NamedPlayer
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
 from racebot.text.parse import fold_name, split_full_name
@@ -19,15 +22,7 @@ JOINING = {"and", "vs", "vs.", "versus", "&"}
 """Words that may stand between two names."""
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """A player who gives a command or is named in one. `name` has a discriminator if it is shared."""
-
-    id: str
-    name: str
-
-
-def known_as(ledger: Ledger, person: Person) -> Person:
+def known_as(ledger: Ledger, person: NamedPlayer) -> NamedPlayer:
     """Return a person with the operators' orders applied: a merged account or forgotten name replaced.
 
     A player renamed on the site since the last race keeps the new name.
@@ -39,15 +34,17 @@ def known_as(ledger: Ledger, person: Person) -> Person:
         and player.name.casefold() != person.name.casefold()
         and not ledger.orders.is_forgotten(account)
     )
-    return Person(account, person.name if player is None or renamed else player.shown)
+    return NamedPlayer(account, person.name if player is None or renamed else player.shown)
 
 
-def is_hidden_from(ledger: Ledger, asker: Person, person: Person) -> bool:
+def is_hidden_from(ledger: Ledger, asker: NamedPlayer, person: NamedPlayer) -> bool:
     """Return whether a player is hidden from the asker. Hidden players may ask about themselves."""
     return person.id != asker.id and ledger.orders.is_hidden(person.id)
 
 
-def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person) -> Person | None:
+def find_person(
+    ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: NamedPlayer
+) -> NamedPlayer | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
     If no name matches, names are compared in plain letters, and then without `AROUND_NAMES`. If several
@@ -62,7 +59,7 @@ def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker
     if not found and bare not in {"", text}:
         return find_person(ledger, board, bare, race, asker)
 
-    def races(person: Person) -> int:
+    def races(person: NamedPlayer) -> int:
         standing = ledger.standings.get(board, person.id)
         return standing.races if standing else -1
 
@@ -71,31 +68,31 @@ def find_person(ledger: Ledger, board: Leaderboard, text: str, race: Race, asker
 
 def _people(
     race: Race, text: str, compared: Callable[[str], str], called: Callable[[str], list[Player]]
-) -> list[Person]:
+) -> list[NamedPlayer]:
     """Return the entrants with a name or, if there are none, the players of the ledger with it."""
     name, full = compared(text), split_full_name(text)
     parts = (compared(full[0]), full[1]) if full is not None else None
     shown = shown_names(race.entrants)
-    in_room = {e.user_id: Person(e.user_id, shown[e]) for e in race.entrants if e.user_id is not None}
+    in_room = {e.user_id: NamedPlayer(e.user_id, shown[e]) for e in race.entrants if e.user_id is not None}
     meant = [
         in_room[e.user_id]
         for e in race.entrants
         if e.user_id in in_room
         and (compared(e.name) == name or (compared(e.name), e.discriminator or "") == parts)
     ]
-    return meant or [in_room.get(each.id, Person(each.id, each.shown)) for each in called(text)]
+    return meant or [in_room.get(each.id, NamedPlayer(each.id, each.shown)) for each in called(text)]
 
 
 def find_pair(
-    ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: Person
-) -> tuple[Person, Person] | str:
+    ledger: Ledger, board: Leaderboard, text: str, race: Race, asker: NamedPlayer
+) -> tuple[NamedPlayer, NamedPlayer] | str:
     """Return the two players to compare: two named players, or the asker and one named player.
 
     Names can contain spaces, so every space may separate them, with or without a word of `JOINING`. Return
     the name that was not found, or the whole text if it is unclear which part is the name.
     """
 
-    def find(name: str) -> Person | None:
+    def find(name: str) -> NamedPlayer | None:
         return find_person(ledger, board, name, race, asker)
 
     if (named := find(text)) is not None:

@@ -12,13 +12,12 @@ from racebot import __version__
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
 from racebot.chat.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
-from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.listing import Listing
-from racebot.queries.player import last_race
+from racebot.queries.player import NamedPlayer as Person, last_race
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

@@ -14,7 +14,6 @@ from standings.seasons import PLAYERS, board_of, contents, fresh, history
 
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames, ParsedCommand
-from racebot.chat.people import Person
 from racebot.chat.wording import Texts
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED, Order, OrderKind
@@ -22,6 +21,7 @@ from racebot.ledger.rows import Carry, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, place_among, top_players
 from racebot.queries.listing import Listing
+from racebot.queries.player import NamedPlayer as Person
 from racebot.queries.race import race_report
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.standings import orders

@@ -15,12 +15,12 @@ from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Draft
 from racebot.chat.commands import CLOSING, Command, CommandNames, ParsedCommand
-from racebot.chat.people import Person
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.errors import OrderError
 from racebot.ledger.rows import Player
+from racebot.queries.player import NamedPlayer
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.standings import orders
@@ -160,7 +160,7 @@ class CommandHandler:
     def reply(self, question: Question, race: Race, *, is_quiet: bool) -> Reply | None:
         """Carry out an order, except one for or against quiet, or draft an answer. Ledger work."""
         command, message = question.command, question.message
-        asker = Person(str(message.user_id), message.user_name)
+        asker = NamedPlayer(str(message.user_id), message.user_name)
         if question.over_limit:
             return None if is_quiet else Reply(lambda: self.texts.answers_pause, asker.id)
         if order := _order(command):
@@ -259,7 +259,7 @@ class CommandHandler:
         allowed = {*QUIET_ORDERS, *({*COUNT_ORDERS, EVENT} if self.monitors_decide else ())}
         return message.is_monitor and order in allowed
 
-    def _carry_out_about(self, asker: Person, *, hide: bool) -> str:
+    def _carry_out_about(self, asker: NamedPlayer, *, hide: bool) -> str:
         """Hide or show the asker's name, and return the answer."""
         settler = self.work.settler
         account = settler.ledger.orders.account(asker.id)

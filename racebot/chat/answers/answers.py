@@ -8,7 +8,7 @@ from functools import lru_cache
 from operator import itemgetter
 
 from racebot import __version__
-from racebot.chat.answers import leaderboard, odds, rating, scores, versus, why
+from racebot.chat.answers import odds, rating, scores, why
 from racebot.chat.answers.context import (
     NO_LINKS,
     Context,
@@ -19,10 +19,11 @@ from racebot.chat.answers.context import (
     unknown_player,
 )
 from racebot.chat.commands import CLOSING, Command, CommandNames, ParsedCommand
-from racebot.chat.people import Person, find_person, is_hidden_from, known_as
+from racebot.chat.people import find_person, is_hidden_from, known_as
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.listing import Listing
+from racebot.queries.player import NamedPlayer
 from racebot.racetime.payload import Race
 from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.text.safe import plain
@@ -46,7 +47,7 @@ class Answers:
         default_factory=lambda: lru_cache(RACES_KEPT)(Preview.rate), init=False
     )
 
-    def draft(self, command: ParsedCommand, race: Race, asker: Person, *, moderator: bool) -> Draft:
+    def draft(self, command: ParsedCommand, race: Race, asker: NamedPlayer, *, moderator: bool) -> Draft:
         """Read everything that the answer to a command needs. Ledger work.
 
         The draft returns an empty string if there is no answer. `moderator` says whether the asker moderates
@@ -61,7 +62,7 @@ class Answers:
             return finished(one_message(phrases, self.texts))
         race = replace(race, entrants=self.settler.ledger.orders.amended_entrants(race.entrants))
         asker = known_as(self.settler.ledger, asker)
-        goal, count = race.goal, leaderboard.USUAL_LENGTH
+        goal, count = race.goal, rating.USUAL_LENGTH
         if command.command is Command.LEADERBOARD and command.argument:
             chosen = self._chosen_leaderboard(command.argument.rstrip(CLOSING), race)
             if chosen is None:
@@ -128,7 +129,7 @@ class Answers:
         """Return the goal and number of players that `!leaderboard` asks for; None for an unknown name."""
         name, _, number = text.rpartition(" ")
         if goal := self._goal_named(text, race):
-            return goal, leaderboard.USUAL_LENGTH
+            return goal, rating.USUAL_LENGTH
         if not (number.isdecimal() and number.isascii()):
             return None
         goal = race.goal if name.casefold() in {"", "top"} else self._goal_named(name, race)
@@ -149,16 +150,16 @@ class Answers:
         return race.goal if race.goal in found else next(iter(found), None)
 
     def _draft_for(
-        self, context: Context, command: ParsedCommand, count: int, race: Race, asker: Person
+        self, context: Context, command: ParsedCommand, count: int, race: Race, asker: NamedPlayer
     ) -> Draft:
         match command.command:
             case Command.LEADERBOARD:
-                return finished(leaderboard.answer(context, count, asker))
+                return finished(rating.leaderboard(context, count, asker))
             case Command.ODDS:
                 return finished(odds.answer(context, race))
             case Command.VERSUS:
-                return finished(versus.answer(context, command.argument, race, asker))
-        person: Person | None = asker
+                return finished(odds.versus(context, command.argument, race, asker))
+        person: NamedPlayer | None = asker
         if command.argument:
             person = find_person(self.settler.ledger, context.board, command.argument, race, asker)
         if person is None:

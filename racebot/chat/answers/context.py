@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from racebot.chat.commands import CommandNames
 from racebot.chat.format import ordinal, shown_points
-from racebot.chat.people import Person
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import place_among
 from racebot.queries.listing import Listing
+from racebot.queries.player import NamedPlayer
 from racebot.races.change import Change
 from racebot.racetime.payload import Race
 from racebot.standings.settle import Preview, RatedRace, Settler
@@ -55,7 +55,7 @@ class Context:
         """Return the leaderboard's name, safe to show."""
         return plain(self.board.name)
 
-    def standing(self, person: Person) -> Standing | None:
+    def standing(self, person: NamedPlayer) -> Standing | None:
         """Return a player's stored standing."""
         return self.ledger.standings.get(self.board, person.id)
 
@@ -65,7 +65,7 @@ class Context:
         finishes += coming is not None and coming.place is not None
         return finishes >= self.listing.minimum_finishes
 
-    def pending(self, race: Race, person: Person) -> Preview | None:
+    def pending(self, race: Race, person: NamedPlayer) -> Preview | None:
         """Return a preview of the room's race if it is finished, not settled, and has this player."""
         result = race.result
         if result is None or not result.final or not self.settler.rules.counts(result):
@@ -75,7 +75,7 @@ class Context:
         found = (each for each in self.settler.previews(result) if each.leaderboard.name == self.board.name)
         return next((each for each in found if person.id in {e.user_id for e in each.result.entrants}), None)
 
-    def standing_phrase(self, person: Person, standing: Standing) -> str:
+    def standing_phrase(self, person: NamedPlayer, standing: Standing) -> str:
         """Write a player's points and place, or why the player has none."""
         return self.texts.rating.format(
             name=plain(person.name),
@@ -107,7 +107,7 @@ def finished(text: str) -> Draft:
     return lambda: text
 
 
-def change_of(rated: RatedRace, person: Person) -> Change | None:
+def change_of(rated: RatedRace, person: NamedPlayer) -> Change | None:
     """Return what a race did to one player."""
     return next((change for change in rated.changes if change.player == person.id), None)
 

@@ -1,19 +1,23 @@
-"""The answer to `!rating`: a player's points, place and record, and what this room's race would change."""
+"""The answers to `!rating`, a player's points, place and record, and `!leaderboard`, the first players."""
 
 from __future__ import annotations
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
-from racebot.chat.format import shown_points
-from racebot.chat.people import Person
+from racebot.chat.format import shown_points, unbroken
+from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.ledger.rows import Standing
-from racebot.queries.player import last_race, next_points
+from racebot.queries.leaderboard import listed_count, place_among, top_players
+from racebot.queries.player import NamedPlayer, last_race, next_points
 from racebot.racetime.payload import Race
 from racebot.text.format import integer, signed
 from racebot.text.safe import plain
 
+USUAL_LENGTH = 5
+LONGEST = 25
 
-def draft(context: Context, person: Person, race: Race) -> Draft:
+
+def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
     """Draft the answer about one player. Ledger work."""
     texts, board = context.texts, context.board
     standing = context.standing(person)
@@ -52,3 +56,30 @@ def _record(standing: Standing, texts: Texts) -> str:
     else:
         template = texts.rating_one_win if standing.wins == 1 else texts.rating_record
     return template.format(races=standing.races, finishes=standing.finishes, wins=standing.wins)
+
+
+def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:
+    """Write a leaderboard's first `count` players, as many as fit, and the asker's own place."""
+    texts, board, listing = context.texts, context.board, context.listing
+    count = min(max(count, 1), LONGEST)
+    players = top_players(context.ledger, board, listing, count)
+    if not players:
+        return texts.leaderboard_empty.format(leaderboard=context.name, needed=listing.minimum_finishes)
+    listed = listed_count(context.ledger, board, listing)
+    entries = [_entry(context, place, standing) for place, standing in players]
+    end = [context.link_phrase(context.links.board(board))]
+    own = context.standing(asker)
+    if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
+        place, _ = place_among(context.ledger, board, own, listing)
+        end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
+    for shown in range(len(entries), 0, -1):
+        opening = texts.leaderboard.format(leaderboard=context.name, count=shown, listed=listed)
+        text = opening + texts.separator.join(filter(None, [*entries[:shown], *end]))
+        if len(text) <= MESSAGE_LIMIT:
+            return text
+    return one_message(entries[:1], texts, opening)
+
+
+def _entry(context: Context, place: int, standing: Standing) -> str:
+    template = context.texts.leaderboard_player
+    return unbroken(template.format(place=place, name=plain(standing.name), points=integer(standing.points)))

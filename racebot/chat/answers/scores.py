@@ -5,7 +5,7 @@ from __future__ import annotations
 from racebot.chat.answers.context import Context, one_message
 from racebot.chat.commands import Command
 from racebot.chat.format import ordinal
-from racebot.chat.people import Person
+from racebot.queries.player import NamedPlayer
 from racebot.queries.scores import league
 from racebot.racetime.payload import Race
 from racebot.scoring.need import Chance, Forecast
@@ -13,7 +13,7 @@ from racebot.text.format import timer
 from racebot.text.safe import plain
 
 
-def answer(context: Context, command: Command, person: Person, race: Race) -> str:
+def answer(context: Context, command: Command, person: NamedPlayer, race: Race) -> str:
     """Write a racer's standing, counting the room's race if it is finished; empty without scores."""
     texts, rules = context.texts, context.listing.scoring
     if rules is None:

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
-from racebot.chat.people import Person
 from racebot.chat.scores import why_score
 from racebot.chat.wording import Texts
 from racebot.queries.explain import Explanation, explain_race
-from racebot.queries.player import last_race
+from racebot.queries.player import NamedPlayer, last_race
 from racebot.queries.reasons import Reason, ReasonKind, Rule
 from racebot.queries.scores import scored
 from racebot.races.outcome import TeamPolicy
@@ -21,7 +20,7 @@ from racebot.text.format import signed
 from racebot.text.safe import plain
 
 
-def draft(context: Context, person: Person, race: Race) -> Draft:
+def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
     """Draft the answer about one player. Ledger work."""
     texts, board, needed = context.texts, context.board, context.listing.minimum_finishes
     pending = context.pending(race, person)
