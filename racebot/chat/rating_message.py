@@ -93,7 +93,7 @@ def correction(
         side = {e.user_id: e.team if each.by_team and e.team else e.user_id for e in each.result.entrants}
         sides = {side[player] for player, text in of.items() if announced.get(board, {}).get(player) != text}
         changed[board] = {player: text for player, text in of.items() if side[player] in sides}
-    opening = texts.correction.format(goal=_goal(rated), edits=_edits(rated, edits, texts))
+    opening = texts.correction.format(edits=_edits(rated, edits, texts))
     return split(opening, _joined(changed, texts) or [texts.no_changes], texts)
 
 

@@ -35,27 +35,17 @@ class Texts(BaseModel):
 
     # The rating message
     provisional: str = _text("Ratings if recorded ({goal}): ", "opens the rating message after a finish")
-    standing: str = _text(
-        "Ratings ({leaderboard}), final in {time}: ",
-        "opens it where a result counts once it has stood for a time",
-        "goal",
-    )
-    correction: str = _text("Correction ({edits}): ", "opens a correction; changed entries follow", "goal")
+    standing: str = _text("Ratings ({leaderboard}), final in {time}: ", "opens it where no record is needed")
+    correction: str = _text("Correction ({edits}): ", "opens a correction; changed entries follow")
     edit_time: str = _text("{name}'s time edited", "one edit in `correction`")
     edit_dq: str = _text("{name} disqualified", "one edit in `correction`")
     edit_dnf: str = _text("{name} set to DNF", "one edit in `correction`")
     edit_done: str = _text("{name} set to finished", "one edit in `correction`")
     edit_deleted: str = _text("an account was deleted", "one edit in `correction`")
     edit_other: str = _text("result changed", "an edit of no single entrant, or more than two edits")
-    player: str = _text(
-        "{place} {name} {after} ({change}{new}{move})",
-        "one entrant in the rating message and the info box",
-        "before",
-    )
+    player: str = _text("{place} {name} {after} ({change}{new}{move})", "one rated entrant", "before")
     team_player: str = _text(
-        "{place} {team}: {name} {after} ({change}{new})",
-        "the first entrant of a team, on a leaderboard that rates teams",
-        "before",
+        "{place} {team}: {name} {after} ({change}{new})", "a rated team's first entrant", "before"
     )
     teammate: str = _text("{name} {after} ({change}{new})", "the team's other entrants, after it", "before")
     team_dnf: str = _text("team DNF", "in place of the place of a team with a member who did not finish")
@@ -63,68 +53,48 @@ class Texts(BaseModel):
     move: str = _text(", {arrow} {ordinal}", "marks a new place among the first 20 of the ranking", "place")
     dnf: str = _text("DNF", "in place of the place of a player who did not finish")
     dq: str = _text("DQ", "in place of the place of a disqualified player")
-    separator: str = _text(
-        "\N{NO-BREAK SPACE}· ", "separates entrants, and the pieces of an answer; the first space is no-break"
-    )
+    separator: str = _text("\N{NO-BREAK SPACE}· ", "separates entrants, and the pieces of an answer")
     board: str = _text("{leaderboard}: ", "names each of several leaderboards")
     no_changes: str = _text("no rating changes", "in place of the entrants, if a correction leaves none")
     continued: str = _text("Ratings, continued: ", "opens the second and further messages of a large race")
     withdrawn: str = _text(
-        "This race will not be recorded: the rating changes above do not count.",
-        "withdraws announced changes",
+        "This race will not be recorded: the rating changes above do not count.", "withdraws the changes"
     )
     not_counted: str = _text(
-        "This race does not count: it changes no ratings.",
-        "opens the first answer in a room whose race is custom, unranked, cancelled or not recorded",
+        "This race does not count: it changes no ratings.", "opens the first answer where a race cannot count"
     )
     in_event: str = _text(
-        "This room belongs to {event}, and counts when that closes.",
-        "tells a room of an event whose results are open",
+        "This room belongs to {event}, and counts when that closes.", "tells a room of its event"
     )
     in_event_sealed: str = _text(
         "This room belongs to {event}: results stay sealed until it closes.",
-        "tells a room of any other event",
+        "the same for sealed results",
     )
-    event_closed: str = _text(
-        "{event} is closed, and counts now.", "tells a room that its event closed; the link follows"
-    )
+    event_closed: str = _text("{event} is closed, and counts now.", "tells it of the end; the link follows")
     team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
     more: str = _text("and {count} more", "stands in that line after 8 entrants")
 
     # Messages on Discord
-    discord_player: str = _text(
-        "**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant on Discord", "before"
-    )
+    discord_player: str = _text("**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant")
     discord_score: str = _text(
-        "**{place}** {name}{time} · {score} ({ordinal} with {total})",
-        "the same where scores by par order the leaderboard",
+        "**{place}** {name}{time} · {score} ({ordinal} with {total})", "the same where scores decide"
     )
     discord_best: str = _text("Personal best: {names}", "names finishers who were never faster")
     discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
 
     discord_week: str = _text("{leaderboard} · week until {date}", "the title of a weekly summary")
-    discord_climber: str = _text(
-        "▲ {ordinal} {name}", "a player who gained most places in that week", "place"
-    )
+    discord_climber: str = _text("▲ {ordinal} {name}", "a player who gained most places", "place")
     discord_most: str = _text("Most races: {name} ({count})", "the players with most races")
     discord_season: str = _text("{leaderboard} · the season", "the title of a season's recap")
     discord_podium: str = _text("**{place}** {name} · {total}", "a player on its podium")
-    discord_improved: str = _text(
-        "Most improved: {name} ({change})", "the players who gained most points in it"
-    )
+    discord_improved: str = _text("Most improved: {name} ({change})", "those who gained most points in it")
 
     # Answers
-    rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
+    rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")
-    rating_too_few: str = _text(
-        "{missing} more finishes to be ranked",
-        "the standing of a player with too few finishes",
-        "finishes needed",
-    )
-    rating_one_missing: str = _text(
-        "1 more finish to be ranked", "the standing of a player who lacks one finish", "finishes needed"
-    )
+    rating_too_few: str = _text("{missing} more finishes to be ranked", "the standing with too few finishes")
+    rating_one_missing: str = _text("1 more finish to be ranked", "the same if one is missing")
     unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet, in all texts")
     rating_inactive: str = _text("not listed after {days} days without a race", "the standing if inactive")
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
@@ -132,46 +102,32 @@ class Texts(BaseModel):
     rating_standing: str = _text("{points} ({change}) if it stands", "the same where no record is needed")
     rating_record: str = _text("{races} races, {wins} wins, {finishes} finished", "a player's record")
     rating_one_win: str = _text("{races} races, 1 win, {finishes} finished", "the same for one win")
-    rating_one_race: str = _text("1 race", "the same for a player with one race", "finishes wins")
+    rating_one_race: str = _text("1 race", "the same for a player with one race")
     rating_last: str = _text("last race {change}", "the change by the last race")
-    rating_newcomer: str = _text(
-        "{name} is new and starts at {points}", "answers !rating for a player without a rating", "leaderboard"
-    )
+    rating_newcomer: str = _text("{name} is new and starts at {points}", "answers !rating for a newcomer")
     hidden_name: str = _text("hidden player", "in place of a hidden player's name")
     deleted_name: str = _text("deleted account", "in place of the name of a deleted or forgotten account")
     player_hidden: str = _text("That player is hidden.", "answers questions about a hidden player")
-    unknown_player: str = _text("No player has that name.", "answers an unknown name", "leaderboard")
+    unknown_player: str = _text("No player has that name.", "answers an unknown name")
     did_you_mean: str = _text("Did you mean {names}?", "follows it if some names are similar")
 
     leaderboard: str = _text("{leaderboard}, top {count} of {listed}: ", "opens the answer to !leaderboard")
     leaderboard_player: str = _text("{place} {name} {points}", "one player of the leaderboard")
     leaderboard_empty: str = _text(
-        "No player is ranked yet. Finishes needed: {needed}",
-        "answers !leaderboard on an empty one",
-        "leaderboard",
+        "No player is ranked yet. Finishes needed: {needed}", "answers !leaderboard on an empty one"
     )
     unknown_leaderboard: str = _text("No leaderboard has that name.", "answers !leaderboard and a wrong name")
     link: str = _text("{url}", "ends it where pages are published")
 
     why: str = _text(
-        "{name} {after} ({change}), last race: ",
-        "opens the answer to !why about an earlier race",
-        "before leaderboard race",
+        "{name} {after} ({change}), last race: ", "opens the answer to !why about an earlier race"
     )
-    why_pending: str = _text(
-        "{name} {after} ({change}) if recorded: ",
-        "opens the answer to !why about this room's race",
-        "before leaderboard race",
-    )
+    why_pending: str = _text("{name} {after} ({change}) if recorded: ", "the same for this room's race")
     why_standing: str = _text(
-        "{name} {after} ({change}) if it stands: ",
-        "the same where no record is needed",
-        "before leaderboard race",
+        "{name} {after} ({change}) if it stands: ", "the same where no record is needed"
     )
     why_place: str = _text(
-        "{ordinal} of {compared} (expected {expected})",
-        "the place and the expected one, among the entrants that the model compares",
-        "place",
+        "{ordinal} of {compared} (expected {expected})", "the place and the expected one", "place"
     )
     why_only_finisher: str = _text("the only finisher", "in place of that, for the only finisher")
     why_unfinished: str = _text("{status}; finishing was {chance} likely", "the same without a finish")
@@ -189,7 +145,7 @@ class Texts(BaseModel):
     why_first: str = _text(reasons.FIRST_OPPONENT, "the first opponent, and the chance", "name chance")
     why_opponent: str = _text(reasons.OPPONENT, "each further opponent", "name chance")
     why_as_expected: str = _text(reasons.AS_EXPECTED, "in place of opponents, if no result stood out")
-    why_nothing: str = _text("{name} has no rated race yet.", "answers !why without a race", "leaderboard")
+    why_nothing: str = _text("{name} has no rated race yet.", "answers !why without a race")
 
     scores: str = _text("Scores ({leaderboard}, race {number}): ", "opens the scores by par of a race")
     scores_player: str = _text("{place} {name} {score}", "one racer's score")
@@ -198,7 +154,7 @@ class Texts(BaseModel):
     score_counted: str = _text("counted {scores}", "the scores in the total")
     score_dropped: str = _text("dropped {scores}", "the others, if there are any")
     score_cut: str = _text("the cut is {line}", "the total at the cut")
-    score_none: str = _text("{name} has no score yet.", "answers both without a race", "leaderboard")
+    score_none: str = _text("{name} has no score yet.", "answers both without a race")
     need: str = _text("{ordinal} with {score}; the cut is {line}. ", "opens the answer to !need", "name")
     need_secured: str = _text("Secured.", "follows it if the place is certain")
     need_inside: str = _text("Inside the cut unless others improve.", "the same if the place is not certain")
@@ -217,7 +173,7 @@ class Texts(BaseModel):
     why_score_limit: str = _text(", limited from {raw}", "follows it if the score has a limit")
     why_score_forfeit: str = _text("score 0: not finished", "explains a score of 0, in !why")
 
-    odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
+    odds: str = _text("Chances to win: ", "opens the answer to !odds")
     odds_player: str = _text("{name} {chance}", "one entrant's chance")
     odds_unranked: str = _text("{name} {chance}?", "the same for a player who is not ranked yet")
     odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer")
@@ -225,12 +181,10 @@ class Texts(BaseModel):
     odds_started: str = _text("Odds are only available before the start.", "answers !odds after the start")
     odds_teams: str = _text("There are no odds for team races.", "answers !odds before a team race")
     odds_not_counted: str = _text("No odds: this race does not count.", "answers !odds if it cannot count")
-    odds_none: str = _text(
-        "Odds need two known entrants.", "answers !odds before that; deleted and hidden names are unknown"
-    )
+    odds_none: str = _text("Odds need two known entrants.", "answers !odds before that")
     greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal")
 
-    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
+    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs")
     versus_record: str = _text("{won}–{lost} in {met} races", "their races together, and how often each led")
     versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together")
     versus_tied: str = _text("tied in {tied}", "follows it if they tied")
@@ -247,27 +201,22 @@ class Texts(BaseModel):
     help_name: str = _text("name", "stands for a player's name in it")
     off: str = _text(
         "I'll stay quiet here; the race still counts. Type {command} on to bring me back.",
-        "answers a moderator's !ratings off",
+        "answers !ratings off",
     )
-    on: str = _text("I'm back in this room.", "answers a moderator's !ratings on")
-    counted: str = _text("This race counts now.", "answers a moderator's !ratings count")
-    skipped: str = _text(
-        "This race does not count. {command} count undoes this.", "answers a moderator's !ratings skip"
-    )
-    needs_record: str = _text(
-        "This race counts if it is recorded.", "answers !ratings count and skip where a record decides"
-    )
-    event_unknown: str = _text("No open event has that name.", "answers a moderator's !ratings event")
+    on: str = _text("I'm back in this room.", "answers !ratings on")
+    counted: str = _text("This race counts now.", "answers !ratings count")
+    skipped: str = _text("This race does not count. {command} count undoes this.", "answers !ratings skip")
+    needs_record: str = _text("This race counts if it is recorded.", "answers both where a record decides")
+    event_unknown: str = _text("No open event has that name.", "answers !ratings event")
     event_taken: str = _text("This room belongs to another event.", "the same if it does")
-    nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers a moderator's !ratings redo")
+    nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers !ratings redo")
     hidden: str = _text(
         "Your name is hidden. Your races still count. Write {command} show me to undo.",
         "answers !ratings hide me",
     )
-    unhidden: str = _text("Your name is shown again.", "answers !ratings show me", "command")
+    unhidden: str = _text("Your name is shown again.", "answers !ratings show me")
     hidden_by_operator: str = _text(
-        "This bot's operator hid your name. Only they can show it again.",
-        "answers both of a player whom the operator hid",
+        "This bot's operator hid your name. Only they can show it again.", "answers both if the operator did"
     )
     answers_pause: str = _text(
         "You reached the limit of answers. I'll answer you again in a minute.",

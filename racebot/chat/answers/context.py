@@ -81,7 +81,6 @@ class Context:
             name=plain(person.name),
             points=shown_points(standing.points, self.texts, ranked=self.is_ranked(standing)),
             standing=self._place(standing),
-            leaderboard=self.name,
         )
 
     def link_phrase(self, url: str | None) -> str:
@@ -97,7 +96,7 @@ class Context:
         if standing.finishes < needed:
             missing = needed - standing.finishes
             text = texts.rating_one_missing if missing == 1 else texts.rating_too_few
-            return text.format(missing=missing, finishes=standing.finishes, needed=needed)
+            return text.format(missing=missing)
         latest = self.ledger.standings.latest_race(self.board) or standing.last_race_at
         return texts.rating_inactive.format(days=(latest - standing.last_race_at).days)
 
@@ -117,9 +116,8 @@ def unknown_player(context: Context, text: str) -> str:
     hidden = context.ledger.orders.hidden()
     found = context.ledger.players.like(text, 3) if text.partition("#")[0] else []
     alike = ", ".join(plain(player.shown) for player in found if player.id not in hidden)
-    unknown = context.texts.unknown_player.format(leaderboard=context.name)
     suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""
-    return " ".join(filter(None, [unknown, suggestion]))
+    return f"{context.texts.unknown_player} {suggestion}".strip()
 
 
 def one_message(phrases: Iterable[str], texts: Texts, opening: str = "") -> str:

@@ -22,11 +22,8 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
     texts, board = context.texts, context.board
     standing = context.standing(person)
     if standing is None:
-        opening = texts.rating_newcomer.format(
-            name=plain(person.name),
-            leaderboard=context.name,
-            points=integer(next_points(context.ledger, board, person.id)),
-        )
+        points = integer(next_points(context.ledger, board, person.id))
+        opening = texts.rating_newcomer.format(name=plain(person.name), points=points)
         phrases = []
     else:
         opening = context.standing_phrase(person, standing)
@@ -64,7 +61,7 @@ def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:
     count = min(max(count, 1), LONGEST)
     players = top_players(context.ledger, board, listing, count)
     if not players:
-        return texts.leaderboard_empty.format(leaderboard=context.name, needed=listing.minimum_finishes)
+        return texts.leaderboard_empty.format(needed=listing.minimum_finishes)
     listed = listed_count(context.ledger, board, listing)
     entries = [_entry(context, place, standing) for place, standing in players]
     end = [context.link_phrase(context.links.board(board))]

@@ -26,7 +26,7 @@ def answer(context: Context, command: Command, person: NamedPlayer, race: Race) 
     if command is Command.NEED and forecast is None:
         return texts.need_no_cut
     if standing is None:
-        return texts.score_none.format(name=plain(person.name), leaderboard=context.name)
+        return texts.score_none.format(name=plain(person.name))
     values = {
         "name": plain(person.name),
         "ordinal": ordinal(standing.place, texts),

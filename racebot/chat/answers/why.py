@@ -22,7 +22,7 @@ from racebot.text.safe import plain
 
 def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
     """Draft the answer about one player. Ledger work."""
-    texts, board, needed = context.texts, context.board, context.listing.minimum_finishes
+    texts, board = context.texts, context.board
     pending = context.pending(race, person)
     last = last_race(context.ledger, board, person.id)
     standing = context.standing(person)
@@ -35,20 +35,16 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
         rated = rated if is_coming else last
         change = None if rated is None else change_of(rated, person)
         if rated is None or change is None:
-            return texts.why_nothing.format(name=plain(person.name), leaderboard=context.name)
+            return texts.why_nothing.format(name=plain(person.name))
         explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
         _, explanation = explained[person.id]
         names = chat_names(rated.result.entrants, texts, hidden)
-        finishes, finished = standing.finishes if standing else 0, change.place is not None
-        after = finishes + (is_coming and finished)
+        ranked = context.is_ranked(standing, change if is_coming else None)
         template = texts.why_standing if context.board.rule.finished else texts.why_pending
         opening = (template if is_coming else texts.why).format(
             name=plain(person.name),
-            before=shown_points(change.points_before, texts, ranked=after - finished >= needed),
-            after=shown_points(change.points_after, texts, ranked=after >= needed),
+            after=shown_points(change.points_after, texts, ranked=ranked),
             change=signed(change.points_change),
-            leaderboard=context.name,
-            race=rated.result.name,
         )
         rules = context.listing.scoring
         score = why_score(scored(board, rated.result, rules), person.id, rules, texts) if rules else ""
