@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 import numpy as np
 
 from racebot.bot.discord_embed import TITLE_LIMIT, Embed, names_line, upset_line
-from racebot.bot.links import board_page, race_page, room_page
+from racebot.bot.links import board_page, race_page
 from racebot.bot.room.announcements import masked, rank_changes
 from racebot.chat.format import chat_names, ordinal
 from racebot.chat.rating_message import opening, players
@@ -28,7 +28,7 @@ from racebot.settings.model import Settings
 from racebot.standings.settle import RatedRace, Settler
 from racebot.text.format import exact_time, timer
 from racebot.text.safe import in_markdown, plain
-from racebot.web.site.addresses import RACE_CARD
+from racebot.web.site.addresses import RACE_CARD, room_address
 
 
 def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
@@ -47,7 +47,7 @@ def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
     if any(each.note == RATED_LATER for each in rated):
         raise RacebotError(f"{post.race}: {RATED_LATER}")
     if not rated:
-        url = room_page(settings, post.race)
+        url = room_address(settings.site, post.race) or None
         return [Embed(title=post.race, url=url, opening=[settings.texts.not_counted])] if post.message else []
     here = [each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook]
     return [_embed(ledger, settings, post, each, settled=stored is not None) for each in here]
@@ -74,7 +74,7 @@ def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, 
     links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
     return Embed(
         title=f"{goal} · {post.race.rpartition('/')[2]}",
-        url=room_page(settings, post.race) or page,
+        url=room_address(settings.site, post.race) or page,
         page=page,
         board=board.name,
         opening=[in_markdown(line.strip(" :"), TITLE_LIMIT) for line in lines],

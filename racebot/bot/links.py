@@ -6,7 +6,6 @@ from racebot.chat.commands import Command
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.pair import opponent_rank
-from racebot.races.events import is_event
 from racebot.settings.model import Settings
 from racebot.web.site.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
 
@@ -39,11 +38,6 @@ def _address(settings: Settings, ledger: Ledger, board: Leaderboard) -> BoardAdd
 def race_page(settings: Settings, race: str, route: Route = RACE) -> str | None:
     """Return the address of a race's published page or picture, None if no pages are published."""
     return None if settings.pages_url is None else f"{settings.pages_url}/{route.path(race=race)}"
-
-
-def room_page(settings: Settings, race: str) -> str | None:
-    """Return the address of a race's room on the site, or None for an event, which has none."""
-    return None if is_event(race) else f"{settings.site}/{race}"
 
 
 def rating_buttons(

@@ -8,9 +8,9 @@ from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from racebot.web.api.endpoints import DATA
+from racebot.web.api.endpoints import ENDPOINTS
 from racebot.web.api.feeds import board_feed, player_feed
-from racebot.web.api.openapi import SERVED_ONLY
+from racebot.web.api.openapi import DATA
 from racebot.web.html import leaderboard, player, search, studio, templating
 from racebot.web.html.events import event_page, events_page
 from racebot.web.html.explained import explained
@@ -142,7 +142,8 @@ def match_of(path: str) -> Match | None:
 
 _OF_PAIRS = {addresses.COMPARED, addresses.PAIR_CARD, addresses.RACER_CARD}
 _STUDIO = {addresses.OVERLAYS, addresses.OVERLAY_SAMPLE}
-SERVED = frozenset({*SERVED_ONLY, *LIVE, *_STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
+_SERVED_DATA = {route for route, endpoint in ENDPOINTS.items() if endpoint.served_only}
+SERVED = frozenset({*_SERVED_DATA, *LIVE, *_STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
 """Addresses that an export does not have."""
 _EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})
 """Addresses that only an export has."""

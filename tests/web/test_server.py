@@ -263,7 +263,7 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
 
 
 def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_files, "changes_csv", MagicMock(side_effect=AssertionError))
+    monkeypatch.setattr(csv_files, "rating_changes", MagicMock(side_effect=AssertionError))
     answer = get(CHANGES, method="HEAD")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
     assert "content-length" not in answer.headers  # of the file, which is unknown

@@ -13,25 +13,28 @@ from typing import Any
 
 from racebot import __version__
 from racebot.queries.races import changes_version, rating_changes
-from racebot.queries.scores import LeagueTable
 from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import entity_tag
+from racebot.web.site.ledger_view import Board
+from racebot.web.site.request import CSV, Document, PageRequest, Streamed, entity_tag
 
 RACES_IN_A_CHUNK = 500
 """Number of races to read at once while writing a CSV file of changes."""
 ROWS_IN_A_CHUNK = 1000
 
 
-def leaderboard_csv(view: LedgerView, board: Board) -> Iterator[bytes]:
-    """Yield a leaderboard as CSV, with one row per listed player."""
+def leaderboard_csv(request: PageRequest, board: Board) -> Document:
+    """Return a leaderboard as CSV, with one row per listed player."""
     columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
-    return _csv_rows(columns, map(attrgetter(*columns), view.report(board).players))
+    rows = map(attrgetter(*columns), request.view.report(board).players)
+    return Document(b"".join(_csv_rows(columns, rows)), CSV)
 
 
-def scores_csv(table: LeagueTable) -> Iterator[bytes]:
-    """Yield a league's scores as CSV, with one row per racer and race entered."""
+def scores_csv(request: PageRequest, board: Board) -> Document | None:
+    """Return a league's scores as CSV, with one row per racer and race entered; None without scores."""
+    table = request.view.scores(board)
+    if table is None:
+        return None
     of_racer = ("place", "id", "name", "score", "entered", "finished")
     of_race = ("race", "time", "score", "counted")
     rows = (
@@ -39,7 +42,8 @@ def scores_csv(table: LeagueTable) -> Iterator[bytes]:
         for racer in table.racers
         for each in filter(None, racer.scores)
     )
-    return _csv_rows((*of_racer[:3], "total", *of_racer[4:], *of_race), rows)
+    columns = (*of_racer[:3], "total", *of_racer[4:], *of_race)
+    return Document(b"".join(_csv_rows(columns, rows)), CSV)
 
 
 def seeds_csv(found: SeedList) -> Iterator[bytes]:
@@ -48,8 +52,9 @@ def seeds_csv(found: SeedList) -> Iterator[bytes]:
     return _csv_rows(columns, map(attrgetter(*columns), found.seeds))
 
 
-def changes_csv(view: LedgerView, board: Board) -> Iterator[bytes]:
-    """Yield the rating changes of a leaderboard as CSV, in race order."""
+def changes_csv(request: PageRequest, board: Board) -> Streamed:
+    """Return the rating changes of a leaderboard as CSV, in race order, with a tag found without them."""
+    view = request.view
     columns = (
         "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
         "change", "finish_time",
@@ -62,11 +67,6 @@ def changes_csv(view: LedgerView, board: Board) -> Iterator[bytes]:
             yield from map(attrgetter(*columns), shown)
             last = found[-1].sequence
 
-    return _csv_rows(columns, rows())
-
-
-def changes_tag(view: LedgerView, board: Board) -> str:
-    """Return an entity tag of `changes_csv`, without reading the changes themselves."""
     depends_on = (
         __version__,
         view.totals(board).updated_at,
@@ -74,7 +74,7 @@ def changes_tag(view: LedgerView, board: Board) -> str:
         view.rated_players,
         sorted(view.hidden),
     )
-    return entity_tag(repr(depends_on).encode())
+    return Streamed(lambda: _csv_rows(columns, rows()), CSV, entity_tag(repr(depends_on).encode()))
 
 
 def cell(value: Any) -> Any:

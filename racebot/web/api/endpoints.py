@@ -6,7 +6,7 @@ The server pages long lists. An export writes each list to one file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import asdict, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -17,17 +17,20 @@ from racebot.queries.odds import forecasts, odds
 from racebot.queries.pair import Meeting, compared
 from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.races import RaceRow, latest_races, rating_changes
-from racebot.races.events import is_event
+from racebot.queries.scores import LeagueTable
+from racebot.queries.seeds import SeedList
 from racebot.text.format import field_names, with_fields
-from racebot.web.api import csv_files, openapi, types
-from racebot.web.api.openapi import MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
-from racebot.web.html import templating
+from racebot.web.api import csv_files, types
 from racebot.web.html.seeds import seeds_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import CSV, JSON, Content, Document, PageRequest, Streamed
+from racebot.web.site.request import CSV, JSON, Content, Document, PageRequest
 
+PER_PAGE = 100
+MOST_PER_PAGE = 1000
+MOST_IN_A_RACE = 200
+"""The most players whose odds can be asked for."""
 MOST_FOUND = 50
 """The most players that a search by name returns."""
 
@@ -164,15 +167,9 @@ def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
     if one is None or other is None:
         return None
     found = compared(view.ledger, board.stored, a, b)
-    return types.HeadToHead(
-        chance=found.chance,
-        ahead=found.ahead,
-        behind=found.behind,
-        meetings=_with_addresses(view, types.SharedRace, found.meetings),
-        board=board.address.stem,
-        a=_facing(view, board, one),
-        b=_facing(view, board, other),
-    )
+    facing = {"a": _facing(view, board, one), "b": _facing(view, board, other)}
+    answer = with_fields(types.HeadToHead, found, board=board.address.stem, **facing)
+    return replace(answer, meetings=_with_addresses(view, types.SharedRace, found.meetings))
 
 
 def _facing(view: LedgerView, board: Board, standing: PlayerStanding) -> types.FacingPlayer:
@@ -229,8 +226,7 @@ def _with_addresses(
 
 def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
     page = page_of(view, addresses.RACE.path(race=race))
-    site = view.publication.site
-    return {"room": f"{site}/{quote(race)}" if site and not is_event(race) else "", "page": page}
+    return {"room": addresses.room_address(view.publication.site, race), "page": page}
 
 
 def page_of(view: LedgerView, path: str) -> str:
@@ -246,31 +242,8 @@ def _part(request: PageRequest, total: int) -> types.ListPage:
     return types.ListPage(whole_number(request.query, "page", 1, most=pages), per_page, pages, total)
 
 
-def _csv(parts: Iterable[bytes]) -> Document:
-    return Document(b"".join(parts), CSV)
-
-
-def _scores_csv(request: PageRequest, board: Board) -> Content:
-    table = request.view.scores(board)
-    return None if table is None else _csv(csv_files.scores_csv(table))
-
-
-def _changes_csv(request: PageRequest, board: Board) -> Content:
-    tag = csv_files.changes_tag(request.view, board)
-    return Streamed(lambda: csv_files.changes_csv(request.view, board), CSV, tag)
-
-
-def _json(answer: Callable[..., object], *, masked: bool = True) -> Callable[..., Content]:
-    """Return the function of an address whose answer is JSON, `masked` if its ids are not from the query."""
-
-    def content(request: PageRequest, **fields: Any) -> Content:
-        found = answer(request, **fields)
-        if found is None:
-            return None
-        hidden = request.view.hidden if masked else frozenset()
-        return Document(orjson.dumps(_without_ids(found, hidden) if hidden else found), JSON)
-
-    return content
+def _seeds_csv(request: PageRequest, board: Board) -> Document:
+    return Document(b"".join(csv_files.seeds_csv(seeds_of(request, board))), CSV)
 
 
 def _without_ids(value: Any, hidden: Set[str]) -> Any:
@@ -284,29 +257,42 @@ def _without_ids(value: Any, hidden: Set[str]) -> Any:
     return fields | {name: None for name in ("id", "player") if fields.get(name) in hidden}
 
 
-DATA: Mapping[Route, Callable[..., Content]] = {
-    addresses.API: lambda request: templating.page(
-        request, "api.html", index=openapi.api_index(served=request.served)
-    ),
-    addresses.API_DATA: _json(lambda request: openapi.api_index(served=request.served)),
-    addresses.OPENAPI: _json(
-        lambda request: openapi.description(request.view.publication.url, served=request.served)
-    ),
-    addresses.ALL_DATA: _json(all_leaderboards),
-    addresses.FIND_PLAYERS: _json(find_players),
-    addresses.RACE_DATA: _json(rated_race),
-    addresses.PLAYER_DATA: _json(player_on_boards),
-    addresses.PLAYER_ON_BOARD_DATA: _json(player_on_board),
-    addresses.RACES_DATA: _json(races_of),
-    addresses.CHANGES_DATA: _json(changes),
-    addresses.ODDS_DATA: _json(odds_of, masked=False),
-    addresses.HEAD_TO_HEAD_DATA: _json(head_to_head),
-    addresses.LIVE_DATA: _json(live_rooms),
-    addresses.CHANGES_CSV: _changes_csv,
-    addresses.SCORES_DATA: _json(lambda request, board: request.view.scores(board)),
-    addresses.SCORES_CSV: _scores_csv,
-    addresses.SEEDS_DATA: _json(seeds_of),
-    addresses.SEEDS_CSV: lambda request, board: _csv(csv_files.seeds_csv(seeds_of(request, board))),
-    addresses.LEADERBOARD_CSV: lambda request, board: _csv(csv_files.leaderboard_csv(request.view, board)),
-    addresses.DATA: _json(leaderboard),
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """An address of the API. If it is `served_only`, an export does not have it.
+
+    `answer` returns a record of the type `kind`; or if that is a text, the CSV file that the text describes.
+    """
+
+    answer: Callable[..., Any]
+    kind: type | str
+    served_only: bool = False
+
+    def content(self, request: PageRequest, **fields: Any) -> Content:
+        found = self.answer(request, **fields)
+        if found is None or isinstance(self.kind, str):
+            return found  # type: ignore[no-any-return]
+        # The ids of odds are those of the query.
+        hidden = frozenset() if self.kind is types.OddsAnswer else request.view.hidden
+        return Document(orjson.dumps(_without_ids(found, hidden) if hidden else found), JSON)
+
+
+ENDPOINTS: Mapping[Route, Endpoint] = {
+    addresses.ALL_DATA: Endpoint(all_leaderboards, types.LeaderboardsAnswer),
+    addresses.DATA: Endpoint(leaderboard, types.LeaderboardPart),
+    addresses.RACES_DATA: Endpoint(races_of, types.RacesPart),
+    addresses.CHANGES_DATA: Endpoint(changes, types.Changes, served_only=True),
+    addresses.PLAYER_ON_BOARD_DATA: Endpoint(player_on_board, types.PlayerOnBoard),
+    addresses.PLAYER_DATA: Endpoint(player_on_boards, types.PlayerAnswer),
+    addresses.FIND_PLAYERS: Endpoint(find_players, types.FoundPlayers, served_only=True),
+    addresses.RACE_DATA: Endpoint(rated_race, types.RaceAnswer),
+    addresses.ODDS_DATA: Endpoint(odds_of, types.OddsAnswer, served_only=True),
+    addresses.HEAD_TO_HEAD_DATA: Endpoint(head_to_head, types.HeadToHead, served_only=True),
+    addresses.LIVE_DATA: Endpoint(live_rooms, types.LiveAnswer, served_only=True),
+    addresses.LEADERBOARD_CSV: Endpoint(csv_files.leaderboard_csv, "Listed players by place, as CSV"),
+    addresses.SCORES_DATA: Endpoint(lambda request, board: request.view.scores(board), LeagueTable),
+    addresses.SCORES_CSV: Endpoint(csv_files.scores_csv, "Scores by par of each racer and race, as CSV"),
+    addresses.SEEDS_DATA: Endpoint(seeds_of, SeedList),
+    addresses.SEEDS_CSV: Endpoint(_seeds_csv, "Seeds of a bracket, best first, as CSV"),
+    addresses.CHANGES_CSV: Endpoint(csv_files.changes_csv, "All changes in order, as CSV"),
 }

@@ -2,74 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import orjson
 from pydantic import TypeAdapter
 
 from racebot import __version__
-from racebot.queries.scores import LeagueTable
-from racebot.queries.seeds import SeedList
 from racebot.web.api import types
-from racebot.web.api.types import ProblemDetails
+from racebot.web.api.endpoints import ENDPOINTS, MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE, Endpoint
+from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, Route
+from racebot.web.site.request import JSON, Content, Document
 
 Schema = dict[str, Any]
-
-PER_PAGE = 100
-MOST_PER_PAGE = 1000
-MOST_IN_A_RACE = 200
-"""The most players whose odds can be asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApiAddress:
-    """An address of the API, relative to `api/`, with its query parameters."""
-
-    address: str
-    summary: str
-    query: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ApiIndex:
-    """Every address of the API."""
-
-    openapi: str
-    addresses: Sequence[ApiAddress]
-
-
-_ANSWERS: dict[Route, type | str] = {
-    addresses.API_DATA: ApiIndex,
-    addresses.ALL_DATA: types.LeaderboardsAnswer,
-    addresses.DATA: types.LeaderboardPart,
-    addresses.RACES_DATA: types.RacesPart,
-    addresses.CHANGES_DATA: types.Changes,
-    addresses.PLAYER_ON_BOARD_DATA: types.PlayerOnBoard,
-    addresses.PLAYER_DATA: types.PlayerAnswer,
-    addresses.FIND_PLAYERS: types.FoundPlayers,
-    addresses.RACE_DATA: types.RaceAnswer,
-    addresses.ODDS_DATA: types.OddsAnswer,
-    addresses.HEAD_TO_HEAD_DATA: types.HeadToHead,
-    addresses.LIVE_DATA: types.LiveAnswer,
-    addresses.LEADERBOARD_CSV: "Listed players by place, as CSV",
-    addresses.SCORES_DATA: LeagueTable,
-    addresses.SCORES_CSV: "Scores by par of each racer and race, as CSV",
-    addresses.SEEDS_DATA: SeedList,
-    addresses.SEEDS_CSV: "Seeds of a bracket, best first, as CSV",
-    addresses.CHANGES_CSV: "All changes in order, as CSV",
-}
-"""The type of each address's JSON, or what its CSV file holds."""
-SERVED_ONLY = {
-    addresses.CHANGES_DATA,
-    addresses.FIND_PLAYERS,
-    addresses.ODDS_DATA,
-    addresses.HEAD_TO_HEAD_DATA,
-    addresses.LIVE_DATA,
-}
 
 _FIELDS = {"board": ("category", "board"), "player": ("player",), "race": ("category", "race")}
 _FIELD_TEXTS = {
@@ -140,23 +88,22 @@ def description(url: str = "", *, served: bool) -> Schema:
 @cache
 def _paths_and_schemas(*, served: bool) -> Schema:
     """Return the parts of the description that take long to derive from the types."""
-    kinds = [kind for kind in (*_ANSWERS.values(), ProblemDetails) if isinstance(kind, type)]
-    adapters: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in kinds}
+    kinds = [each.kind for each in _ENDPOINTS.values() if isinstance(each.kind, type)]
     schemas, definitions = TypeAdapter.json_schemas(
-        [(kind, "serialization", adapter) for kind, adapter in adapters.items()],
+        [(kind, "serialization", TypeAdapter(kind)) for kind in (*kinds, types.ProblemDetails)],
         ref_template="#/components/schemas/{model}",
     )
     _describe(definitions["$defs"])
-    problem = schemas[ProblemDetails, "serialization"]
+    problem = schemas[types.ProblemDetails, "serialization"]
     paths: dict[str, Any] = {}
-    for route, kind in _ANSWERS.items():
-        if isinstance(kind, str):
+    for route, endpoint in _ENDPOINTS.items():
+        if isinstance(kind := endpoint.kind, str):
             summary = kind
             answer = _answer("A heading row, then the data rows", "text/csv", {"type": "string"})
         else:
             summary = (kind.__doc__ or "").partition("\n")[0].rstrip(".")
             answer = _answer(summary, "application/json", schemas[kind, "serialization"])
-        if served or route not in SERVED_ONLY:
+        if served or not endpoint.served_only:
             paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
     return {"paths": paths, "components": {"schemas": definitions["$defs"]}}
 
@@ -174,17 +121,17 @@ def _describe(schemas: Mapping[str, Schema]) -> None:
                 facts["type"] = ["string", "null"]
 
 
-def api_index(*, served: bool) -> ApiIndex:
+def api_index(*, served: bool) -> types.ApiIndex:
     """List the addresses of the API. `served` is as for `description`."""
     listed = [
-        ApiAddress(
+        types.ApiAddress(
             path.removeprefix("/"),
             operations["get"]["summary"],
             [each["name"] for each in operations["get"]["parameters"] if each["in"] == "query"],
         )
         for path, operations in description(served=served)["paths"].items()
     ]
-    return ApiIndex(addresses.OPENAPI.path().removeprefix("api/"), listed)
+    return types.ApiIndex(addresses.OPENAPI.path().removeprefix("api/"), listed)
 
 
 def _operation(route: Route, summary: str, answer: Schema, problem: Schema, served: bool) -> Schema:
@@ -212,3 +159,19 @@ def _path(route: Route, served: bool) -> str:
 
 def _answer(text: str, media_type: str, schema: Schema) -> Schema:
     return {"description": text, "content": {media_type: {"schema": schema}}}
+
+
+_ENDPOINTS: Mapping[Route, Endpoint] = {
+    addresses.API_DATA: Endpoint(lambda request: api_index(served=request.served), types.ApiIndex),
+    **ENDPOINTS,
+}
+DATA: Mapping[Route, Callable[..., Content]] = {
+    addresses.API: lambda request: templating.page(
+        request, "api.html", index=api_index(served=request.served)
+    ),
+    addresses.OPENAPI: lambda request: Document(
+        orjson.dumps(description(request.view.publication.url, served=request.served)), JSON
+    ),
+    **{route: endpoint.content for route, endpoint in _ENDPOINTS.items()},
+}
+"""Every address of the API with its function."""

@@ -18,6 +18,23 @@ from racebot.web.site.live_rooms import LiveRooms
 
 
 @dataclass(frozen=True, slots=True)
+class ApiAddress:
+    """An address of the API, relative to `api/`, with its query parameters."""
+
+    address: str
+    summary: str
+    query: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiIndex:
+    """Every address of the API."""
+
+    openapi: str
+    addresses: Sequence[ApiAddress]
+
+
+@dataclass(frozen=True, slots=True)
 class ListPage:
     """One page of a list: `page` of `pages`, with `per_page` items each and `total` items overall."""
 
@@ -205,9 +222,6 @@ class FacingPlayer(NamedPlayer):
 class HeadToHead(Comparison):
     """Two players against each other: their record, all their races, and the chance next time."""
 
-    chance: float
-    ahead: int
-    behind: int
     meetings: Sequence[SharedRace]
     board: str
     a: FacingPlayer

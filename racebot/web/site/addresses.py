@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from racebot.ledger.rows import Leaderboard
+from racebot.races.events import is_event
 
 PAGE_SIZE = 80
 """Players on one page of a leaderboard."""
@@ -300,6 +301,11 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
         taken.add(stem)
         addresses.append(BoardAddress(stem))
     return addresses
+
+
+def room_address(site: str, race: str) -> str:
+    """Return the address of a race's room, empty without a site or for an event, which has none."""
+    return f"{site}/{quote(race)}" if site and not is_event(race) else ""
 
 
 def versus(other: str) -> str:
