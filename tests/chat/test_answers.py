@@ -240,12 +240,12 @@ def test_points_of_unranked_players_carry_a_question_mark_in_every_answer(ledger
         assert "?" not in ranked(command, "bo")
 
 
-@pytest.mark.parametrize(("needed", "shown"), [(3, "?→"), (4, "?→?"), (2, "→")])
-def test_why_marks_points_before_and_after_the_race_by_the_finishes_then(
+@pytest.mark.parametrize(("needed", "shown"), [(3, ""), (4, "?")])
+def test_why_marks_points_after_the_race_by_the_finishes_then(
     ledger: Ledger, needed: int, shown: str
 ) -> None:
     """Ann has finished three races, the last one included."""
-    texts = Texts(why="{before}→{after} ", why_pending="{before}→{after} ")
+    texts = Texts(why="{after} ", why_pending="{after} ")
     listing = Listing(minimum_finishes=needed)
     answer = asking(ledger, texts=texts, listing=listing)(Command.WHY)
     assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
