@@ -128,7 +128,7 @@ class CategoryWorker:
     async def rooms(self) -> None:
         """Watch rooms that are open, ended recently, or have messages to deliver."""
         polled = await self._call(self._ledger.cases.polled, self.slug)
-        metrics.PENDING.labels(self.slug).set(sum(not row.over for row in polled))
+        metrics.PENDING.labels(self.slug).set(sum(not row.over and row.standing is None for row in polled))
         metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.messages.length, self.slug))
         token = await self._own_token()
         try:

@@ -136,6 +136,9 @@ class DiscordSender:
         except httpx.HTTPError as error:
             self._fail(post.webhook, source, str(error) or type(error).__name__)
             return
+        except Exception as error:  # it must not keep other races waiting
+            self._fail(post.race, source, f"{post.race}: unexpected error: {error!r}", error)
+            return
         problem, is_answer = _problem(status, found), "code" in found
         if status in range(200, 300) and "id" in found:
             self.failures.recovered(source)
@@ -154,9 +157,9 @@ class DiscordSender:
             return
         self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
 
-    def _fail(self, key: str, source: str, problem: str) -> None:
+    def _fail(self, key: str, source: str, problem: str, unexpected: Exception | None = None) -> None:
         """Report a failure, and leave a webhook or race alone for a while."""
-        self.failures.failed(source, f"{source}: {problem}")
+        self.failures.failed(source, f"{source}: {problem}", error=unexpected)
         self._resume[key] = time.monotonic() + next(self._pauses[key])
 
     def _body(self, post: Post) -> dict[str, Any] | None:

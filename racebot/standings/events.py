@@ -140,7 +140,7 @@ class EventSteps:
         with self.settler.ledger.transaction():
             if event.closed_at is None:
                 raise OrderError(f"{event.title} is not closed")
-            self._withdraw(event)
+            self.settler.withdraw(event.name)
             self.settler.ledger.events.save(replace(event, closed_at=None))
             self._order(OrderKind.EVENT_REOPEN, event)
 
@@ -159,7 +159,7 @@ class EventSteps:
                 events.remove_source(source)
                 self._order(OrderKind.EVENT_REMOVE, event, source.name)
             if not names:
-                self._withdraw(event)
+                self.settler.withdraw(event.name)
                 events.remove(event)
                 self._order(OrderKind.EVENT_REMOVE, event)
             rooms = [s.result for s in removed if s.kind is SourceKind.ROOM and s.result is not None]
@@ -188,10 +188,6 @@ class EventSteps:
         board = ledger.leaderboards.get(event.category, event.leaderboard)
         webhook = None if board is None else self.webhook(board)
         ledger.posts.put(result, [webhook] if webhook else [], None)
-
-    def _withdraw(self, event: Event) -> None:
-        self.settler.withdraw(event.name)
-        self.settler.ledger.posts.withdraw(event.name)
 
     def _order(self, kind: OrderKind, event: Event, target: str | None = None, reason: str = "") -> None:
         order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)

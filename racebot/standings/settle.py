@@ -161,8 +161,9 @@ class Settler:
         return [RatedRace(board, result, row.changes, row.note) for board, row in rows if row]
 
     def withdraw(self, name: str) -> None:
-        """Delete a stored race that no longer counts, and rate the races after it again."""
+        """Delete a race that no longer counts, also on Discord, and rate the races after it again."""
         with self.ledger.transaction():
+            self.ledger.posts.withdraw(name)
             position = self.ledger.races.position(name)
             if position is None:
                 return

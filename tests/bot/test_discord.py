@@ -21,9 +21,11 @@ from room_support import NAME, Follower
 from worker_support import Sandbox, spaced
 
 from racebot.bot.discord import DiscordSender, ask
+from racebot.bot.discord_embed import Embed
 from racebot.bot.room.announcements import Style
 from racebot.bot.status import status
 from racebot.errors import SettingsError
+from racebot.ledger.discord import Post
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
 from racebot.settings.model import Settings
@@ -145,6 +147,20 @@ async def test_pauses_grow_where_discord_names_none(
     channel.record()
     assert len(await channel.shown()) == 1
     assert list(pauses) == []
+
+
+async def test_race_that_cannot_be_drawn_keeps_no_other_waiting(
+    channel: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
+        assert post.race != NAME
+        return [Embed(title=post.race, url=None, board="Any Orb")]
+
+    monkeypatch.setattr("racebot.bot.discord.race_embeds", embeds)
+    for race in RECORDED, result("q", "ann bo"):
+        channel.ledger.posts.put(race, ["1"], None)
+    await channel.sender.send()
+    assert [message["embeds"][0]["title"] for message in channel.site.discord.values()] == ["orb\\/q"]
 
 
 async def test_channel_keeps_the_messages_of_a_leaderboard_that_moved(channel: Channel) -> None:

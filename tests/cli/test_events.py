@@ -285,12 +285,15 @@ def test_an_event_has_a_message_on_discord(
 ) -> None:
     monkeypatch.setenv("RACEBOT_DISCORD_WEBHOOK", "https://discord.com/api/webhooks/1/token")
 
-    def wanted() -> list[str]:
+    def wanted(race: str = EVENT) -> list[str]:
         with Ledger.open_to_read(tmp_path / "ledger.db") as ledger:
-            return [post.wanted for post in ledger.posts.waiting("1") if post.race == EVENT]
+            return [post.wanted for post in ledger.posts.waiting("1") if post.race == race]
 
     create(racebot)
+    with Ledger.open(tmp_path / "ledger.db") as ledger:  # its message is on Discord, or waits
+        ledger.posts.put(result("one", "ann bo"), ["1"], None)
     done(racebot, "event", "add", "Qualifier 1", "orb/one", "orb/two")
+    assert wanted("orb/one") == ["withdrawn"]
     done(racebot, "event", "close", "Qualifier 1", "--early")
     (closed,) = wanted()
     done(racebot, "annul", "Qualifier 1", "id-bo", "--reason", "no video")

@@ -160,7 +160,6 @@ class LedgerWork:
                 log.info("%s: cancelled or set to do not record; no ratings change", name)
             case Act.UNDO_SETTLING:
                 self.settler.withdraw(name)
-                self.ledger.posts.withdraw(name)
                 log.warning("%s: no longer recorded on the site, so its rating changes are undone", name)
 
     def _announce(self, result: RaceResult, *, is_late: bool) -> None:
