@@ -39,6 +39,7 @@ from racebot.queries.player import NamedPlayer
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings.settle import Settler
 
 ENTRANTS = 20
@@ -85,7 +86,7 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
     """Yield timings of everything the running worker does with the ledger."""
     with Ledger.open(database) as ledger:
         settler = Settler(ledger, RULES)
-        work = LedgerWork(settler, utc_now)
+        work = LedgerWork(settler, utc_now, Settings(), "bot")
         (board,) = ledger.leaderboards.all()
         next_race = ledger.ratings.count(board)
         results = [world.result(next_race + number) for number in range(SETTLED)]

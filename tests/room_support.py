@@ -17,6 +17,7 @@ from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings.settle import Settler
 
 QUIET = 10.0
@@ -27,14 +28,23 @@ NAME = "orb/r"
 class Follower:
     """Follows races like the bot, each watched or polled. `now` is the monotonic clock.
 
-    Effects are carried out after each event. Reads are only noted.
+    Effects are carried out after each event. Reads are only noted. `given` are settings.
     """
 
-    def __init__(self, settler: Settler, clock: Callable[[], datetime], **options: Any) -> None:
+    def __init__(
+        self,
+        settler: Settler,
+        clock: Callable[[], datetime],
+        *,
+        bot: str | None = "bot",
+        greeting: Callable[[Race], str] = lambda _: "",
+        **given: Any,
+    ) -> None:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
-        self.work = LedgerWork(settler, clock, quiet=QUIET, **options)
+        self.settings = Settings(**{"minimum_finishes": 0, "commands": False, **given})
+        self.work = LedgerWork(settler, clock, self.settings, bot, greeting)
         self.now = 1000.0
         self.watched: dict[str, Case] = {}
         self.reads: list[float] = []

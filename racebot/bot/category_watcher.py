@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.links import board_page, comparison_page, race_page, rating_buttons
+from racebot.bot.links import board_page, comparison_page
 from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
-from racebot.bot.room.announcements import Style
 from racebot.bot.room.answers import CommandHandler
 from racebot.bot.room.case import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal, step
 from racebot.bot.room.connection import RoomWatch
@@ -21,7 +20,6 @@ from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
-from racebot.chat.rate_limit import Limiter
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
@@ -375,41 +373,11 @@ def _room_context(
 ) -> RoomContext:
     """Return what the rooms of a category share."""
     settings, settler, ledger = worker.settings, worker.settler, worker.settler.ledger
-    texts, names = settings.texts, settings.named_commands()
     links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
-    answers = Answers(settler, texts, names, settings.listing, links)
-    buttons, page = partial(rating_buttons, settings, ledger), partial(race_page, settings)
-    speaks = settings.announce and tokens is not None
-    bot = tokens.credentials.client_id if tokens else ""
-    work = LedgerWork(
-        settler,
-        worker.clock,
-        quiet=settings.quiet_seconds,
-        announce=speaks,
-        style=Style(
-            texts,
-            buttons,
-            settings.listing,
-            page,
-            settings.pin,
-            bot,
-            settings.webhook_of,
-            silent=tokens is None,
-        ),
-        greeting=answers.greeting if speaks and settings.greet else None,
-    )
-    commands = None
-    if settings.announce and settings.commands:
-        limiter = Limiter(settings.answers_per_person, settings.answers_per_room)
-        commands = CommandHandler(
-            work,
-            answers,
-            texts,
-            names,
-            limiter,
-            private=settings.private_answers,
-            silent=tokens is None,
-            monitors_decide=settings.monitors_decide,
-        )
+    answers = Answers(settler, settings.texts, settings.named_commands(), settings.listing, links)
+    bot = tokens.client_id if tokens else None
+    work = LedgerWork(settler, worker.clock, settings, bot, answers.greeting)
+    listens = settings.announce and settings.commands
+    commands = CommandHandler(work, answers, settings, silent=tokens is None) if listens else None
     site, call, failures = worker.site, worker.call, worker.failures
     return RoomContext(site, tokens, work, call, settings, failures, follow_goal, commands, worker.on_race)

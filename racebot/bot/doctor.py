@@ -149,7 +149,7 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         yield _right(f"bot: none for {slug}, so racebot reads what is public and says nothing in chat")
         return
     try:
-        token, lifetime = await site.token(tokens.credentials)
+        token, lifetime = await site.token(tokens.client_id, tokens.client_secret)
     except CredentialsError:
         yield _wrong(
             f"credentials: the site refuses client id {settings.client_id!r} with this secret: "

@@ -26,7 +26,7 @@ from racebot.errors import CredentialsError, NotFoundError, RacebotError, Settin
 from racebot.ledger.lock import running
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.racetime.client import Credentials, Site
+from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import PREFIX, Settings, checked_webhook
 from racebot.settings.sources import KEPT_IN_FILES, load
@@ -311,9 +311,7 @@ def find_category(site_url: str, answer: str) -> Category:
 def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> None:
     """Check that these are the credentials of a bot of this category."""
     try:
-        token, _ = _answer_of(
-            site_url, lambda site: site.token(Credentials(client_id, SecretStr(client_secret)))
-        )
+        token, _ = _answer_of(site_url, lambda site: site.token(client_id, SecretStr(client_secret)))
     except CredentialsError:
         raise RacebotError(
             f"The site refuses this secret for client id {client_id!r}. Copy both again."

@@ -48,14 +48,6 @@ RENEW_BEFORE = 600.0
 """Seconds before its expiry when a token is renewed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
-    """A bot's OAuth2 client id and secret."""
-
-    client_id: str
-    client_secret: SecretStr
-
-
 class Transient(SiteError):  # noqa: N818 - a reason to retry
     """The site cannot answer at the moment."""
 
@@ -145,22 +137,22 @@ class Site:
     async def __aexit__(self, *exc: object) -> None:
         await self._client.aclose()
 
-    async def token(self, credentials: Credentials) -> tuple[str, float]:
-        """Request an access token and return it with its lifetime in seconds.
+    async def token(self, client_id: str, client_secret: SecretStr) -> tuple[str, float]:
+        """Request a bot's OAuth2 access token and return it with its lifetime in seconds.
 
         Raises:
             CredentialsError: the site refuses this id and secret.
         """
         form = {
-            "client_id": credentials.client_id,
-            "client_secret": credentials.client_secret.get_secret_value(),
+            "client_id": client_id,
+            "client_secret": client_secret.get_secret_value(),
             "grant_type": "client_credentials",
         }
         try:
             answer, _ = await self._request("POST", "/o/token", data=form)
         except CredentialsError:
             raise CredentialsError(
-                f"{self.url} refuses client id {credentials.client_id!r} with its secret: "
+                f"{self.url} refuses client id {client_id!r} with its secret: "
                 "check RACEBOT_CLIENT_ID and RACEBOT_CLIENT_SECRET"
             ) from None
         given = documents.read(documents.TokenDocument, answer, "the site's token answer")
@@ -285,7 +277,7 @@ def token_source(site: Site, client_id: str | None, secret: SecretStr | None) ->
     """Return the source of a bot's tokens; None without credentials, where racebot only reads."""
     if client_id is None or secret is None:
         return None
-    return TokenSource(site, Credentials(client_id, secret))
+    return TokenSource(site, client_id, secret)
 
 
 @dataclass
@@ -293,7 +285,8 @@ class TokenSource:
     """A bot's access token: requested when first needed, renewed before it expires or when refused."""
 
     site: Site
-    credentials: Credentials
+    client_id: str
+    client_secret: SecretStr
     clock: Callable[[], float] = time.monotonic
     _token: str | None = None
     _made_at: float = 0.0
@@ -304,7 +297,7 @@ class TokenSource:
         """Return the current token, or request a new one. Raises as `Site.token` does."""
         async with self._lock:
             if self._token is None or self.clock() >= self._renew_at:
-                self._token, lifetime = await self.site.token(self.credentials)
+                self._token, lifetime = await self.site.token(self.client_id, self.client_secret)
                 self._made_at = self.clock()
                 self._renew_at = self._made_at + max(lifetime - RENEW_BEFORE, lifetime / 2)
                 log.debug("new access token, good for %.0f s", lifetime)

@@ -22,7 +22,6 @@ from worker_support import Sandbox, spaced
 
 from racebot.bot.discord import DiscordSender, ask
 from racebot.bot.discord_embed import Embed
-from racebot.bot.room.announcements import Style
 from racebot.bot.status import status
 from racebot.errors import SettingsError
 from racebot.ledger.discord import Post
@@ -48,10 +47,10 @@ class Channel:
         self.site, self.faults, self.ledger, self.clock = sandbox.site, sandbox.misbehaviour, ledger, clock
         webhook = SecretStr(f"{sandbox.address}/api/webhooks/1/hush-hush")
         given = {"discord_webhook": webhook, "site": sandbox.address, **given}
-        self.settings = Settings(database=ledger.path, **given)
-        style = Style(webhook=self.settings.webhook_of, listing=self.settings.listing)
-        self.settler = Settler(ledger, self.settings.rules())
-        self.follower = Follower(self.settler, clock, style=style)
+        given = {"database": ledger.path, **given}
+        self.settler = Settler(ledger, Settings(**given).rules())
+        self.follower = Follower(self.settler, clock, **given)
+        self.settings = self.follower.settings
         self.tls = httpx.create_ssl_context()
         self.start()
 

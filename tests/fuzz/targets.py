@@ -35,7 +35,6 @@ from racebot.chat import info_box
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.chat.wording import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
@@ -211,7 +210,7 @@ def answer(data: bytes) -> None:
         transport = Streamed(reply)
         async with client.Site("https://orbs.example", interval=0, attempts=1, transport=transport) as site:
             if wanted == 0:
-                token, seconds = await site.token(client.Credentials("orb-bot", SecretStr(SECRET)))
+                token, seconds = await site.token("orb-bot", SecretStr(SECRET))
                 assert token.isascii() and token.isprintable() and 0 < seconds <= 2**63
             elif wanted == 1:
                 await site.category(CATEGORY, "token-1")
@@ -243,7 +242,9 @@ def life(data: bytes) -> None:
     model = source.one_of(("thurstone-hurdle", "plackett-luce", "trueskill"))
     config, ledger = LeaderboardConfig(model, {}, source.one_of([*TeamPolicy])), _ledger()
     with contextlib.suppress(_RollBack), ledger.transaction():
-        work = LedgerWork(Settler(ledger, RatingRules(config)), lambda: NOON, quiet=0)
+        work = LedgerWork(
+            Settler(ledger, RatingRules(config)), lambda: NOON, settings.Settings(quiet_seconds=0), "id"
+        )
         case = work.load(f"{CATEGORY}/r", watched=True)
         for now in range(1 + source.number(4)):
             with only_own_errors():
@@ -274,10 +275,9 @@ def chat(data: bytes) -> None:
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
         answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
-        work = LedgerWork(settler, lambda: NOON)
-        talk = CommandHandler(
-            work, answers, Texts(), CommandNames(), Limiter(3, 10), private=False, clock=lambda: 0.0
-        )
+        limits = settings.Settings(answers_per_person=3, answers_per_room=10)
+        work = LedgerWork(settler, lambda: NOON, limits, "id")
+        talk = CommandHandler(work, answers, limits, clock=lambda: 0.0)
         with only_own_errors():
             found = payload.parse_race(document(source, {**RACE, "recorded": False}))
             raw = written({"type": "chat.message", "message": message}, Bytes(b""))

@@ -22,12 +22,12 @@ from pydantic import SecretStr
 
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.racetime import client
-from racebot.racetime.client import LARGEST_ANSWER, Credentials, Site, TokenSource
+from racebot.racetime.client import LARGEST_ANSWER, Site, TokenSource
 
 URL = "https://orbs.example"
 SECRET = "hush-hush-1234"
 TOKEN = "token-of-the-bot-1"
-CREDENTIALS = Credentials("orb-bot", SecretStr(SECRET))
+CREDENTIALS = "orb-bot", SecretStr(SECRET)
 HTML = "<!DOCTYPE html><title>oops</title>"
 
 
@@ -148,15 +148,15 @@ async def test_paging_stops_at_a_cap(
 
 OTHER, LIST = (httpx.Response(200, json=shown) for shown in (race_document("a"), ["orb"]))
 Ask = Callable[[Site], Awaitable[object]]
-WRONG = Credentials("orb-bot", SecretStr("not-" + SECRET))
+WRONG = "orb-bot", SecretStr("not-" + SECRET)
 REFUSALS: dict[str, tuple[Ask, httpx.Response | None, type[Exception], str]] = {
-    "a wrong secret": (lambda s: s.token(WRONG), None, CredentialsError, f"{URL} .*client id 'orb-bot'"),
+    "a wrong secret": (lambda s: s.token(*WRONG), None, CredentialsError, f"{URL} .*client id 'orb-bot'"),
     "a token of another category": (lambda s: s.category("orb", "x"), None, CredentialsError, "'orb'"),
     "no such category": (lambda s: s.category("no"), None, NotFoundError, f"{URL}/no/data does not exist"),
     "no such race": (lambda s: s.race("orb/no"), None, NotFoundError, f"{URL}/orb/no/data does not exist"),
     "no such list": (lambda s: s.past_races("no", 1), httpx.Response(404), NotFoundError, "no category 'no'"),
-    "a bad request": (lambda s: s.token(CREDENTIALS), httpx.Response(400, json={}), SiteError, "400"),
-    "a front proxy's token": (lambda s: s.token(WRONG), httpx.Response(403), SiteError, "answered 403"),
+    "a bad request": (lambda s: s.token(*CREDENTIALS), httpx.Response(400, json={}), SiteError, "400"),
+    "a front proxy's token": (lambda s: s.token(*WRONG), httpx.Response(403), SiteError, "answered 403"),
     "a front proxy": (lambda s: s.past_races("orb", 1), httpx.Response(403), SiteError, "403"),
     "another race": (lambda s: s.race("orb/no"), OTHER, PayloadError, "orb/a"),
     "the wrong shape": (lambda s: s.category("orb"), LIST, PayloadError, "category is not an object"),
@@ -203,7 +203,7 @@ async def test_a_refusal_is_raised_at_once(
 async def test_a_token_answer_of_the_wrong_shape_is_refused(site: Site, fake: FakeSite, answer: str) -> None:
     fake.failures = [httpx.Response(200, text=answer)]
     with pytest.raises(PayloadError, match="token"):
-        await site.token(CREDENTIALS)
+        await site.token(*CREDENTIALS)
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 400])
@@ -212,7 +212,7 @@ async def test_a_number_that_is_not_finite_makes_the_answer_unusable(
 ) -> None:
     """A token with this expiry would never be renewed."""
     fake.failures = [httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')]
-    assert await site.token(CREDENTIALS) == (TOKEN, 36000.0)
+    assert await site.token(*CREDENTIALS) == (TOKEN, 36000.0)
     assert len(fake.requests) == 2
 
 
@@ -440,7 +440,7 @@ def hands() -> SimpleNamespace:
 
 @pytest.fixture
 def tokens(site: Site, hands: SimpleNamespace) -> TokenSource:
-    return TokenSource(site, CREDENTIALS, lambda: float(hands.now))
+    return TokenSource(site, *CREDENTIALS, lambda: float(hands.now))
 
 
 async def test_a_token_is_reused_and_renewed_before_it_expires(
@@ -509,7 +509,7 @@ async def test_no_error_or_log_line_shows_a_secret_or_token(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     fake.failures = [failure] * 10
-    for ask in (lambda: site.token(CREDENTIALS), lambda: site.category("orb", TOKEN)):
+    for ask in (lambda: site.token(*CREDENTIALS), lambda: site.category("orb", TOKEN)):
         fake.failures = [failure] * 10
         with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever it is, it must keep the secret
             await ask()

@@ -13,10 +13,10 @@ import trustme
 from pydantic import SecretStr
 
 from racebot.errors import ConnectionLost, SiteError
-from racebot.racetime.client import Credentials, Site
+from racebot.racetime.client import Site
 from racebot.racetime.socket import join
 
-CREDENTIALS = Credentials("orb-bot", SecretStr("hush-hush-1234"))
+CREDENTIALS = "orb-bot", SecretStr("hush-hush-1234")
 TOKEN = "token-of-the-bot-1"
 
 
@@ -63,7 +63,7 @@ async def test_neither_secret_nor_token_follows_a_redirect(elsewhere: Server, st
         Site(f"http://127.0.0.1:{server.port}", interval=0, attempts=1) as site,
     ):
         with pytest.raises(SiteError, match=told):
-            await site.token(CREDENTIALS)
+            await site.token(*CREDENTIALS)
         with pytest.raises(SiteError, match=told):
             await site.category("orb", TOKEN)
     assert TOKEN.encode() in server.received
@@ -107,7 +107,7 @@ async def refused(port: int) -> tuple[str, str]:
     url = f"https://localhost:{port}"
     async with Site(url, interval=0) as site:
         with pytest.raises(SiteError) as of_request:
-            await site.token(CREDENTIALS)
+            await site.token(*CREDENTIALS)
     with pytest.raises(ConnectionLost) as of_socket:
         async with join(url, "orb/r", "/ws/o/bot/r", TOKEN):
             pass
@@ -138,4 +138,4 @@ async def test_a_good_certificate_is_accepted(trusted: trustme.CA) -> None:
         server.serving(context(trusted, "localhost")),
         Site(f"https://localhost:{server.port}", interval=0) as site,
     ):
-        assert await site.token(CREDENTIALS) == ("x", 60.0)
+        assert await site.token(*CREDENTIALS) == ("x", 60.0)

@@ -9,16 +9,17 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from racebot.bot.links import race_page, rating_buttons
 from racebot.chat import info_box, rating_message
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges
 from racebot.chat.scores import race_scores
-from racebot.chat.wording import DEFAULT_TEXTS, Texts
+from racebot.chat.wording import Texts
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
-from racebot.ledger.rows import START, Leaderboard
+from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
 from racebot.queries.listing import Listing
@@ -26,7 +27,7 @@ from racebot.queries.scores import scored
 from racebot.races.events import Event
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.scoring.rules import Rules
+from racebot.settings.model import Settings
 from racebot.standings.settle import RatedRace
 from racebot.text.format import exact_time
 from racebot.text.safe import plain
@@ -35,37 +36,19 @@ MARKED_PLACES = 20
 """Places of a leaderboard within which messages mark a player's move."""
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How the operator wants announcements.
+class Announcements:
+    """The announcements of all races, as the outbox holds them.
 
-    Attributes:
-        buttons: returns the buttons of a rating message, given its leaderboard and the race's name.
-        listing: returns which players a leaderboard lists; None shows neither new places nor unranked
-            players in messages.
-        race_page: returns the address of a race's published page, or None.
-        bot: the bot's client id. Two bots in one room must not send equal guids.
-        webhook: returns the id of the Discord webhook of a leaderboard, or None.
-        silent: whether nothing may be said: the category is only read.
+    `bot` is the bot's client id: two bots in one room must not send equal guids. None says nothing.
     """
 
-    texts: Texts = DEFAULT_TEXTS
-    buttons: Callable[[Leaderboard, str], Mapping[str, Mapping[str, str]]] = lambda *_: {}
-    listing: Callable[[Leaderboard], Listing] | None = None
-    race_page: Callable[[str], str | None] = lambda _: None
-    pin: bool = False
-    bot: str = ""
-    webhook: Callable[[Leaderboard], str | None] = lambda _: None
-    silent: bool = False
-
-
-class Announcements:
-    """The announcements of all races, as the outbox holds them."""
-
-    def __init__(self, ledger: Ledger, clock: Callable[[], datetime], style: Style) -> None:
+    def __init__(
+        self, ledger: Ledger, clock: Callable[[], datetime], settings: Settings, bot: str | None
+    ) -> None:
         self._ledger = ledger
         self._clock = clock
-        self._style = style
+        self._settings = settings
+        self._bot = bot
 
     def announce(self, rated: Sequence[RatedRace]) -> str | None:
         """Queue the changes of a finished race, or a correction of those that chat was told.
@@ -111,7 +94,9 @@ class Announcements:
         are the names of leaderboards, which the site can change. Times count where they are scored.
         """
         facts: list[object] = [(r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
-        facts += [sorted(facts_of(r.result).items()) for r in rated if self._scoring(r.leaderboard)]
+        facts += [
+            sorted(facts_of(r.result).items()) for r in rated if self._settings.listing(r.leaderboard).scoring
+        ]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
     def post(
@@ -120,7 +105,7 @@ class Announcements:
         """Queue a race's message on Discord, if it has changes and `is_new`, or an edit of a queued one."""
         changed = [each for each in rated if each.changes]
         moves = {name: each.moves for name, each in self._rank_changes(changed).items()}
-        webhooks = [self._style.webhook(each.leaderboard) for each in changed if is_new]
+        webhooks = [self._settings.webhook_of(each.leaderboard) for each in changed if is_new]
         self._ledger.posts.put(result, filter(None, webhooks), None if settled else moves)
 
     def repeat(self, rated: Sequence[RatedRace], ordered_in: str) -> bool:
@@ -139,13 +124,13 @@ class Announcements:
 
     def tell_of_event(self, room: str, event: Event) -> None:
         """Queue, once each, that a room belongs to an event, and that the event is closed."""
-        texts, title = self._style.texts, plain(event.title)
+        texts, title = self._settings.texts, plain(event.title)
         if event.closed_at is None:
             text = texts.in_event if event.shown else texts.in_event_sealed
             told = sum(body.result is not None for body in self._sent(room))
             lines, seed = [text.format(event=title)], f"open{told or ''}"  # told again after new changes
         else:
-            page = self._style.race_page(event.name)
+            page = race_page(self._settings, event.name)
             link = texts.link.format(url=page) if page else ""
             lines, seed = [texts.event_closed.format(event=title), link], exact_time(event.closed_at)
         if text := texts.separator.join(filter(None, lines)):
@@ -158,7 +143,7 @@ class Announcements:
 
         `reason` replaces the text for a race that is not recorded; nothing is said if it is empty.
         """
-        reason = self._style.texts.withdrawn if reason is None else reason
+        reason = self._settings.texts.withdrawn if reason is None else reason
         if not (reason and self._is_told(race)):
             return False
         self._put(race, category, ChatBody(reason, withdraws=True))
@@ -190,13 +175,13 @@ class Announcements:
 
     def final(self, rated: Sequence[RatedRace]) -> Iterator[Message]:
         """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted."""
-        boards = [masked(self._ledger, each, self._style.texts) for each in rated if each.changes]
-        if not boards or self._style.silent:
+        boards = [masked(self._ledger, each, self._settings.texts) for each in rated if each.changes]
+        if not boards or self._bot is None:
             return
-        texts, race = self._style.texts, boards[0].result
+        texts, race = self._settings.texts, boards[0].result
         yield self._message(race.name, race.category, MetaBody(tuple(map(info_box.meta_entry, boards))))
         if texts.info:
-            ranks, page = self._rank_changes(boards, settled=True), self._style.race_page(race.name)
+            ranks, page = self._rank_changes(boards, settled=True), race_page(self._settings, race.name)
             blocks = (
                 info_box.info_block(each, texts, ranks.get(each.leaderboard.name, NO_RANK_CHANGES), page=page)
                 for each in boards
@@ -208,15 +193,12 @@ class Announcements:
 
         If it is settled, the standings include the race already, and new places are not marked.
         """
-        listing = self._style.listing
-        if listing is None:
-            return {}
-        found = partial(rank_changes, self._ledger, settled=settled)
+        found, listing = partial(rank_changes, self._ledger, settled=settled), self._settings.listing
         return {each.leaderboard.name: found(each, listing(each.leaderboard)) for each in rated}
 
     def _entries(self, rated: Sequence[RatedRace]) -> dict[str, dict[str, str]]:
-        named = [masked(self._ledger, each, self._style.texts) for each in rated if each.changes]
-        return rating_message.entries(named, self._style.texts, self._rank_changes(named))
+        named = [masked(self._ledger, each, self._settings.texts) for each in rated if each.changes]
+        return rating_message.entries(named, self._settings.texts, self._rank_changes(named))
 
     def _put_changes(
         self,
@@ -230,7 +212,7 @@ class Announcements:
 
         A correction lists the entries that differ from `announced`.
         """
-        result, texts = rated[0].result, self._style.texts
+        result, texts = rated[0].result, self._settings.texts
         rated = [masked(self._ledger, each, texts) for each in rated]
         ranks = self._rank_changes(rated)
         if body.correction:
@@ -246,24 +228,21 @@ class Announcements:
                 part = replace(part, told=facts_of(result))
             if is_last and changed:
                 entries = rating_message.entries(changed, texts, ranks)
-                buttons = self._style.buttons(changed[0].leaderboard, result.name)
-                part = replace(part, entries=entries, buttons=buttons, pin=self._style.pin)
+                buttons = rating_buttons(self._settings, self._ledger, changed[0].leaderboard, result.name)
+                part = replace(part, entries=entries, buttons=buttons, pin=self._settings.pin)
             self._put(result.name, result.category, part, seed and f"{seed}:{number}")
         return bool(parts)
 
-    def _scoring(self, board: Leaderboard) -> Rules | None:
-        return self._style.listing(board).scoring if self._style.listing else None
-
     def _race_scores(self, rated: RatedRace) -> list[str]:
-        board, races, rules = rated.leaderboard, self._ledger.races, self._scoring(rated.leaderboard)
-        race = scored(board, rated.result, rules)
+        board, races = rated.leaderboard, self._ledger.races
+        race = scored(board, rated.result, self._settings.listing(board).scoring)
         if race is None:
             return []
         number = races.count_between(board, START) + (not races.has(rated.result.name))
-        return race_scores(race, board.name, number, self._style.texts, self._ledger.orders.hidden())
+        return race_scores(race, board.name, number, self._settings.texts, self._ledger.orders.hidden())
 
     def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
-        if self._style.silent:
+        if self._bot is None:
             return
         self._ledger.messages.put(self._message(race, category, body, seed), self._clock())
 
@@ -271,7 +250,7 @@ class Announcements:
         """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if seed is None:
             seed = f"{race}:{len(self._ledger.messages.of(race))}:{self._clock().isoformat()}"
-        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._style.bot}:{seed}")
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._bot}:{seed}")
         return Message(race, category, str(guid), body)
 
     def _last_announced(self, race: str) -> ChatBody | None:

@@ -14,15 +14,15 @@ from racebot.bot.room.case import CountOrder, QuietOrder
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Draft
-from racebot.chat.commands import CLOSING, Command, CommandNames, ParsedCommand
+from racebot.chat.commands import CLOSING, Command, ParsedCommand
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
-from racebot.chat.wording import Texts
 from racebot.errors import OrderError
 from racebot.ledger.rows import Player
 from racebot.queries.player import NamedPlayer
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.events import EventSteps
 
@@ -89,22 +89,21 @@ class Reply:
 
 @dataclass
 class CommandHandler:
-    """Answers the commands of one category's rooms, in `private` notes if wanted. `clock` is monotonic."""
+    """Answers the commands of one category's rooms. If `silent`, only carries out orders.
+
+    `clock` is monotonic.
+    """
 
     work: LedgerWork
     answers: Answers
-    texts: Texts
-    names: CommandNames
-    limiter: Limiter
-    private: bool
+    settings: Settings
     silent: bool = False
-    """Whether to carry out orders only, and to answer nothing."""
-    monitors_decide: bool = False
-    """Whether the room's monitors may give `COUNT_ORDERS` and `EVENT`, too."""
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = utc_now
 
     def __post_init__(self) -> None:
+        self.texts, self.names = self.answers.texts, self.answers.names
+        self._limiter = Limiter(self.settings.answers_per_person, self.settings.answers_per_room)
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._given: dict[tuple[str, str | None, str], tuple[str, float]] = {}
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
@@ -123,12 +122,12 @@ class CommandHandler:
             return None
         self._seen.append(message.id)
         may_order, now = self._may_order(message, _order(parsed)), self.clock()
-        allows = self.limiter.allows_order if may_order else self.limiter.allows
+        allows = self._limiter.allows_order if may_order else self._limiter.allows
         limited = race.name, message.user_id, now
         if allows(*limited):
             return Question(parsed, message, may_order, now)
         return (
-            Question(parsed, message, False, now, over_limit=True) if self.limiter.tells(*limited) else None
+            Question(parsed, message, False, now, over_limit=True) if self._limiter.tells(*limited) else None
         )
 
     def of_first_history(self, history: ChatHistory, ordered_at: datetime | None) -> list[ChatMessage]:
@@ -180,7 +179,7 @@ class CommandHandler:
         in_event = race.name in rules.events  # which the room was told
         if in_event or ((race.custom_goal or not race.recordable) and not rules.needs_no_record(race)):
             draft = self._with_note(draft, command, race, "" if in_event else self.texts.not_counted)
-        return Reply(draft, asker.id if self.private else None)
+        return Reply(draft, asker.id if self.settings.private_answers else None)
 
     def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
         """Return whether the room just got the same answer; if not, remember this one.
@@ -256,7 +255,7 @@ class CommandHandler:
     def _may_order(self, message: ChatMessage, order: str | None) -> bool:
         if order is None or message.can_moderate:
             return order is not None
-        allowed = {*QUIET_ORDERS, *({*COUNT_ORDERS, EVENT} if self.monitors_decide else ())}
+        allowed = {*QUIET_ORDERS, *({*COUNT_ORDERS, EVENT} if self.settings.monitors_decide else ())}
         return message.is_monitor and order in allowed
 
     def _carry_out_about(self, asker: NamedPlayer, *, hide: bool) -> str:

@@ -46,16 +46,8 @@ class RoomWatch:
     def __init__(self, name: str, context: RoomContext) -> None:
         self.name = name
         self._context = context
-        settings = context.settings
-        self._delivery = OutboxDelivery(
-            name,
-            context.work.ledger,
-            context.call,
-            context.work.clock,
-            settings.info_block,
-            settings.texts,
-            context.tokens.credentials.client_id if context.tokens else "",
-        )
+        work, bot = context.work, context.tokens.client_id if context.tokens else ""
+        self._delivery = OutboxDelivery(name, work.ledger, context.call, work.clock, context.settings, bot)
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)
         self._reconnect = asyncio.Event()

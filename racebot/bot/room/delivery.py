@@ -19,8 +19,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from racebot.chat import info_box
-from racebot.chat.info_box import InfoPolicy
-from racebot.chat.wording import Texts
 from racebot.errors import ConnectionLost, TokenRefused
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
@@ -29,6 +27,7 @@ from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.telemetry import metrics
 from racebot.text.safe import visible
 
@@ -138,9 +137,8 @@ class OutboxDelivery:
     ledger: Ledger
     call: RunOnLedger
     clock: Callable[[], datetime]
-    info: InfoPolicy
-    texts: Texts
-    bot: str = ""
+    settings: Settings
+    bot: str
     within: float = CONFIRM_WITHIN
     _tries: Counter[int] = field(default_factory=Counter)
     _shown: set[int] = field(default_factory=set)
@@ -238,11 +236,11 @@ class OutboxDelivery:
             )
 
     async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
-        policy = self.info
+        policy, texts = self.settings.info_block, self.settings.texts
         until = time.monotonic() + min(INFO_WITHIN, self.within)
         while True:
             race = await self._room.race(self.within)
-            text = info_box.merged_info(race.info_bot, body.blocks, policy, self.texts)
+            text = info_box.merged_info(race.info_bot, body.blocks, policy, texts)
             left = until - time.monotonic()
             if text is None or row.state is not Delivery.SENT or left <= 0:
                 break

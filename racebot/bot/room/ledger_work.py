@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
-from racebot.bot.room.announcements import Announcements, Style
+from racebot.bot.room.announcements import Announcements
 from racebot.bot.room.case import Act, Announce, Case, Effect, GiveUp, Rules, Settle
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings.follow_settings import follow_renames
 from racebot.standings.settle import RatedRace, Settler
 from racebot.telemetry import metrics
@@ -23,26 +24,27 @@ log = logging.getLogger(__name__)
 class LedgerWork:
     """The ledger as the rooms use it. All methods are ledger work, and raise `LedgerError`.
 
-    `quiet` and `announce` are those of the `Rules`. `greeting` returns the greeting of a room before its
-    start, empty if there is none yet.
+    `bot` is the client id of the category's bot; None says nothing in chat. `greeting` returns the greeting
+    of a room before its start, empty if there is none yet.
     """
 
     def __init__(
         self,
         settler: Settler,
         clock: Callable[[], datetime],
-        *,
-        quiet: float = 10.0,
-        announce: bool = True,
-        style: Style | None = None,
-        greeting: Callable[[Race], str] | None = None,
+        settings: Settings,
+        bot: str | None,
+        greeting: Callable[[Race], str] = lambda _: "",
     ) -> None:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
-        self._rules = Rules(quiet, lambda: settler.rules, announce, greeting is not None)
-        self._greeting = greeting or (lambda _: "")
-        self._announcements = Announcements(self.ledger, clock, style or Style())
+        speaks = settings.announce and bot is not None
+        self._rules = Rules(
+            settings.quiet_seconds, lambda: settler.rules, announce=speaks, greet=speaks and settings.greet
+        )
+        self._greeting = greeting
+        self._announcements = Announcements(self.ledger, clock, settings, bot)
 
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""

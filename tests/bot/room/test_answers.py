@@ -13,7 +13,7 @@ from racebot.bot.room import case as cases
 from racebot.bot.room.answers import CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import CommandNames
-from racebot.chat.rate_limit import ORDERS_PER_PERSON, Limiter
+from racebot.chat.rate_limit import ORDERS_PER_PERSON
 from racebot.chat.wording import Texts
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
@@ -23,6 +23,7 @@ from racebot.races.result import EntrantStatus
 from racebot.races.rooms import RoomRule
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
@@ -56,25 +57,19 @@ class Talk:
         ledger: Ledger,
         clock: Clock,
         *,
-        private: bool = False,
-        per_person: int = 100,
         named: tuple[LeaderboardConfig, ...] = (),
+        **given: Any,
     ) -> None:
         settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"), named))
         self.ledger = ledger
-        self.follower = Follower(settler, clock)
+        limits = {"answers_per_person": 100, "answers_per_room": 100}
+        self.follower = Follower(settler, clock, **limits | given)
         self.now = 0.0
         self.count = 0
         texts, words = Texts(), CommandNames()
         answers = Answers(settler, texts, words, lambda _: Listing())
         self.commands = CommandHandler(
-            self.follower.work,
-            answers,
-            texts,
-            words,
-            Limiter(per_person, 100),
-            private=private,
-            clock=lambda: self.now,
+            self.follower.work, answers, self.follower.settings, clock=lambda: self.now
         )
 
     def line(self, text: str, *, moderator: bool = False, **facts: object) -> ChatMessage:
@@ -117,7 +112,7 @@ def talk(ledger: Ledger, clock: Clock) -> Talk:
 def test_answers_are_private_if_wanted_but_those_to_orders_are_not(
     ledger: Ledger, clock: Clock, *, private: bool
 ) -> None:
-    talk = Talk(ledger, clock, private=private)
+    talk = Talk(ledger, clock, private_answers=private)
     reply, order = talk.say("!rating"), talk.say("!ratings off", moderator=True)
     assert reply is not None
     assert reply.text.startswith("Ann is new")
@@ -150,7 +145,7 @@ def test_repeated_frame_is_answered_once(talk: Talk) -> None:
 
 
 def test_players_over_the_limit_are_told_once_that_answers_pause(ledger: Ledger, clock: Clock) -> None:
-    talk = Talk(ledger, clock, per_person=2)
+    talk = Talk(ledger, clock, answers_per_person=2)
     answers = [talk.say("!why") for _ in range(5)]
     pause = Said(Texts().answers_pause, "id-ann")
     assert answers[2:] == [pause, None, None]
@@ -180,7 +175,7 @@ def test_orders_are_limited_too_and_only_those_that_change_something_are_confirm
 
 
 def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
-    talk = Talk(ledger, clock, per_person=1)
+    talk = Talk(ledger, clock, answers_per_person=1)
     assert talk.say("!rating", moderator=True) is not None
     assert talk.say("!rating", moderator=True) == Said(Texts().answers_pause, "id-ann")
     for order in ("off", "on"):
@@ -313,7 +308,7 @@ def test_a_room_is_told_once_that_it_belongs_to_an_event_and_once_that_the_event
 @pytest.mark.parametrize("who", [{"moderator": True}, {"is_monitor": True}])
 def test_a_moderator_adds_the_room_to_an_event(talk: Talk, who: dict[str, bool]) -> None:
     _, event = week_one(talk)
-    talk.commands.monitors_decide = True
+    talk.commands.settings = Settings(monitors_decide=True)
     talk.follower.announce(RESULT)
     assert talk.say("!ratings event week 1!", **who, posted_at=NOON.timestamp()) is None  # type: ignore[arg-type]
     assert talk.follower.deliver() == [IN_EVENT], "which withdraws the changes"

@@ -28,7 +28,6 @@ from racebot.chat.answers import why
 from racebot.chat.answers.answers import Answers
 from racebot.chat.commands import Command, CommandNames
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.rate_limit import Limiter
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
@@ -37,7 +36,7 @@ from racebot.queries import explain
 from racebot.queries.listing import Listing
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
-from racebot.racetime.client import Credentials, Site, SiteClock, TokenSource
+from racebot.racetime.client import Site, SiteClock, TokenSource
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
@@ -133,14 +132,15 @@ class Scene:
     ) -> connection.RoomWatch:
         self.sockets = sockets or self.sockets
         self.site.clock = SiteClock(now)
+        settings = Settings(info_block=InfoPolicy.NEVER, quiet_seconds=quiet)
         context = RoomContext(
             site=self.site,
-            tokens=TokenSource(self.site, Credentials("id", SecretStr("secret"))),
+            tokens=TokenSource(self.site, "id", SecretStr("secret")),
             work=LedgerWork(
-                Settler(self.ledger, RatingRules(LeaderboardConfig("elo-ffa"))), now, quiet=quiet
+                Settler(self.ledger, RatingRules(LeaderboardConfig("elo-ffa"))), now, settings, "id"
             ),
             call=call,
-            settings=Settings(info_block=InfoPolicy.NEVER),
+            settings=settings,
             failures=FailureLog(),
             follow_goal=known,
             commands=cast("CommandHandler | None", commands),
@@ -363,9 +363,10 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(
     ledger_thread = LedgerThread()
     scene.ledger = ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
     settler, names = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))), CommandNames()
-    work = LedgerWork(settler, lambda: datetime.now(UTC))
+    settings = Settings(answers_per_person=1, answers_per_room=1)
+    work = LedgerWork(settler, lambda: datetime.now(UTC), settings, "id")
     composer = Answers(settler, DEFAULT_TEXTS, names, lambda _: Listing())
-    handler = CommandHandler(work, composer, DEFAULT_TEXTS, names, Limiter(1, 1), private=False)
+    handler = CommandHandler(work, composer, settings)
     async with scene.watching(Socket(FINISHED, line("!why")), call=ledger_thread.run, commands=handler):
         await until(lambda: threads)
     await ledger_thread.run(ledger.close)

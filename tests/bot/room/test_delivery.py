@@ -14,7 +14,6 @@ from worker_support import PATIENCE, until
 
 from racebot.bot.room.delivery import HISTORY_LENGTH, MOST_TRIES, Conversation, OutboxDelivery
 from racebot.chat.info_box import InfoPolicy
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
 from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, MetaEntry, OutboxRow
@@ -22,6 +21,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 
 ROOM = "orb/r"
 CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",))
@@ -68,8 +68,8 @@ class FakeRoom:
         confirm_within: float = 0.05,
     ) -> OutboxDelivery:
         """Start the bot again."""
-        texts, within = DEFAULT_TEXTS, confirm_within
-        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, info, texts, within=within)
+        settings, within = Settings(info_block=info), confirm_within
+        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, settings, "bot", within)
         return self.sender
 
     async def deliver(self, *, connect: bool = True) -> None:

@@ -27,14 +27,12 @@ from room_support import NAME, QUIET, Follower
 from worker_support import spaced
 
 from racebot.bot.room import case as cases
-from racebot.bot.room.announcements import Style
 from racebot.bot.room.case import Signal
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Delivery, Edit, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race, parse_race
@@ -175,7 +173,7 @@ def test_an_announcement_names_all_changes_and_settles_nothing(follower: Followe
 
 
 def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(following: Following) -> None:
-    follower = following(style=Style(listing=lambda _: Listing(minimum_finishes=1)))
+    follower = following(minimum_finishes=1)
     assert follower.announce(FINISHED) == [f"{OPENING}{ANN}, new) · {BO}, new) · DNF Cy 800? (−200, new)"]
     edited = result("r", "ann cy", dnf="bo", recorded=False)
     follower.show_final(edited)
@@ -249,7 +247,7 @@ def test_message_of_a_team_race_is_sent_once(follower: Follower) -> None:
 
 def test_a_greeting_is_sent_once_before_the_announcement(following: Following) -> None:
     field = tuple(entrant(name, "racing") for name in ("ann", "bo"))
-    follower = following(greeting=lambda race: "hello" if race.ready else "")
+    follower = following(greet=True, greeting=lambda race: "hello" if race.ready else "")
     follower.frame(seen(status="pending", entrants=field))
     assert follower.waiting() == [], "there is none yet"
     for _ in range(2):
@@ -257,7 +255,7 @@ def test_a_greeting_is_sent_once_before_the_announcement(following: Following) -
     assert follower.deliver() == ["hello"]
     follower.show_final(FINISHED)
     assert [opening(text) for text in follower.waiting()] == ["announced: Ann"]
-    quiet = following()
+    quiet = following(greeting=lambda _: "hello")
     quiet.frame(replace(seen(status="pending", entrants=field, ready=2), name="orb/s"))
     assert quiet.waiting("orb/s") == [], "not by default"
 
@@ -634,7 +632,7 @@ def test_a_finish_message_marks_new_places_on_the_leaderboard(
     following: Following, race: str, marks: list[str]
 ) -> None:
     """Cy becomes ranked by the race, without a mark."""
-    follower = following(style=Style(listing=lambda _: Listing(2)))
+    follower = following(minimum_finishes=2)
     past = [result("a", "ann bo", after=-9), result("b", "bo ann", after=-8), result("c", "cy di", after=-7)]
     follower.settler.add_past_races(past, "import")
     follower.show_final(result("r", race, recorded=False))
@@ -646,18 +644,20 @@ def test_buttons_of_a_message_are_those_of_a_leaderboard_with_changes(following:
     """A race can count on several leaderboards, and change nothing on the first."""
     plain, teams = (replace(SIMPLE, name=name, goals=("Any Orb",)) for name in ("No teams", "Teams"))
     rules = RatingRules(SIMPLE, named=(plain, replace(teams, teams=TeamPolicy.TEAM)))
-    follower = following(rules, style=Style(buttons=lambda board, race: {board.name: {"url": race}}))
+    follower = following(rules, pages_url="https://example.org")
     red, blue = (replace(each, team=each.name) for each in result("r", "ann bo").entrants)
+    follower.settler.add_past_races([result("a", "ann bo", after=-9)], "import")
     follower.show_final(replace(FINISHED, entrants=(red, blue)))
     (row,) = follower.ledger.messages.open_for(NAME)
-    assert chat_body(row).buttons == {"Teams": {"url": NAME}}
+    button = chat_body(row).buttons[DEFAULT_TEXTS.button_leaderboard]
+    assert button == {"url": "https://example.org/leaderboards/orb/teams.html"}
 
 
 def test_two_bots_in_one_room_send_no_equal_guids(tmp_path: Path, clock: Clock) -> None:
     guids = []
     for bot in ("one", "two"):
         with Ledger.open(tmp_path / f"{bot}.db") as ledger:
-            Follower(Settler(ledger, RatingRules(SIMPLE)), clock, style=Style(bot=bot)).show_final(FINISHED)
+            Follower(Settler(ledger, RatingRules(SIMPLE)), clock, bot=bot).show_final(FINISHED)
             guids += [row.message.guid for row in ledger.messages.of(NAME)]
     assert len(set(guids)) == 2
 

@@ -7,10 +7,7 @@ from dataclasses import replace
 from builders import SECOND, Clock, result
 from room_support import Follower
 
-from racebot.bot.room.announcements import Style
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
-from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
@@ -19,9 +16,9 @@ RACE = result("r", "ann bo cy", recorded=False)
 
 def test_scores_follow_the_ratings_and_an_edited_time_corrects_them(ledger: Ledger, clock: Clock) -> None:
     clock.advance(seconds=10)
-    listing = Listing(scoring=rules_of("sgl-2025"))
+    board = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025"}
     settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
-    follower = Follower(settler, clock, style=Style(listing=lambda _: listing))
+    follower = Follower(settler, clock, leaderboards=[board])
     ratings, scores = follower.announce(RACE)
     assert ratings.startswith("Ratings if recorded")
     # 60, 61 and 62 minutes: par is 61.
