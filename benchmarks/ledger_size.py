@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from support import CATEGORY, GOAL, RULES, environment, peak_mib, people, race, rate, serving
 
-from racebot.bot.heartbeat import last_seen, utc_now
+from racebot.bot.heartbeat import read_heartbeat, utc_now
 from racebot.bot.room.case import Settle
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
@@ -139,8 +139,8 @@ def _chat(
 def commands(database: Path, site: str) -> Iterator[tuple[str, str]]:
     """Yield timings of the operator's commands, and of the worker's start."""
     variables = environment(site, database)
-    seen = last_seen(database)
-    watching = _run(["run"], database, variables, lambda: last_seen(database) != seen)
+    seen = read_heartbeat(database).seen_at
+    watching = _run(["run"], database, variables, lambda: read_heartbeat(database).seen_at != seen)
     yield "racebot run, until it watches", watching
     for command in ("status", "backup", "verify", "rebuild"):
         yield f"racebot {command}", _run([command], database, variables)

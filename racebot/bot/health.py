@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from racebot.bot.heartbeat import write_heartbeat
+from racebot.bot.heartbeat import Heartbeat, write_heartbeat
 from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, RacebotError
 from racebot.telemetry import metrics
 from racebot.telemetry.failure_log import FailureLog
@@ -69,7 +69,8 @@ class Health:
         if all(slug in self._seen for slug in watched):
             seen_at = min(self._seen[slug][0] for slug in watched)
             suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
-            write_heartbeat(self.database, seen_at, suspended, list(chain(*self._offers.values())))
+            offers = list(chain(*self._offers.values()))
+            write_heartbeat(self.database, Heartbeat(seen_at, suspended, offers))
 
     def ages(self) -> dict[str, float | None]:
         """Return the seconds since each category was seen, None if it has not been seen yet."""
@@ -89,7 +90,9 @@ class Health:
             case CredentialsError():
                 self.suspend(source.split(maxsplit=1)[0].partition("/")[0], error)
                 failed(source, str(error), "the category is suspended; trying again", level=level)
-                return self._all_refused_for_long()
+                since = [refusal.since for refusal in self._refused.values()]
+                are_all = len(since) == len(self.categories)
+                return are_all and time.monotonic() - max(since) > REFUSED_FOR_LONG
             case LedgerError():
                 return True
             case RacebotError():
@@ -97,7 +100,3 @@ class Health:
             case _:
                 failed(source, f"unexpected error: {error!r}", "continuing", level=level, error=error)
         return False
-
-    def _all_refused_for_long(self) -> bool:
-        since = [refusal.since for refusal in self._refused.values()]
-        return len(since) == len(self.categories) and time.monotonic() - max(since) > REFUSED_FOR_LONG

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from racebot.bot import heartbeat
+from racebot.bot.heartbeat import health_timeout, read_heartbeat
 from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.outbox import Delivery, chat_messages
@@ -142,20 +142,18 @@ def status(
     boards = ledger.leaderboards.all()
     proposed = {p.stored.key: p for p in proposals(rules, boards)} if rules else {}
     slugs = sorted({*categories, *(board.category for board in boards)})
-    seen = heartbeat.last_seen(ledger.path)
-    suspended = heartbeat.suspended_categories(ledger.path)
+    beat = read_heartbeat(ledger.path)
+    age = None if beat.seen_at is None else now - beat.seen_at
     copies = backups(folder_of(ledger.path), ledger.path.stem)
     written_at = max((copy.stat().st_mtime for copy in copies), default=None)
     write_ahead_log = ledger.path.with_name(ledger.path.name + "-wal")
     return Status(
         worker=WorkerState(
             running=lock.running(ledger.path),
-            last_seen=seen,
-            seconds_since=None if seen is None else round((now - seen).total_seconds(), 1),
-            healthy=not suspended
-            and seen is not None
-            and now - seen <= heartbeat.health_timeout(rooms_every),
-            suspended=suspended,
+            last_seen=beat.seen_at,
+            seconds_since=None if age is None else round(age.total_seconds(), 1),
+            healthy=not beat.suspended and age is not None and age <= health_timeout(rooms_every),
+            suspended=beat.suspended,
             read_only=read_only,
         ),
         database=DatabaseState(
@@ -212,7 +210,7 @@ def status(
             for webhook, number, problem in ledger.posts.delayed()
             if webhook in webhooks
         ],
-        season_offers=heartbeat.season_offers(ledger.path),
+        season_offers=beat.offers,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from racebot.bot.heartbeat import health_timeout, last_seen, suspended_categories, utc_now
+from racebot.bot.heartbeat import health_timeout, read_heartbeat, utc_now
 from racebot.bot.status import status
 from racebot.cli import tables
 from racebot.cli.commands import app
@@ -106,15 +106,12 @@ def health(database: Database = None) -> None:
     settings = load_settings(database=database)
     if settings.database.exists():
         Ledger.open_to_read(settings.database).close()
-    seen, now = last_seen(settings.database), utc_now()
-    problems = [
-        f"category {slug} is suspended: {reason}"
-        for slug, reason in suspended_categories(settings.database).items()
-    ]
-    if seen is None:
+    beat, now = read_heartbeat(settings.database), utc_now()
+    problems = [f"category {slug} is suspended: {reason}" for slug, reason in beat.suspended.items()]
+    if beat.seen_at is None:
         problems = [f"the bot has never run on {settings.database}: start it with `racebot run`"]
-    elif now - seen > health_timeout(settings.rooms_every):
-        minutes = (now - seen).total_seconds() / 60
+    elif now - beat.seen_at > health_timeout(settings.rooms_every):
+        minutes = (now - beat.seen_at).total_seconds() / 60
         problems = [f"the bot last saw its category {minutes:.0f} minutes ago: check its log"]
     for problem in problems:
         tell(f"racebot: {problem}", to=notices)

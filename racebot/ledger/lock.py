@@ -1,7 +1,8 @@
-"""The lock that allows one worker per database."""
+"""The lock that allows one worker per database, and other files beside it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,3 +86,19 @@ def beside(database: Path, ending: str) -> Path:
     """Return the path of a file beside a database, the same one for every link to the database."""
     resolved = database.resolve()
     return resolved.with_name(resolved.name + ending)
+
+
+def replace_file(path: Path, body: bytes) -> None:
+    """Replace a file beside a database atomically. Only its owner can read it.
+
+    Raises:
+        LedgerUnavailable: the file cannot be written.
+    """
+    part = path.with_suffix(".part")
+    try:
+        with os.fdopen(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+            # After a power cut the worker writes the file again, so nothing has to wait for the disk.
+            file.write(body)
+        part.replace(path)
+    except OSError as error:
+        raise LedgerUnavailable(f"cannot write {path}: {error.strerror}") from None

@@ -5,7 +5,6 @@ The worker writes it, other programs read it. It may be deleted at any time: the
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -13,7 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from racebot.errors import LedgerUnavailable
+from racebot.ledger.lock import replace_file
 from racebot.queries.race import RaceOnBoard
 from racebot.races.result import EntrantStatus
 
@@ -111,19 +110,8 @@ def live_path(database: Path) -> Path:
 
 
 def write_live(path: Path, report: LiveReport) -> None:
-    """Replace the live file atomically. Only its owner can read it.
-
-    Raises:
-        LedgerUnavailable: the file cannot be written.
-    """
-    part = path.with_suffix(".part")
-    try:
-        with os.fdopen(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
-            # After a power cut the worker writes the file again, so nothing has to wait for the disk.
-            file.write(_reader().dump_json(report))
-        part.replace(path)
-    except OSError as error:
-        raise LedgerUnavailable(f"cannot write {path}: {error.strerror}") from None
+    """Replace the live file. Raise `LedgerUnavailable` if that fails."""
+    replace_file(path, _reader().dump_json(report))
 
 
 def read_live(path: Path) -> LiveReport | None:

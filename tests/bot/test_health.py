@@ -14,7 +14,7 @@ from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import health
 from racebot.bot.health import Health
-from racebot.bot.heartbeat import last_seen, suspended_categories, write_heartbeat
+from racebot.bot.heartbeat import Heartbeat, read_heartbeat, write_heartbeat
 from racebot.bot.retry import retry_pauses
 from racebot.errors import CredentialsError, LedgerUnavailable
 from racebot.ledger import lock
@@ -42,12 +42,12 @@ def test_a_refused_category_is_suspended_and_the_other_goes_on(
     monkeypatch.setattr(health, "REFUSED_FOR_LONG", 0.0)
     assert not any(made.is_fatal(source, REFUSAL) for source in ("a rooms", "a/race", "a token"))
     assert (made.is_suspended("a"), made.is_suspended("b")) == (True, False)
-    assert suspended_categories(database) == {"a": str(REFUSAL)}
+    assert read_heartbeat(database).suspended == {"a": str(REFUSAL)}
     made.category_seen("b")
-    assert last_seen(database) == NOON
+    assert read_heartbeat(database).seen_at == NOON
     made.category_seen("a")
     assert not made.is_suspended("a")
-    assert suspended_categories(database) == {}
+    assert read_heartbeat(database).suspended == {}
 
 
 def test_a_suspended_category_is_tried_again(made: Health, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +62,8 @@ def test_refusals_of_all_categories_for_long_are_fatal(
     """However the wall clock steps. They are shown before."""
     made.clock = lambda: NOON + timedelta(days=1)
     assert not any(made.is_fatal(f"{slug} rooms", REFUSAL) for slug in ("a", "b", "a", "b"))
-    assert suspended_categories(database).keys() == {"a", "b"}
-    assert last_seen(database) == NOON
+    assert read_heartbeat(database).suspended.keys() == {"a", "b"}
+    assert read_heartbeat(database).seen_at == NOON
     monkeypatch.setattr(health, "REFUSED_FOR_LONG", 0.0)
     assert made.is_fatal("a rooms", REFUSAL)
 
@@ -95,6 +95,7 @@ async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(
         room.record()
         await until(lambda: settled(sandbox, room))
         assert "category elsewhere is suspended" in worker.output
+        await until(lambda: read_heartbeat(sandbox.database).suspended)  # after the first look at the other
         assert "elsewhere is suspended" in (await sandbox.racebot("status")).stdout
         done = await sandbox.racebot("health")
         assert done.returncode == 1
@@ -134,8 +135,8 @@ def test_a_link_to_a_database_has_the_same_lock_and_heartbeat(tmp_path: Path) ->
         assert lock.running(link)
         with pytest.raises(LedgerUnavailable), lock.locked(link):
             pass
-    write_heartbeat(link, NOON, {})
-    assert last_seen(database) == NOON
+    write_heartbeat(link, Heartbeat(NOON))
+    assert read_heartbeat(database).seen_at == NOON
 
 
 def test_probing_creates_no_lock_file(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from builders import CATEGORY, GOAL, NOON, Clock, result
 from rich.console import Console
 from room_support import Follower
 
-from racebot.bot import heartbeat
+from racebot.bot.heartbeat import Heartbeat, write_heartbeat
 from racebot.bot.status import LeaderboardState, Status, UnfinishedBackfill, WorkerState, status
 from racebot.cli import tables
 from racebot.ledger import backup, lock
@@ -45,7 +45,8 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
         ledger.cases.save(counts)
         ledger.backfills.save_page(CATEGORY, 1, [], clock())
     ledger.back_up(backup.folder_of(ledger.path), keep=2, now=clock())
-    heartbeat.write_heartbeat(ledger.path, clock() - timedelta(seconds=20), {}, ["Season 5 may be next"])
+    seen_at = clock() - timedelta(seconds=20)
+    write_heartbeat(ledger.path, Heartbeat(seen_at, offers=["Season 5 may be next"]))
     with lock.locked(ledger.path):
         report = status(ledger, [CATEGORY], rooms_every=30, now=clock())
     assert report.worker.running
@@ -69,7 +70,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
 
 
 def test_status_calls_a_bot_unhealthy_that_lost_its_category(ledger: Ledger) -> None:
-    heartbeat.write_heartbeat(ledger.path, NOON - timedelta(days=3), {})
+    write_heartbeat(ledger.path, Heartbeat(NOON - timedelta(days=3)))
     assert "category 1 second ago" in shown(
         status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))
     )

@@ -21,7 +21,7 @@ from builders import GOAL, entrant_document, listed_document
 from worker_support import PATIENCE
 
 from racebot import __version__
-from racebot.bot.heartbeat import utc_now, write_heartbeat
+from racebot.bot.heartbeat import Heartbeat, utc_now, write_heartbeat
 from racebot.cli import MAY_PASS
 from racebot.cli.common import day, print_json, tell
 from racebot.errors import (
@@ -291,7 +291,7 @@ def test_health_fails_if_the_bot_never_ran(filled: Racebot) -> None:
 
 
 def test_health_names_a_damaged_database(filled: Racebot, folder: Path) -> None:
-    write_heartbeat(folder / "ledger.db", utc_now(), {})
+    write_heartbeat(folder / "ledger.db", Heartbeat(utc_now()))
     assert filled("health").code == 0
     (folder / "ledger.db").write_bytes(b"no database at all")
     (complaint,) = filled("health").complaints

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builders import NOON, result
 
-from racebot.bot.heartbeat import write_heartbeat
+from racebot.bot.heartbeat import Heartbeat, write_heartbeat
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of, overdue
 from racebot.ledger.cases import CaseRow
@@ -109,7 +109,7 @@ def test_only_the_owner_can_read_ledger_and_backups_under_any_umask(tmp_path: Pa
     try:
         database = tmp_path / "state" / "racebot.db"
         with locked(database), Ledger.open(database) as opened:
-            write_heartbeat(database, NOON, {})
+            write_heartbeat(database, Heartbeat(NOON))
             with opened.transaction():
                 opened.cases.save(CaseRow("orb/r", "orb"))
             opened.back_up(folder_of(opened.path), keep=2, now=NOON)
