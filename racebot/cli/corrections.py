@@ -17,8 +17,11 @@ from racebot.cli.tables import safe, table
 from racebot.errors import NoSuchEntryError, OrderError
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
+from racebot.races.result import RaceResult
 from racebot.races.rooms import room_named
+from racebot.settings.model import Settings
 from racebot.standings import orders
+from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
 from racebot.text.format import counted
 
@@ -112,14 +115,12 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot count ootr/brisk-dune-0534
     """
-    from racebot.cli.rooms import unrecorded_result
-
     with open_ledger(database) as (settings, ledger):
         settler, name = Settler(ledger, settings.rules()), _room(race)
         unseen = not ledger.races.has(name)
         if not unseen and not orders.is_skipped(ledger, name):
             raise OrderError(f"{name} counts already")
-        result = unrecorded_result(settings, settler.rules, name) if unseen else None
+        result = _unrecorded_result(settings, settler.rules, name) if unseen else None
         with ledger.transaction():
             rated = orders.count(settler, name, reason, utc_now())
             if result is not None:
@@ -174,6 +175,21 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         words = map(safe, (subject + target, each.reason, each.author))
         made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", each.order, *words)
     console.print(made)
+
+
+def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> RaceResult:
+    """Return the result of a race that counts without a record, as the site shows it now.
+
+    Raises:
+        OrderError: the race is not over, or counts on no leaderboard without a record.
+    """
+    race, _ = common.ask_site(settings.site, lambda site: site.race(name), interval=settings.request_interval)
+    result = race.result
+    if result is None or not result.final:
+        raise OrderError(f"{name} is not finished: repeat this afterwards")
+    if rules.grace(result) is None:
+        raise OrderError(f"{name} counts on no leaderboard with counts = 'finished'")
+    return result
 
 
 def _room(text: str) -> str:

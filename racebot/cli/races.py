@@ -1,23 +1,34 @@
-"""Commands that rate past races, and show leaderboards, players and races."""
+"""Commands that rate past races, and show rooms, leaderboards, seeds, players and races."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import sys
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from racebot.bot.heartbeat import utc_now
 from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
-from racebot.errors import PayloadError, SettingsError
+from racebot.errors import NotFoundError, PayloadError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
-from racebot.text.format import counted
+from racebot.races.rooms import Reason, Room, Verdict
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.text.format import counted, integer
+
+if TYPE_CHECKING:
+    from racebot.racetime.client import Site
+
+USUAL_DAYS = 30
+"""Days of past rooms to show, without `--since`."""
 
 
 @app.command()
@@ -116,6 +127,99 @@ def export_races(
     common.tell(f"{file}: {counted(len(results), 'race')}")
 
 
+@app.command("rooms")
+def show_rooms(
+    name: Annotated[str, typer.Argument(help="A category's slug, or a leaderboard of racebot.toml.")],
+    since: Annotated[
+        datetime | None, common.date_option("Show races that ended that day (UTC) or later.")
+    ] = None,
+    database: Database = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show open and past rooms of 30 days, and why each counts on a leaderboard or does not.
+
+    Example: racebot rooms "SGL 2026" --since 2026-09-01
+    """
+    settings = load_settings(database=database)
+    rules = settings.rules()
+    slugs = [slug for slug in settings.slugs() if slug == name]
+    chosen = [config for config in rules.named if slugs or config.name.casefold() == name.casefold()]
+    if not (slugs or chosen):
+        known = [*settings.slugs(), *(config.name for config in rules.named)]
+        raise common.no_leaderboard(name, known, "category or leaderboard of the settings")
+    if not slugs:
+        slugs = [s for s in settings.slugs() if any(config.category in {"", s} for config in chosen)]
+    oldest = since or utc_now() - timedelta(days=USUAL_DAYS)
+
+    async def rows(site: Site) -> list[dict[str, Any]]:
+        return [
+            row
+            for slug in slugs
+            async for room in rooms_of(site, slug, rules, oldest)
+            for row in _rows(room, rules, chosen, everything=name in settings.slugs())
+        ]
+
+    found = common.ask_site(settings.site, rows, interval=settings.request_interval)
+    if as_json:
+        print_json(found)
+        return
+    made = tables.table(None, "Room", "Goal", "Leaderboard", "Counts", "Why")
+    made.columns[0].no_wrap = True  # so that names can be copied
+    for row in found:
+        cells = (row["room"], row["goal"], row["leaderboard"], "yes" if row["counts"] else "no", row["why"])
+        made.add_row(*map(tables.safe, cells))
+    console.print(made if found else "no rooms")
+
+
+async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) -> AsyncIterator[Room]:
+    """Yield a category's open rooms, its past races since `oldest`, and the rooms listed by name.
+
+    A race's own data is read where the lists do not show the room, or what a leaderboard needs to know.
+    """
+    listed = set(rules.listed_rooms(slug))
+    shown: dict[str, Room] = dict((await site.category(slug)).rooms)
+    async for _, page in site.past_race_pages(slug, since=oldest):
+        shown.update({race.name: race for race in page.races})
+    for name in sorted(listed - shown.keys()):
+        try:
+            yield (await site.race(name))[0]
+        except NotFoundError:
+            common.tell(f"{name}: the site has no such room", to=common.notices)
+    for room in shown.values():
+        if room.ended_at is None or room.ended_at >= oldest or room.name in listed:
+            yield (await site.race(room.name))[0] if rules.lacks_opener(room) else room
+
+
+def in_words(verdict: Verdict) -> str:
+    """Return the reason of a verdict as text."""
+    text = verdict.reason.value.format(value=verdict.value)
+    return f"{text}; nearest: {verdict.nearest!r}" if verdict.nearest else text
+
+
+def _rows(
+    room: Room, rules: RatingRules, chosen: list[LeaderboardConfig], *, everything: bool
+) -> list[dict[str, Any]]:
+    own = [c for c in rules.configs_for(room) if everything and c.name not in {x.name for x in rules.named}]
+    current = [c for c in rules.named_in(room.category) if c.name in {each.name for each in chosen}]
+    verdicts = [(c, c.rule.judge(room, c.goals)) for c in current]
+    verdicts += [(config, Verdict(Reason.MATCHES)) for config in own]
+    return [
+        {
+            "room": room.name,
+            "started_at": room.started_at,
+            "goal": room.goal,
+            "custom_goal": room.custom_goal,
+            "leaderboard": config.name,
+            "counts": verdict.counts,
+            "reason": verdict.reason.name.lower(),
+            "why": in_words(verdict)
+            + (", if recorded" if verdict.counts and not config.rule.finished else ""),
+            "nearest": verdict.nearest,
+        }
+        for config, verdict in verdicts
+    ]
+
+
 @app.command("leaderboard")
 def show_leaderboards(
     name: Annotated[str | None, typer.Argument(help="A leaderboard's name. Default: all.")] = None,
@@ -143,6 +247,53 @@ def show_leaderboards(
         for (board, listing), report in zip(boards, reports, strict=True):
             unrated = sum(races_without_changes(ledger, board).values())
             tables.print_leaderboard(console, report, listed_count(ledger, board, listing), unrated)
+
+
+@app.command("seeds")
+def show_seeds(
+    name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
+    entrants: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Seed only these: names or ids, one a line.")
+    ] = None,
+    database: Database = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Seed a bracket from a leaderboard, with the reason for each seed.
+
+    Example: racebot seeds "SGL 2026" --entrants bracket.txt --csv > seeds.csv
+    """
+    from racebot.queries.seeds import seed_list  # loads scipy
+
+    lines = None if entrants is None else _lines(entrants)
+    with open_ledger(database, only_reads=True) as (settings, ledger):
+        board = common.one_board(ledger, name)
+        found = seed_list(ledger, board, settings.listing(board), lines)
+    if as_json:
+        print_json(found)
+        return
+    for each in found.missing:
+        nearest = f". Nearest: {each.nearest}" if each.nearest else ""
+        common.tell(f"no seed for {each.entrant!r}: {each.reason}{nearest}", to=common.notices)
+    if as_csv:
+        from racebot.web.api.csv_files import seeds_csv
+
+        sys.stdout.write(b"".join(seeds_csv(found)).decode().replace("\r\n", "\n"))
+        return
+    made = tables.table(found.leaderboard, ">Seed", "Player", "Twitch", ">Points", "Why")
+    for seed in found.seeds:
+        points = "" if seed.points is None else integer(seed.points)
+        made.add_row(str(seed.seed), tables.safe(seed.name), tables.safe(seed.twitch), points, seed.note)
+    console.print(made)
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return file.read_text(encoding="utf-8-sig").splitlines()
+    except OSError as error:
+        raise PayloadError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise PayloadError(f"{file}: not UTF-8 text: save it as UTF-8") from None
 
 
 @app.command("player")

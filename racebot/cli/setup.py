@@ -1,4 +1,4 @@
-"""Set up a bot by questions, or by options alone."""
+"""Set up a bot by questions, and print the systemd unit that keeps it running."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import asyncio
 import json
 import os
 import re
+import shlex
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from string import Template
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,8 +23,7 @@ from rich.text import Text
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
-from racebot.cli.common import ask_site, console, create_ledger
-from racebot.cli.service import program
+from racebot.cli.common import ask_site, console, create_ledger, load_settings
 from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import running
 from racebot.ledger.store import Ledger
@@ -29,7 +31,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import PREFIX, Settings, checked_webhook
-from racebot.settings.sources import KEPT_IN_FILES, load
+from racebot.settings.sources import KEPT_IN_FILES, load, secret_files
 from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection
 from racebot.telemetry import logs
@@ -39,6 +41,12 @@ from racebot.text.safe import printable
 T = TypeVar("T")
 
 STEPS = 5
+TEMPLATE = Path(__file__).with_name("racebot.service")
+SYSTEM_ONLY = (
+    *("User=", "Wants=", "After=", "# It needs", "ReadWritePaths=", "Protect", "Private"),
+    *("Capability", "Ambient", "ProcSubset=", "RemoveIPC="),
+)
+"""Beginnings of the lines that only a system service can have: a user's cannot mount or await the network."""
 
 
 @app.command()
@@ -332,3 +340,73 @@ def _answer_of(site_url: str, question: Callable[[Site], Awaitable[T]]) -> T:
         raise
     except SiteError as error:
         raise RacebotError(f"The site does not answer ({error}). Check the network and try again.") from None
+
+
+@app.command()
+def service(
+    user: Annotated[bool, typer.Option("--user", help="Use your own account; needs no root rights.")] = False,
+    account: Annotated[
+        str | None,
+        typer.Option(
+            help="The account that a system service runs as. Default: the folder's owner; if that is root, "
+            "`racebot`."
+        ),
+    ] = None,
+) -> None:
+    """Print a systemd unit that keeps the bot of this folder running, and the two commands that install it.
+
+    The unit may write into the bot's own folders only.
+
+    Example: racebot service
+    """
+    if sys.platform != "linux":
+        raise SettingsError("only Linux has systemd: use launchd on macOS, or Task Scheduler on Windows")
+    settings = load_settings()
+    settings.required_categories()
+    folder = Path.cwd()
+    if not (folder / ".env").exists() and not settings.config.exists():
+        raise SettingsError(f"{folder} has neither .env nor racebot.toml: run this in the bot's folder")
+    owner = folder.owner()
+    sys.stdout.write(_unit(settings, None if user else account or ("racebot" if owner == "root" else owner)))
+
+
+def program() -> tuple[str, ...]:
+    """Return the words that start racebot, with an absolute path."""
+    path = Path(shutil.which(sys.argv[0]) or sys.argv[0]).absolute()
+    return (sys.executable, "-m", "racebot") if path.suffix == ".py" else (str(path),)
+
+
+def _unit(settings: Settings, account: str | None) -> str:
+    """Return the unit of a system service for an account, or of the user's own systemd for None."""
+    folder, words = Path.cwd(), program()
+    secrets = secret_files(folder)
+    writable = [settings.database.parent, *([settings.pages_dir] if settings.pages_dir else [])]
+    homes = any(str(path).startswith(("/home/", "/root")) for path in (folder, Path(words[0]).resolve()))
+    lines = TEMPLATE.read_text(encoding="utf-8").splitlines(keepends=True)
+    left_out = (*(() if account else SYSTEM_ONLY), *(() if secrets else ("LoadCredential=",)))
+    return Template("".join(line for line in lines if not line.startswith(left_out))).substitute(
+        account=account,
+        folder=_escaped(str(folder)),
+        command=shlex.join(words),
+        program=" ".join(map(_word, words)),
+        secret=_escaped(str(secrets[0])) if secrets else "",
+        writable=" ".join(_word(str(folder / path)) for path in writable),
+        home="read-only" if homes else "yes",
+        target="multi-user.target" if account else "default.target",
+        options="" if account else " --user",
+        install="sudo tee /etc/systemd/system/racebot.service"
+        if account
+        else "install -D /dev/stdin ~/.config/systemd/user/racebot.service",
+        enable=f"{'sudo systemctl' if account else 'systemctl --user'} enable --now racebot",
+    )
+
+
+def _escaped(text: str) -> str:
+    """Escape systemd's specifiers. https://www.freedesktop.org/software/systemd/man/systemd.unit.html."""
+    return text.replace("%", "%%")
+
+
+def _word(text: str) -> str:
+    """Quote a word of a list, such as a command line."""
+    text = _escaped(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"' if any(sign in text for sign in " \t\"'\\$;") else text
