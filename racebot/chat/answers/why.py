@@ -10,7 +10,7 @@ from racebot.chat.scores import why_score
 from racebot.chat.wording import Texts
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.player import NamedPlayer, last_race
-from racebot.queries.reasons import Reason, ReasonKind, Rule
+from racebot.queries.reasons import ReasonKind, Rule
 from racebot.queries.scores import scored
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
@@ -58,24 +58,34 @@ def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts
 
     `names` are the names of the race's entrants, safe to show, by user id.
     """
+    words = {
+        ReasonKind.UNCHANGED: "{limit}",
+        ReasonKind.FINISH: texts.why_finishing,
+        ReasonKind.PLACE: texts.why_placing,
+        ReasonKind.LIMIT: texts.why_limit,
+        ReasonKind.AS_EXPECTED: texts.why_as_expected,
+        ReasonKind.GAINED: texts.why_gained,
+        ReasonKind.COST: texts.why_cost,
+    }
+    limits = {
+        Rule.FORFEIT: texts.why_forfeit,
+        Rule.FLOOR: texts.why_floor,
+        Rule.WINNER: texts.why_winner,
+        Rule.SMALL: texts.why_small,
+    }
     phrases = [unbroken(_expectation(explanation, texts))]
     for reason in explanation.reasons():
-        points = "" if reason.points is None else signed(reason.points)
-        match reason.kind:
-            case ReasonKind.UNCHANGED:
-                phrases.append(unbroken(_rule(reason, texts)))
-            case ReasonKind.FINISH:
-                phrases.append(unbroken(texts.why_finishing.format(points=points)))
-            case ReasonKind.PLACE:
-                phrases.append(unbroken(texts.why_placing.format(points=points)))
-            case ReasonKind.LIMIT if rule := _rule(reason, texts):
-                phrases.append(unbroken(texts.why_limit.format(limit=rule, points=points)))
-            case ReasonKind.AS_EXPECTED:
-                phrases.append(texts.why_as_expected)
-            case ReasonKind.GAINED:
-                phrases.append(texts.why_gained.format(names=_opponents(reason, names, texts)))
-            case ReasonKind.COST:
-                phrases.append(texts.why_cost.format(names=_opponents(reason, names, texts)))
+        limit = limits.get(reason.rule, texts.why_last) if reason.rule else ""
+        opponents = [
+            (texts.why_opponent if number else texts.why_first).format(
+                name=plain(each.team) if each.team else names[each.player], chance=percent(each.chance, texts)
+            )
+            for number, each in enumerate(reason.opponents)
+        ]
+        if limit or reason.kind is not ReasonKind.LIMIT:
+            points, named = signed(reason.points or 0), ", ".join(map(unbroken, opponents))
+            text = words.get(reason.kind, "").format(points=points, limit=limit, names=named)
+            phrases.append(text if opponents else unbroken(text))
     return phrases
 
 
@@ -92,23 +102,3 @@ def _expectation(explanation: Explanation, texts: Texts) -> str:
     if explanation.finish_chance is None:
         return texts.why_unfinished_place.format(status=status, expected=expected)
     return texts.why_unfinished.format(status=status, chance=percent(explanation.finish_chance, texts))
-
-
-def _rule(reason: Reason, texts: Texts) -> str:
-    return {
-        Rule.FORFEIT: texts.why_forfeit,
-        Rule.FLOOR: texts.why_floor,
-        Rule.WINNER: texts.why_winner,
-        Rule.SMALL: texts.why_small,
-    }.get(reason.rule or Rule.LAST, texts.why_last)
-
-
-def _opponents(reason: Reason, names: Mapping[str | None, str], texts: Texts) -> str:
-    return ", ".join(
-        unbroken(
-            (texts.why_opponent if number else texts.why_first).format(
-                name=plain(each.team) if each.team else names[each.player], chance=percent(each.chance, texts)
-            )
-        )
-        for number, each in enumerate(reason.opponents)
-    )
