@@ -77,7 +77,7 @@ def _season(found: Recap, texts: Texts) -> list[str]:
         lines.append(texts.discord_podium.format(place=each.place, name=name, total=total))
     if found.improved:
         improved = names_line([each.player.name for each in found.improved], texts)
-        change = signed(found.improved[0].number)
+        change = signed(round(found.improved[0].number))
         lines.append(texts.discord_improved.format(name=improved, change=change))
     most = [each.player.name for each in found.most_races]
     return lines + _notes(
@@ -85,7 +85,7 @@ def _season(found: Recap, texts: Texts) -> list[str]:
     )
 
 
-def _notes(upsets: Sequence[Upset], most: Sequence[str], races: int, texts: Texts) -> list[str]:
+def _notes(upsets: Sequence[Upset], most: Sequence[str], races: float, texts: Texts) -> list[str]:
     """Return the lines about upsets and about the players with most races."""
     lines = [upset_line(each.player.name, each.chance, texts) for each in upsets]
     return lines + ([texts.discord_most.format(name=names_line(most, texts), count=races)] if most else [])

@@ -14,16 +14,7 @@ from racebot.queries.leaderboard import ListedPlayers, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.player import NamedPlayer
 from racebot.queries.races import NumberedRace, races_numbered
-from racebot.queries.records import (
-    BestTime,
-    CloseFinish,
-    Streak,
-    Upset,
-    most,
-    streaks,
-    times_and_closest,
-    upsets,
-)
+from racebot.queries.records import Record, Upset, hall_of_fame, ranked
 from racebot.queries.scores import league
 
 
@@ -42,15 +33,6 @@ class PodiumPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Feat:
-    """A player's number of races with the last one, or gain of points with the race of the largest step."""
-
-    player: NamedPlayer
-    number: int
-    race: NumberedRace
-
-
-@dataclass(frozen=True, slots=True)
 class Recap:
     """The facts of a season, without hidden players. Equal players share one; a fact without a race is empty.
 
@@ -63,11 +45,11 @@ class Recap:
     led_since: NumberedRace | None
     span: tuple[NumberedRace, NumberedRace] | None
     upsets: Sequence[Upset]
-    improved: Sequence[Feat]
-    most_races: Sequence[Feat]
-    streaks: Sequence[Streak]
-    closest: Sequence[CloseFinish]
-    fastest: Mapping[str, Sequence[BestTime]]
+    improved: Sequence[Record]
+    most_races: Sequence[Record]
+    streaks: Sequence[Record]
+    closest: Sequence[Record]
+    fastest: Mapping[str, Sequence[Record]]
 
 
 class _Change(NamedTuple):
@@ -83,7 +65,7 @@ class _Change(NamedTuple):
 def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int) -> Recap:
     """Return the facts of a season. Upsets and improvements count after a player's first `settled` races."""
     report = open_leaderboard(ledger, board, listing)
-    times, closest = times_and_closest(ledger, board)
+    fame = hall_of_fame(ledger, board, settled=settled)
     places = podium(ledger, board, listing, report.players)
     champions = [each.player.id for each in places if each.place == 1 and each.wins is not None]
     rows = ledger.connection.rows(
@@ -94,27 +76,24 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
     changes = list(map(_Change._make, rows))
     points = {row.player: row.points for row in report.players.rows}
     since = _led_since(changes, points, champions[0]) if len(champions) == 1 else None
-    gains = _gains(changes, points, settled)
-    names = ledger.players.names([player for player, *_ in gains])
-    last = {change.player: change.sequence for change in changes}
-    frequent = [each for each in most(ledger, board, "races") if each.rank == 1]
-    wanted = [change.sequence for change in (*changes[:1], *changes[-1:])]
-    wanted += [since or 0, *(race for *_, race in gains), *(last[each.player.id] for each in frequent)]
-    found = races_numbered(ledger, board.key, set(wanted))
+    ends = [change.sequence for change in (*changes[:1], *changes[-1:])]
+    found = races_numbered(ledger, board.key, {*ends, since or 0})
     return Recap(
         races=report.races,
         podium=places,
         led_since=found.get(since or 0),
-        span=(found[wanted[0]], found[wanted[1]]) if changes else None,
-        upsets=upsets(ledger, board, settled=settled, limit=1),
-        improved=[
-            Feat(NamedPlayer(player, names[player]), gain, found[race]) for player, gain, race in gains
-        ],
-        most_races=[Feat(each.player, each.number, found[last[each.player.id]]) for each in frequent],
-        streaks=[each for each in streaks(ledger, board) if each.rank == 1],
-        closest=[each for each in closest if each.rank == 1],
-        fastest={goal: [each for each in best if each.rank == 1] for goal, best in times.items()},
+        span=(found[ends[0]], found[ends[1]]) if changes else None,
+        upsets=fame.upsets[:1],
+        improved=ranked(ledger, board, _gains(changes, points, settled)),
+        most_races=_first(fame.races),
+        streaks=_first(fame.streaks),
+        closest=_first(fame.closest),
+        fastest={goal: _first(times) for goal, times in fame.times.items()},
     )
+
+
+def _first(records: Sequence[Record]) -> list[Record]:
+    return [each for each in records if each.rank == 1]
 
 
 def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedPlayers) -> list[PodiumPlace]:
@@ -149,8 +128,10 @@ def _led_since(changes: Sequence[_Change], now: Mapping[str, int], leader: str) 
     return since
 
 
-def _gains(changes: Sequence[_Change], now: Mapping[str, int], settled: int) -> list[tuple[str, int, int]]:
-    """Return the listed players who gained most, with the gain and the race of the largest step."""
+def _gains(
+    changes: Sequence[_Change], now: Mapping[str, int], settled: int
+) -> list[tuple[int, int, tuple[str]]]:
+    """Return the most points that listed players gained, the race of the largest step, and the player."""
     start: dict[str, int] = {}
     steps: dict[str, tuple[int, int]] = {}
     for change in changes:
@@ -160,4 +141,4 @@ def _gains(changes: Sequence[_Change], now: Mapping[str, int], settled: int) -> 
             steps[change.player] = max(steps.get(change.player, step), step)
     gains = {player: now[player] - before for player, before in start.items()}
     most = max(gains.values(), default=0)
-    return [(player, gain, -steps[player][1]) for player, gain in gains.items() if gain == most > 0]
+    return [(gain, -steps[player][1], (player,)) for player, gain in gains.items() if gain == most > 0]

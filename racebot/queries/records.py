@@ -6,15 +6,14 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
 import numpy as np
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.rows import Leaderboard, moment_of, states_of
+from racebot.ledger.rows import Leaderboard, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.player import NamedPlayer
 from racebot.queries.races import NumberedRace, entrants_of, races_numbered
@@ -35,77 +34,29 @@ _FINISH = re.compile(r'"status":"done","finish_time":([1-9]\d*)')
 
 
 @dataclass(frozen=True, slots=True)
-class Peak:
-    """The highest rating of a player, and the race that led to it. Equal ratings share a rank."""
+class Record:
+    """A player's number of points, races, wins, wins in a row, or seconds. Equal numbers share a rank.
 
-    rank: int
-    player: NamedPlayer
-    points: int
-    race: str
-    ended_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Streak:
-    """A player's longest run of won races, up to `race`. Equal lengths share a rank.
-
-    It is `ongoing` if the player's last race is part of it.
+    `race` is the one that led to the number, or the player's last one. `second` came in behind in a close
+    finish. A streak is `ongoing` if the player's last race is part of it.
     """
 
     rank: int
     player: NamedPlayer
-    length: int
-    race: str
-    ended_at: datetime
-    ongoing: bool
+    number: float
+    race: NumberedRace
+    second: NamedPlayer | None = None
+    ongoing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Upset:
-    """A won race with its chance before the race.
-
-    `lead` is the winner's points before the race minus the other rated entrants' mean.
-    """
+    """A won race with its chance before the race."""
 
     player: NamedPlayer
-    sequence: int
-    race: str
-    ended_at: datetime
+    race: NumberedRace
     entrants: int
-    lead: float
     chance: float
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A player's number of wins, or of races. Equal numbers share a rank."""
-
-    rank: int
-    player: NamedPlayer
-    number: int
-
-
-@dataclass(frozen=True, slots=True)
-class BestTime:
-    """A player's fastest finish of a goal, in seconds. Equal times share a rank."""
-
-    rank: int
-    player: NamedPlayer
-    finish_time: float
-    race: str
-    ended_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class CloseFinish:
-    """The gap in seconds between first and second of a race without teams. Equal gaps share a rank."""
-
-    rank: int
-    player: NamedPlayer
-    second: NamedPlayer
-    gap: float
-    race: str
-    ended_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +66,13 @@ class HallOfFame:
     `times` has a list for each goal.
     """
 
-    peaks: Sequence[Peak]
-    streaks: Sequence[Streak]
+    peaks: Sequence[Record]
+    streaks: Sequence[Record]
     upsets: Sequence[Upset]
-    wins: Sequence[Count]
-    races: Sequence[Count]
-    times: Mapping[str, Sequence[BestTime]]
-    closest: Sequence[CloseFinish]
+    wins: Sequence[Record]
+    races: Sequence[Record]
+    times: Mapping[str, Sequence[Record]]
+    closest: Sequence[Record]
 
 
 def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfFame:
@@ -156,7 +107,7 @@ def upsets(
     # The plus keeps SQLite from reading all races after the first of them for each win.
     index = " INDEXED BY changes_by_player" if player is not None else ""
     wins = ledger.connection.rows(
-        "SELECT players.id, players.name, won.sequence, rated.race, ended_at, result, lead FROM ("  # noqa: S608
+        "SELECT players.id, players.name, won.sequence, result FROM ("  # noqa: S608 - constants
         "  SELECT mine.sequence, mine.player,"
         "   mine.points_before - (sum(other.points_before) - mine.points_before) / (count(*) - 1.0)"
         "   AS lead"
@@ -188,18 +139,16 @@ def upsets(
     for row, state in zip(rows, states_of([row[2] for row in rows]), strict=True):
         fields[row[0]][row[1]] = state
     model = registry.create(board.model, board.parameters)
-    found = []
-    for winner, name, sequence, race, ended_at, result, lead in wins:
-        field = fields[sequence]
+    races, found = races_numbered(ledger, board.key, fields), []
+    for winner, name, sequence, result in wins:
+        field, race = fields[sequence], races[sequence]
         chances = dict(zip(field, win_chances(model, np.array(list(field.values()))).tolist(), strict=True))
-        entrants, moment = len(entrants_of(race, result)), moment_of(ended_at)
-        found.append(
-            Upset(NamedPlayer(winner, name), sequence, race, moment, entrants, lead, chances[winner])
-        )
+        entrants = len(entrants_of(race.race, result))
+        found.append(Upset(NamedPlayer(winner, name), race, entrants, chances[winner]))
     return sorted(found, key=lambda upset: upset.chance)[:limit]
 
 
-def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
+def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
     """Return the players with the highest ratings ever, after at least `settled` earlier races."""
     hidden, read = ledger.orders.hidden(), 64
     best: dict[str, tuple[int, int]] = {}
@@ -219,13 +168,10 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Peak]:
             break
         read *= 8
     found = [(points, sequence, (player,)) for player, (points, sequence) in best.items()]
-    return [
-        Peak(rank, player, points, race.race, race.ended_at)
-        for rank, points, race, (player,) in _ranked(ledger, board, found)
-    ]
+    return ranked(ledger, board, found)
 
 
-def streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
+def streaks(ledger: Ledger, board: Leaderboard) -> list[Record]:
     """Return the longest runs of won races, one for each player."""
     hidden = ledger.orders.hidden()
     runs: dict[str, tuple[int, int, int]] = {}
@@ -246,25 +192,25 @@ def streaks(ledger: Ledger, board: Leaderboard) -> list[Streak]:
     ]
     found = sorted(found, key=lambda each: (-each[0], each[1]))[:SHOWN]
     records = []
-    for rank, length, race, (player,) in _ranked(ledger, board, found):
-        standing = ledger.standings.get(board, player.id)
-        ongoing = standing is not None and standing.races == longest[player.id][2]
-        records.append(Streak(rank, player, length, race.race, race.ended_at, ongoing))
+    for record in ranked(ledger, board, found):
+        standing = ledger.standings.get(board, record.player.id)
+        ongoing = standing is not None and standing.races == longest[record.player.id][2]
+        records.append(replace(record, ongoing=ongoing))
     return records
 
 
-def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -> list[Count]:
-    """Return the players with the most wins, or races."""
+def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -> list[Record]:
+    """Return the players with the most wins, or races, each with the player's last race."""
     rows = ledger.connection.rows(
-        f"SELECT player, players.name, {column}"  # noqa: S608 - constants
+        f"SELECT {column}, (SELECT max(sequence) FROM changes INDEXED BY changes_by_player"  # noqa: S608
+        "  WHERE changes.leaderboard = ?1 AND changes.player = standings.player), player"
         " FROM standings CROSS JOIN shown_players AS players ON players.id = player"
-        f" WHERE leaderboard = ? AND {column} > 0 AND player NOT IN (SELECT player FROM hidden_players)"
-        f" ORDER BY {column} DESC, players.name COLLATE NOCASE, player LIMIT ?",
+        f" WHERE leaderboard = ?1 AND {column} > 0 AND player NOT IN (SELECT player FROM hidden_players)"
+        f" ORDER BY {column} DESC, players.name COLLATE NOCASE, player LIMIT ?2",
         board.key,
         SHOWN,
     )
-    numbers = [row[2] for row in rows]
-    return [Count(1 + numbers.index(row[2]), NamedPlayer(row[0], row[1]), row[2]) for row in rows]
+    return ranked(ledger, board, [(number, last, (player,)) for number, last, player in rows])
 
 
 def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> list[str]:
@@ -287,9 +233,7 @@ def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> li
     return sorted(best, key=lambda player: times[player])
 
 
-def times_and_closest(
-    ledger: Ledger, board: Leaderboard
-) -> tuple[dict[str, list[BestTime]], list[CloseFinish]]:
+def times_and_closest(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[Record]], list[Record]]:
     """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
     hidden = ledger.orders.hidden()
     best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
@@ -314,17 +258,10 @@ def times_and_closest(
                 widest = gaps[-1][0] if len(gaps) == SHOWN else inf
     times = {}
     for goal, of_players in best.items():
-        found = [(*time, (player,)) for player, time in of_players.items()]
-        fastest = sorted(found, key=lambda each: each[:2])[:SHOWN]
-        times[goal] = [
-            BestTime(rank, player, time / 1_000_000, race.race, race.ended_at)
-            for rank, time, race, (player,) in _ranked(ledger, board, fastest)
-        ]
-    closest = [
-        CloseFinish(rank, first, second, gap / 1_000_000, race.race, race.ended_at)
-        for rank, gap, race, (first, second) in _ranked(ledger, board, gaps)
-    ]
-    return times, closest
+        found = [(time / 1e6, sequence, (player,)) for player, (time, sequence) in of_players.items()]
+        times[goal] = ranked(ledger, board, sorted(found)[:SHOWN])
+    in_seconds = [(gap / 1e6, sequence, players) for gap, sequence, players in gaps]
+    return times, ranked(ledger, board, in_seconds)
 
 
 def _finishers(
@@ -359,17 +296,16 @@ def _finishers(
         yield sequence, goal, finishers, any(each.get("team") for each in entrants)
 
 
-def _ranked(
-    ledger: Ledger, board: Leaderboard, found: Sequence[tuple[int, int, tuple[str, ...]]]
-) -> Iterator[tuple[int, int, NumberedRace, list[NamedPlayer]]]:
-    """Yield the rank, value, race and players of records that are in order. Equal values share a rank.
-
-    Args:
-        found: values, each with the number of its race and the ids of its players.
-    """
+def ranked(
+    ledger: Ledger, board: Leaderboard, found: Sequence[tuple[float, int, tuple[str, ...]]]
+) -> list[Record]:
+    """Return records from numbers in order, each with the number of its race and the ids of its players."""
     values = [value for value, _, _ in found]
     races = races_numbered(ledger, board.key, [sequence for _, sequence, _ in found])
     names = ledger.players.names({player for _, _, players in found for player in players})
+    records = []
     for value, sequence, players in found:
         named = [NamedPlayer(player, names[player]) for player in players]
-        yield 1 + values.index(value), value, races[sequence], named
+        second = named[1] if len(named) > 1 else None
+        records.append(Record(1 + values.index(value), named[0], value, races[sequence], second))
+    return records

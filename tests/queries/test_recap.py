@@ -60,15 +60,18 @@ def test_facts_of_a_season_are_those_worked_out_by_hand(settler: Settler) -> Non
     assert found.led_since is not None and found.span is not None
     assert [each.race for each in (found.led_since, *found.span)] == ["orb/r5", "orb/r1", "orb/r6"]
     (upset,) = found.upsets
-    assert (upset.player.name, upset.race) == ("Ann", "orb/r6")
+    assert (upset.player.name, upset.race.race) == ("Ann", "orb/r6")
     assert upset.chance == pytest.approx(891 / 2000, abs=0.001)
     (fastest,) = found.fastest["Any Orb"]
-    assert (fastest.player.name, fastest.finish_time, fastest.race) == ("Cy", 3500.0, "orb/r4")
+    assert (fastest.player.name, fastest.number, fastest.race.race) == ("Cy", 3500.0, "orb/r4")
     feats = [(each.player.name, each.number, each.race.race) for each in (*found.improved, *found.most_races)]
     assert feats == [("Bo", 98, "orb/r2"), ("Ann", 4, "orb/r6"), ("Bo", 4, "orb/r6")]
-    streaks = [(each.player.name, each.length, each.race) for each in found.streaks]
+    streaks = [(each.player.name, each.number, each.race.race) for each in found.streaks]
     assert streaks == [("Bo", 2, "orb/r3"), ("Cy", 2, "orb/r5")]
-    closest = [(each.player.name, each.second.name, each.gap, each.race) for each in found.closest]
+    closest = [
+        (each.player.name, each.second and each.second.name, each.number, each.race.race)
+        for each in found.closest
+    ]
     assert closest == [("Bo", "Ann", 2.0, "orb/r3"), ("Cy", "Di", 2.0, "orb/r4")]
 
 
@@ -93,7 +96,7 @@ def test_equal_players_share_the_podium_and_nobody_leads_alone(settler: Settler)
     found = season_of(settler, result("r1", "ann=bo cy"), result("r2", "di=ed fay", after=1))
     assert podium(found) == [(1, "Ann"), (1, "Bo"), (1, "Di"), (1, "Ed")]
     assert found.led_since is None
-    assert [each.gap for each in found.closest] == [0.0, 0.0]
+    assert [each.number for each in found.closest] == [0.0, 0.0]
 
 
 def test_scores_make_the_podium_if_they_order_the_leaderboard(settler: Settler) -> None:

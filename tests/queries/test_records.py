@@ -66,14 +66,14 @@ def test_fastest_times_are_those_of_every_finish_in_races_that_count(
                 time = (each.finish_time or 0) / 1_000_000
                 best[str(each.user_id)] = min(best.get(str(each.user_id), time), time)
     (found,) = hall_of_fame(ledger, board, settled=0).times.values()
-    assert [each.finish_time for each in found] == sorted(best.values())[:SHOWN]
-    assert all(best[each.player.id] == each.finish_time for each in found)
+    assert [each.number for each in found] == sorted(best.values())[:SHOWN]
+    assert all(best[each.player.id] == each.number for each in found)
     assert [each.rank for each in found] == [
-        1 + sum(time < each.finish_time for time in best.values()) for each in found
+        1 + sum(time < each.number for time in best.values()) for each in found
     ]
     first = found[0]
-    stored = ledger.races.find(first.race).result
-    assert (stored.ended_at, stored.name) == (first.ended_at, first.race)
+    stored = ledger.races.find(first.race.race).result
+    assert (stored.ended_at, stored.name) == (first.race.ended_at, first.race.race)
 
 
 def test_personal_best_is_faster_than_three_or_more_earlier_finishes(
@@ -129,10 +129,11 @@ def test_closest_finishes_are_the_smallest_gaps_between_the_first_two(
         if row and row.changes and len(first) == 2 and NAMES[0].title() not in {name for _, name in first}:
             gaps.append((first[1][0] - first[0][0]) / 1_000_000)
     found = hall_of_fame(ledger, board, settled=0).closest
-    assert [each.gap for each in found] == sorted(gaps)[:SHOWN]
-    stored = {each.name: each.finish_time for each in ledger.races.find(found[-1].race).result.entrants}
+    assert [each.number for each in found] == sorted(gaps)[:SHOWN]
+    stored = {each.name: each.finish_time for each in ledger.races.find(found[-1].race.race).result.entrants}
     last = found[-1]
-    assert (stored[last.second.name] or 0) - (stored[last.player.name] or 0) == round(last.gap * 1_000_000)
+    assert last.second is not None
+    assert (stored[last.second.name] or 0) - (stored[last.player.name] or 0) == round(last.number * 1_000_000)
 
 
 def test_most_wins_and_races_share_ranks_and_leave_out_hidden_players(

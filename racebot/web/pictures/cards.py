@@ -219,8 +219,8 @@ def recap_card(request: PageRequest, board: Board) -> Content:
     for row, each in enumerate(recap.podium[:ROWS]):
         canvas.total(row, each.place, name(each.player.name, each.player.id), each.races, total(each))
     facts = [f"Biggest upset: {name(e.player.name)}, {percent(e.chance, 1)} to win" for e in recap.upsets]
-    facts += [f"Most improved: {name(e.player.name)} {signed(e.number)}" for e in recap.improved[:1]]
-    facts += [f"Most wins in a row: {name(e.player.name)}, {e.length}" for e in recap.streaks[:1]]
+    facts += [f"Most improved: {name(e.player.name)} {signed(round(e.number))}" for e in recap.improved[:1]]
+    facts += [f"Most wins in a row: {name(e.player.name)}, {e.number:.0f}" for e in recap.streaks[:1]]
     for row, fact in enumerate(facts[: ROWS - len(recap.podium)], start=len(recap.podium)):
         canvas.text(MARGIN, FIRST_ROW + ROW_HEIGHT * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
     return _card(request, canvas)
