@@ -11,14 +11,10 @@ from urllib.parse import urlsplit
 from racebot.web.api.endpoints import ENDPOINTS
 from racebot.web.api.feeds import board_feed, player_feed
 from racebot.web.api.openapi import DATA
-from racebot.web.html import leaderboard, player, search, studio, templating
-from racebot.web.html.events import event_page, events_page
+from racebot.web.html import leaderboard, live, player, search, templating
 from racebot.web.html.explained import explained
-from racebot.web.html.live import LIVE
-from racebot.web.html.movement import movement
-from racebot.web.html.race import race_page
-from racebot.web.html.recap import recap_page
-from racebot.web.html.seeds import seeds_page
+from racebot.web.html.movement import movement, recap_page
+from racebot.web.html.race import event_page, events_page, race_page
 from racebot.web.pictures import cards
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
@@ -73,7 +69,7 @@ class Pages:
         known = match.route.known(query) if self.served else {}
         request = PageRequest(self.view, match.path, known, self.served)
         merged = self.view.merged.keys() & {fields.get("player"), fields.get("other")}
-        if match.route in LIVE:  # overlays stay at their address
+        if match.route in live.LIVE:  # overlays stay at their address
             fields |= self._kept(match)
         content: Content = CONTENT[match.route](request, **fields)
         return self._moved(request, match) if content is None and merged else content
@@ -143,7 +139,7 @@ def match_of(path: str) -> Match | None:
 _OF_PAIRS = {addresses.COMPARED, addresses.PAIR_CARD, addresses.RACER_CARD}
 _STUDIO = {addresses.OVERLAYS, addresses.OVERLAY_SAMPLE}
 _SERVED_DATA = {route for route, endpoint in ENDPOINTS.items() if endpoint.served_only}
-SERVED = frozenset({*_SERVED_DATA, *LIVE, *_STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
+SERVED = frozenset({*_SERVED_DATA, *live.LIVE, *_STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
 """Addresses that an export does not have."""
 _EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})
 """Addresses that only an export has."""
@@ -176,13 +172,13 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FAME: leaderboard.records,
     addresses.MOVEMENT: movement,
     addresses.RECAP: recap_page,
-    addresses.SEEDS: seeds_page,
+    addresses.SEEDS: leaderboard.seeds_page,
     addresses.EMBED: leaderboard.embedded_board,
     addresses.BOARD: leaderboard.leaderboard_page,
     **DATA,
-    **LIVE,
-    addresses.OVERLAYS: studio.studio,
-    addresses.OVERLAY_SAMPLE: studio.sample,
+    **live.LIVE,
+    addresses.OVERLAYS: live.studio,
+    addresses.OVERLAY_SAMPLE: live.sample,
     addresses.FRONT_CARD: cards.front_card,
     addresses.RACE_CARD: cards.race_card,
     addresses.RACER_CARD: cards.racer_card,

@@ -21,9 +21,8 @@ from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.settle import Settler
-from racebot.web.export import export
+from racebot.web.export import export, export_tokens
 from racebot.web.http.server import application
-from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document, Streamed

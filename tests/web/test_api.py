@@ -21,7 +21,7 @@ from racebot.standings.counting import LeaderboardConfig
 from racebot.web.api import types
 from racebot.web.api.csv_files import cell
 from racebot.web.api.openapi import description
-from racebot.web.manifest import export_tokens
+from racebot.web.export import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import LedgerView

@@ -15,8 +15,8 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
+from racebot.web.export import export_tokens
 from racebot.web.html.templating import ICON, THEME, asset
-from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Branding, LedgerView, theme_beside
 from racebot.web.site.request import Document

@@ -15,7 +15,6 @@ from racebot.errors import ExportError
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings import orders
-from racebot.web import manifest
 from racebot.web.export import LOCK, MANIFEST, Exported, export
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Publication
@@ -216,7 +215,7 @@ def test_changed_program_renders_everything_again(
 ) -> None:
     changed = tmp_path / "changed"
     copytree(Path(racebot.__file__).parent, changed, ignore=ignore_patterns("__pycache__"))
-    monkeypatch.setattr(manifest, "PROGRAM", changed)
+    monkeypatch.setattr("racebot.web.export.PROGRAM", changed)
     run(exported, folder)
     assert rendered == []
     formatter = changed / "text" / "format.py"

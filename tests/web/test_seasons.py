@@ -19,9 +19,8 @@ from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
 from racebot.standings.orders import exclude, forget, include, merge_accounts
 from racebot.standings.settle import Settler
-from racebot.web.export import export
+from racebot.web.export import export, export_tokens
 from racebot.web.http.cache import CachedPages
-from racebot.web.manifest import export_tokens
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 from racebot.web.site.request import Document

@@ -21,7 +21,7 @@ from racebot.queries.scores import LeagueTable
 from racebot.queries.seeds import SeedList
 from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files, types
-from racebot.web.html.seeds import seeds_of
+from racebot.web.html.leaderboard import seeds_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView

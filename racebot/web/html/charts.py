@@ -30,17 +30,13 @@ TIMES = ((timedelta(days=9), "{0.day} {0:%b}, {0:%H:%M}"), (timedelta(days=365),
 """How moments on the axis are written, by the least time span that needs a shorter form."""
 TICKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
 """Where the time axis has labels, as shares of its width."""
-MOST_LABELS = 8
-"""Most labels below the bars."""
 _GRID_LINES = 5
-_BAR_SHARE = 0.72
-"""Width of a bar as a share of its slot."""
 NAMED = 250
 """Number of last races with their names. Older races have only their date, place and points."""
 
 
 class Graph:
-    """What the template draws: grid lines, labels of the horizontal axis, and lines, dots or bars.
+    """What the template draws: grid lines, labels of the horizontal axis, lines and dots.
 
     `label` is the text alternative, and the vertical axis has all values from `low` to `high`.
     """
@@ -54,7 +50,6 @@ class Graph:
         self.ticks: list[tuple[float, str]] = []
         self.lines: list[str] = []
         self.dots: list[tuple[str, float, float, str]] = []
-        self.bars: list[tuple[float, float, float, str]] = []
 
     def x(self, share: float) -> float:
         """Return the position of a share from 0 to 1 of the width."""
@@ -105,20 +100,6 @@ def _over_time(
         best = max(range(len(races)), key=lambda number: races[number][1])
         title = f"Highest: {written(races[best][1])}, {day(races[best][0])}"
         graph.dots.append(("peak", *corners[best], title))
-    return graph
-
-
-def distribution(counts: Sequence[tuple[str, int]], label: str) -> Graph:
-    """Draw a bar chart of labeled counts."""
-    graph = Graph(label, 0, max(count for _, count in counts))
-    every = -(-len(counts) // MOST_LABELS)
-    for number, (name, count) in enumerate(counts):
-        left, middle, right = (
-            graph.x((number + 0.5 + side * _BAR_SHARE / 2) / len(counts)) for side in (-1, 0, 1)
-        )
-        graph.bars.append((left, graph.y(count), round(right - left, 1), f"{name}: {count}"))
-        if number % every == 0:
-            graph.ticks.append((middle, name))
     return graph
 
 

@@ -17,8 +17,7 @@ from racebot.queries.races import EntryRow, last_entries
 from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
-from racebot.text.format import integer
-from racebot.web.html import charts, templating
+from racebot.web.html import templating
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
@@ -31,7 +30,7 @@ GAPS = ((0, 50), (50, 150), (150, 250), (250, 350), (350, 500), (500, None))
 LEAST = 20
 """Groups with fewer cases are left out as too noisy."""
 BAR = 100
-"""Width of a bar of the distribution, in points."""
+"""Points that a row of the distribution covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +104,7 @@ def explained(request: PageRequest, board: Board) -> Content:
         quartiles=np.percentile(points, [25, 50, 75]).round().astype(int).tolist() if bars else None,
         bars=bars,
         width=BAR,
-        graph=charts.distribution(
-            [(integer(low), count) for low, count in bars], "Number of players by points"
-        )
-        if bars
-        else None,
+        most=max((count for _, count in bars), default=0),
     )
 
 

@@ -1,4 +1,4 @@
-"""Render leaderboard pages, with search, filters, sorting and paging."""
+"""Render the pages of a leaderboard: players with search, filters, sorting and paging, races, and seeds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from racebot.queries.races import latest_races
 from racebot.queries.recap import PodiumPlace, podium
 from racebot.queries.records import hall_of_fame
 from racebot.queries.seasons import corrections
+from racebot.queries.seeds import SeedList, seed_list
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -338,3 +339,23 @@ def front(request: PageRequest) -> Content:
 def _champions(view: LedgerView, board: Board, report: queries.OpenLeaderboard) -> list[PodiumPlace]:
     best = podium(view.ledger, board.stored, board.listing, report.players)
     return [each for each in best if each.place == 1]
+
+
+def seeds_of(request: PageRequest, board: Board) -> SeedList:
+    """Return the seeds of the entrants in the query, or of all listed players."""
+    text = request.query.get("entrants", "").strip()
+    entrants = text.splitlines() if text else None
+    return seed_list(request.view.ledger, board.stored, board.listing, entrants)
+
+
+def seeds_page(request: PageRequest, board: Board) -> Content:
+    entrants = request.query.get("entrants", "").strip()
+    return templating.board_page(
+        request,
+        "seeds.html",
+        board,
+        totals=request.view.totals(board),
+        found=seeds_of(request, board),
+        entrants=entrants,
+        query=f"?{urlencode({'entrants': entrants})}" if entrants else "",
+    )

@@ -1,4 +1,4 @@
-"""Render how places of a leaderboard changed over time, and name the climber of the week."""
+"""Render how places of a leaderboard changed over time, and the recap of a season that ended."""
 
 from __future__ import annotations
 
@@ -78,3 +78,15 @@ def movement(request: PageRequest, board: Board) -> Content:
         missing=missing,
         newest=last,
     )
+
+
+def recap_page(request: PageRequest, board: Board) -> Content:
+    """Render the champion, the podium and the facts of a season. Before it is final, there is no page."""
+    view = request.view
+    found = view.recap(board)
+    if found is None:
+        return None
+    chart, players = None, view.report(board).players[:SHOWN]
+    if players and found.span and found.span[0].ended_at < found.span[1].ended_at:
+        chart = places_chart(view, board, players, *(race.ended_at for race in found.span))
+    return templating.board_page(request, "recap.html", board, view.totals(board), found=found, chart=chart)

@@ -1,4 +1,4 @@
-"""Render a race: the result, what it did to each rating and why, and the odds before the start."""
+"""Render a race: the result, what it did to each rating and why, and the odds before; and events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from racebot.queries.leaderboard import new_places
 from racebot.queries.odds import expected_course
-from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_results
+from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports, event_results
 from racebot.queries.reasons import RULES, ReasonKind
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
@@ -22,7 +22,7 @@ from racebot.web.html import charts, fragments, templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
 from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import Content, PageRequest
+from racebot.web.site.request import Content, Moved, PageRequest
 
 PARTS = {"finish", "place"}
 """The parts of a change that are shown with their points; a limit is shown with its rule."""
@@ -221,3 +221,17 @@ def table(request: PageRequest) -> dict[str, Any]:
         "targets": partial(targets, view),
         "drawn_story": partial(drawn_story, view),
     }
+
+
+def events_page(request: PageRequest) -> Content:
+    return templating.page(request, "events.html", reports=event_reports(request.view.ledger))
+
+
+def event_page(request: PageRequest, event: str) -> Content:
+    """Render an event, or lead to its race once that is rated. In an export, a link does."""
+    found = event_reports(request.view.ledger, event)
+    is_rated = request.view.race(event) is not None
+    if not found or (is_rated and request.served):
+        return Moved(addresses.RACE.path(race=event)) if found else None
+    category = request.view.category_face(found[0].event.category)
+    return templating.page(request, "event.html", found=found[0], is_rated=is_rated, category=category)
