@@ -18,14 +18,13 @@ from racebot.queries.pair import meetings
 from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
 from racebot.queries.races import winners_of
 from racebot.queries.records import upsets
-from racebot.text.format import integer, signed
+from racebot.text.format import integer
 from racebot.web.html import charts, fragments, templating
 from racebot.web.html.leaderboard import page_number, pager, race_pages
 from racebot.web.html.sheet import fastest, sheet, streak
-from racebot.web.pictures import cards
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
-from racebot.web.site.formats import day, shown_name, slug, standing as standing_of
+from racebot.web.site.formats import day, shown_name
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
@@ -168,29 +167,6 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         history=history,
         standings=view.standings(player),
     )
-
-
-def year_card(request: PageRequest, board: Board, player: str) -> Content:
-    """Draw the card of a player's last year on a leaderboard."""
-    standing = request.view.standing(board, player)
-    if standing is None:
-        return None
-    year = charts.Year(request.view.history(board, player))
-    best = best_of_year(request.view, player, year.races)
-    about = ""
-    if best:
-        race, why = best
-        about = (
-            f"Best: {slug(race.race)}, {standing_of(race)}, {signed(race.change)}{': ' if why else ''}{why}"
-        )
-    days = [(x // year.SIZE, (y - year.TOP) // year.SIZE, level) for x, y, level, _ in year.days]
-    figures: dict[str, int | str] = {
-        "races": len(year.races),
-        "won": sum(race.place == 1 for race in year.races),
-        "finished": sum(race.place is not None for race in year.races),
-        "points": signed(sum(race.change for race in year.races)),
-    }
-    return cards.year_card(request, standing, year.label, days, figures, about)
 
 
 def races(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:

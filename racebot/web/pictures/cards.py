@@ -9,17 +9,28 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import inf
 
 from markupsafe import Markup
 from PIL import Image, ImageDraw
 
-from racebot.queries.player import PlayerStanding
 from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import isolated, printable
+from racebot.web.html import charts
+from racebot.web.html.player import best_of_year
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
-from racebot.web.site.formats import day, host, ordinal, percent, shown_name, total
+from racebot.web.site.formats import (
+    day,
+    host,
+    ordinal,
+    percent,
+    shown_name,
+    slug,
+    standing as standing_of,
+    total,
+)
 from racebot.web.site.ledger_view import Board
 from racebot.web.site.request import PNG, SVG, Content, Document, PageRequest
 
@@ -70,6 +81,10 @@ _BADGE = Markup(
 )
 
 
+Box = tuple[float, float, float, float]
+"""The left, top, right and bottom end of a shape, in pixels."""
+
+
 def player_card(request: PageRequest, board: Board, player: str) -> Content:
     """Draw a player's rating on one leaderboard, with its graph."""
     standing = request.view.standing(board, player)
@@ -77,7 +92,7 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
         return None
     history = request.view.history(board, player)
     place = "" if standing.place is None else f"{ordinal(standing.place)} of {standing.listed} on "
-    canvas = _card_of(request, player, standing.name, place + name(board.name))
+    canvas = _card_of(request, standing.name, place + name(board.name), player)
     right = canvas.text(MARGIN, 328, integer(standing.points), _SCORE, ACCENT)
     if history:
         change = history[-1].change
@@ -104,39 +119,46 @@ def racer_card(request: PageRequest, player: str, race: str) -> Content:
     if report is None or entrant is None or player in request.view.hidden:
         return None
     about = f"{name(race.rpartition('/')[2])}, {name(report.goal)}, {day(report.ended_at)}"
-    canvas = _card_of(request, player, entrant.name, about)
+    canvas = _card_of(request, entrant.name, about, player)
     shown = ordinal(int(entrant.standing)) if entrant.standing.isdecimal() else entrant.standing
     end = canvas.text(MARGIN, 338, shown, _SCORE, ACCENT)
     canvas.text(end + 18, 338, f"of {len(report.result)}", _ROW, SOFT)
     if entrant.finish_time is not None:
-        canvas.text_to(RIGHT, 338, timer(entrant.finish_time), Style(46, 700))
+        canvas.text(RIGHT, 338, timer(entrant.finish_time), Style(46, 700), align=1)
     if isinstance(entrant, RatedEntrant):
         end = canvas.text(MARGIN, 428, signed(entrant.change), _FACING, tone(entrant.change))
         end = canvas.text(end + 24, 428, f"{integer(entrant.before)} → {integer(entrant.after)}", _ROW)
         odds = f"{percent(entrant.win_chance)} to win, expected place {entrant.expected:.1f}"
-        canvas.text_to(RIGHT, 428, odds, _SMALL, SOFT)
+        canvas.text(RIGHT, 428, odds, _SMALL, SOFT, align=1)
         canvas.text(MARGIN, 500, name("; ".join(entrant.reasons)), _SMALL, limit=RIGHT - MARGIN)
     else:
         canvas.text(MARGIN, 428, "not rated", _ROW, SOFT)
     return _card(request, canvas)
 
 
-def year_card(
-    request: PageRequest,
-    player: PlayerStanding,
-    label: str,
-    days: Sequence[tuple[int, int, int]],
-    figures: Mapping[str, int | str],
-    best: str,
-) -> Document:
-    """Draw a player's year: days by week, weekday and level, figures, and the best result in words."""
-    canvas = _card_of(request, player.id, player.name, label)
-    side = (RIGHT - MARGIN) / 53
-    for week, weekday, level in [*((*at, 0) for at in product(range(53), range(7))), *days]:
-        x, y = MARGIN + week * side, 214 + weekday * side
-        canvas.square(x, y, side - 3, (LINE, "#7d93d8", ACCENT, "#b3590e")[level])
+def year_card(request: PageRequest, board: Board, player: str) -> Content:
+    """Draw a player's last year on a leaderboard: days by week, figures, and the best result in words."""
+    standing = request.view.standing(board, player)
+    if standing is None:
+        return None
+    year = charts.Year(request.view.history(board, player))
+    canvas = _card_of(request, standing.name, year.label, player)
+    side = (RIGHT - MARGIN) / year.WEEKS
+    levels = {(left // year.SIZE, (top - year.TOP) // year.SIZE): level for left, top, level, _ in year.days}
+    for week, weekday in product(range(year.WEEKS), range(7)):
+        color = (LINE, "#7d93d8", ACCENT, "#b3590e")[levels.get((week, weekday), 0)]
+        canvas.square(MARGIN + week * side, 214 + weekday * side, side - 3, color)
+    figures: dict[str, int | str] = {
+        "races": len(year.races),
+        "won": sum(race.place == 1 for race in year.races),
+        "finished": sum(race.place is not None for race in year.races),
+        "points": signed(sum(race.change for race in year.races)),
+    }
     canvas.figures(430, figures)
-    canvas.text(MARGIN, 530, name(best), _SMALL, limit=RIGHT - MARGIN)
+    if best := best_of_year(request.view, player, year.races):
+        race, why = best
+        words = f"Best: {slug(race.race)}, {standing_of(race)}, {signed(race.change)}"
+        canvas.text(MARGIN, 530, name(f"{words}: {why}" if why else words), _SMALL, limit=RIGHT - MARGIN)
     return _card(request, canvas)
 
 
@@ -150,18 +172,17 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
     canvas = Canvas()
     half = (RIGHT - MARGIN) / 2 - 30
     canvas.text(MARGIN, 136, name(one.name, player), _FACING, limit=half)
-    canvas.text_to(RIGHT, 136, name(two.name, other), _FACING, limit=half)
+    canvas.text(RIGHT, 136, name(two.name, other), _FACING, limit=half, align=1)
     canvas.text(MARGIN, 186, f"{integer(one.points)} points", _SMALL, SOFT)
-    canvas.text_to(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT)
+    canvas.text(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT, align=1)
     score = f"{comparison.ahead} – {comparison.behind}"
-    canvas.text((WIDTH - fonts.width(score, _SCORE)) / 2, 340, score, _SCORE, ACCENT)
+    canvas.text(WIDTH / 2, 340, score, _SCORE, ACCENT, align=0.5)
     about = f"{counted(len(comparison.meetings), 'race')} together on {name(found.board.name)}"
-    about = fonts.shortened(about, _SMALL, RIGHT - MARGIN)
-    canvas.text((WIDTH - fonts.width(about, _SMALL)) / 2, 396, about, _SMALL, SOFT)
+    canvas.text(WIDTH / 2, 396, about, _SMALL, SOFT, limit=RIGHT - MARGIN, align=0.5)
     chance = comparison.chance
     end = canvas.text(MARGIN, 486, percent(chance), _ROW)
     canvas.text(end + 14, 486, "to be ahead next time", _SMALL, SOFT)
-    canvas.text_to(RIGHT, 486, percent(1 - chance), _ROW)
+    canvas.text(RIGHT, 486, percent(1 - chance), _ROW, align=1)
     canvas.panel((MARGIN, 504, RIGHT, 524), LINE, radius=10)
     canvas.panel((MARGIN, 504, MARGIN + max(20, chance * (RIGHT - MARGIN)), 524), ACCENT, radius=10)
     return _card(request, canvas)
@@ -174,20 +195,20 @@ def race_card(request: PageRequest, race: str) -> Content:
         return None
     part = report.leaderboards[0]
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
-    canvas = _card_with(race.rpartition("/")[2], about)
+    canvas = _card_of(request, race.rpartition("/")[2], about)
     if part.note:
         canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)
     for row, entrant in enumerate(part.placed[:ROWS]):
         y = canvas.row(row, entrant.standing, name(entrant.name, entrant.id or "?"), limit=RIGHT - 510)
         if isinstance(entrant, RatedEntrant):
-            end = canvas.text_to(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change))
+            end = canvas.text(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change), align=1)
             end = min(end, RIGHT - 84)
-            canvas.text_to(end - 26, y, integer(entrant.after), Style(34, 700))
-            canvas.text_to(end - 26 - 96, y, f"{integer(entrant.before)} →", _SMALL, SOFT)
+            canvas.text(end - 26, y, integer(entrant.after), Style(34, 700), align=1)
+            canvas.text(end - 26 - 96, y, f"{integer(entrant.before)} →", _SMALL, SOFT, align=1)
         else:
-            canvas.text_to(RIGHT, y, "not rated", _SMALL, SOFT)
+            canvas.text(RIGHT, y, "not rated", _SMALL, SOFT, align=1)
         if entrant.finish_time is not None:
-            canvas.text_to(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT)
+            canvas.text(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT, align=1)
     return _card(request, canvas)
 
 
@@ -195,7 +216,7 @@ def board_card(request: PageRequest, board: Board) -> Content:
     report = request.view.report(board)
     category = request.view.category_face(board.category).name
     about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
-    canvas = _card_with(board.name, about)
+    canvas = _card_of(request, board.name, about)
     if not report.players:
         canvas.text(MARGIN, 300, "No player is listed yet", _ROW)
     for row, player in enumerate(report.players[:ROWS]):
@@ -204,7 +225,7 @@ def board_card(request: PageRequest, board: Board) -> Content:
         )
         if player.moved is not None and player.moved.points:
             y = FIRST_ROW + ROW_HEIGHT * row
-            canvas.text_to(end - 22, y, signed(player.moved.points), _SMALL, tone(player.moved.points))
+            canvas.text(end - 22, y, signed(player.moved.points), _SMALL, tone(player.moved.points), align=1)
     return _card(request, canvas)
 
 
@@ -215,7 +236,7 @@ def recap_card(request: PageRequest, board: Board) -> Content:
         return None
     category = request.view.category_face(board.category).name
     about = f"{name(category)}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
-    canvas = _card_with(board.name, about)
+    canvas = _card_of(request, board.name, about)
     for row, each in enumerate(recap.podium[:ROWS]):
         canvas.total(row, each.place, name(each.player.name, each.player.id), each.races, total(each))
     facts = [f"Biggest upset: {name(e.player.name)}, {percent(e.chance, 1)} to win" for e in recap.upsets]
@@ -231,24 +252,17 @@ def front_card(request: PageRequest) -> Content:
     boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
     if boards:
         return board_card(request, boards[0])
-    return _card(request, _card_with("Leaderboards", "No races have been rated yet"))
+    return _card(request, _card_of(request, "Leaderboards", "No races have been rated yet"))
 
 
-def _card_with(title: str, about: str) -> Canvas:
-    """Return a card with a title and a line about it."""
-    canvas = Canvas()
-    canvas.title(name(title))
-    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=RIGHT - MARGIN)
-    return canvas
-
-
-def _card_of(request: PageRequest, player: str, named: str, about: str) -> Canvas:
-    """Return a card with a player's name and picture, and a line about them."""
+def _card_of(request: PageRequest, title: str, about: str, player: str = "") -> Canvas:
+    """Return a card with a title and a line about it, and if it is that of a player, with the picture."""
     canvas, found = Canvas(), request.view.pictures.get(player)
     picture = found and request.view.picture(found)
     drawn = picture and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
-    canvas.title(name(named, player), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
-    canvas.text(MARGIN, 186, about, _SMALL, SOFT, limit=RIGHT - MARGIN - PORTRAIT)
+    canvas.title(name(title, player or "?"), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
+    y, most = (186, RIGHT - MARGIN - PORTRAIT) if player else (176, RIGHT - MARGIN)
+    canvas.text(MARGIN, y, about, _SMALL, SOFT, limit=most)
     return canvas
 
 
@@ -288,16 +302,14 @@ def badge_svg(label: str, value: str) -> bytes:
     A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may
     also have a font for what ours lack, so that gets room, too.
     """
-    widths = [_badge_width(text) for text in (label, _EQUALLY_WIDE.sub("0", value))]
-    left, right = (width + 14 for width in widths)
+    texts = label, _EQUALLY_WIDE.sub("0", value)
+    room = [fonts.width(each, _BADGE_TEXT) + 1.25 * _BADGE_TEXT.size * fonts.missing(each) for each in texts]
+    label_width, value_width = (round(width) or 8 for width in room)
+    left, right = label_width + 14, value_width + 14
     return _BADGE.format(
         spoken=f"{isolated(label)}: {value}", width=left + right, left=left, right=right, label=label,
-        value=value, color=ACCENT, label_width=widths[0], value_at=left + 7, value_width=widths[1],
+        value=value, color=ACCENT, label_width=label_width, value_at=left + 7, value_width=value_width,
     ).encode()  # fmt: skip
-
-
-def _badge_width(text: str) -> int:
-    return round(fonts.width(text, _BADGE_TEXT) + 1.25 * _BADGE_TEXT.size * fonts.missing(text)) or 8
 
 
 class Canvas:
@@ -308,25 +320,27 @@ class Canvas:
         self._draw = ImageDraw.Draw(self._image)
         for row, column in product(range(2), range(WIDTH // _STRIP)):
             if row == column % 2:
-                left, top = column * _STRIP, row * _STRIP
-                self._draw.rectangle((left, top, left + _STRIP - 1, top + _STRIP - 1), INK)
+                self.square(column * _STRIP, row * _STRIP, _STRIP, INK)
 
-    def text(self, x: float, y: float, text: str, style: Style, color: str = INK, limit: float = 0) -> float:
-        """Write a text in one line from the left end of its baseline, and return its right end.
-
-        If it is wider than `limit` pixels, it is cut.
-        """
-        shown = fonts.shortened(text, style, limit) if limit else text
-        return x + fonts.draw_text(self._image, (x, y), shown, style, color)
-
-    def text_to(
-        self, x: float, y: float, text: str, style: Style, color: str = INK, limit: float = 0
+    def text(
+        self,
+        x: float,
+        y: int,
+        text: str,
+        style: Style,
+        color: str = INK,
+        limit: float = inf,
+        align: float = 0,
     ) -> float:
-        """Write a text as `text` does, from the right end of its baseline, and return its left end."""
-        shown = fonts.shortened(text, style, limit) if limit else text
-        left = x - fonts.width(shown, style)
-        fonts.draw_text(self._image, (left, y), shown, style, color)
-        return left
+        """Write a text in one line, and return the end of it that is further from `x`.
+
+        `y` is its baseline, and `x` is at the share `align` of its width, 1 for the right end. If it is wider
+        than `limit` pixels, it is cut.
+        """
+        shown = fonts.shortened(text, style, limit)
+        left = x - align * fonts.width(shown, style) if align else x
+        right = left + fonts.draw_text(self._image, (left, y), shown, style, color)
+        return left if align else right
 
     def title(self, text: str, limit: float = WIDTH - 2 * MARGIN) -> None:
         sizes = (Style(size, 800) for size in (84, 76, 68, 60, 54))
@@ -335,25 +349,22 @@ class Canvas:
 
     def footer(self, title: str, address: str) -> None:
         """Write the pages' title with its sign, and their address."""
-        y = HEIGHT - 44
-        self.sign(MARGIN, y - 27, 34)
-        end = self.text(MARGIN + 48, y, title, Style(27, 700), limit=600)
-        if address:
-            self.text_to(RIGHT, y, address, Style(25, 500), SOFT, limit=RIGHT - end - 40)
-
-    def sign(self, x: float, y: float, side: int) -> None:
-        self.panel((x, y, x + side, y + side), ACCENT, radius=side // 5)
-        square = side / 6.4
+        y, side, cell = HEIGHT - 44, 34, 34 / 6.4
+        self.panel((MARGIN, y - 27, MARGIN + side, y - 27 + side), ACCENT, radius=side // 5)
         for row, column in product(range(4), range(4)):
             if row % 2 == column % 2:
-                left, top = x + (1.2 + column) * square, y + (1.2 + row) * square
-                self._draw.rectangle((left, top, left + square - 0.6, top + square - 0.6), CARD)
+                left, top = MARGIN + (1.2 + column) * cell, y - 27 + (1.2 + row) * cell
+                self._draw.rectangle((left, top, left + cell - 0.6, top + cell - 0.6), CARD)
+        end = self.text(MARGIN + 48, y, title, Style(27, 700), limit=600)
+        if address:
+            self.text(RIGHT, y, address, Style(25, 500), SOFT, limit=RIGHT - end - 40, align=1)
 
-    def panel(self, box: tuple[float, float, float, float], color: str, radius: float) -> None:
+    def panel(self, box: Box, fill: str | Image.Image, radius: float) -> None:
+        """Fill a box with round corners with a color, or with a picture of its size."""
         mask = self._mask(box)
         edge = (mask.width - 1, mask.height - 1)
         ImageDraw.Draw(mask).rounded_rectangle((0, 0, *edge), radius * _SMOOTH, 255)
-        self._paste(mask, box, color)
+        self._paste(mask, box, fill)
 
     def square(self, x: float, y: float, side: float, color: str) -> None:
         self._draw.rectangle((round(x), round(y), round(x + side) - 1, round(y + side) - 1), color)
@@ -385,43 +396,32 @@ class Canvas:
     def total(self, number: int, place: int, name: str, races: int, total: str) -> float:
         """Write a row of a leaderboard, and return the left end of the total."""
         y = self.row(number, str(place), name, limit=RIGHT - 420)
-        self.text_to(RIGHT - 240, y, counted(races, "race"), _SMALL, SOFT)
-        return self.text_to(RIGHT, y, total, Style(36, 800))
+        self.text(RIGHT - 240, y, counted(races, "race"), _SMALL, SOFT, align=1)
+        return self.text(RIGHT, y, total, Style(36, 800), align=1)
 
     def portrait(self, x: float, y: float, side: int, picture: bytes) -> bool:
         """Draw a round picture. Return False if it cannot be read."""
-        try:
-            with Image.open(io.BytesIO(picture)) as opened:
-                shown = opened.convert("RGB").resize((side, side), Image.Resampling.LANCZOS)
-        except (OSError, ValueError):
-            return False
-        box = (x, y, x + side, y + side)
-        mask = self._mask(box)
-        ImageDraw.Draw(mask).ellipse((0, 0, mask.width - 1, mask.height - 1), 255)
-        self._image.paste(shown, (round(x), round(y)), mask.resize((side, side), Image.Resampling.BOX))
-        return True
+        shown = _resized(picture, side)
+        if shown is not None:
+            self.panel((x, y, x + side, y + side), shown.convert("RGB"), side / 2)
+        return shown is not None
 
-    def graph(self, box: tuple[float, float, float, float], values: Sequence[float]) -> None:
+    def graph(self, box: Box, values: Sequence[float]) -> None:
         """Draw a line through two values or more, with the highest and the last one marked."""
-        left, top, *_ = box
+        left, top, right, bottom = box
         low, high = min(values), max(values)
-        reach = max(high - low, 1)
-        mask = self._mask(box)
-        inset = 8 * _SMOOTH
-        across, down = mask.width - 2 * inset, mask.height - 2 * inset
-        points = [
-            (inset + across * at / (len(values) - 1), inset + down * (1 - (value - low) / reach))
-            for at, value in enumerate(values)
-        ]
-        area = self._mask(box)
-        ImageDraw.Draw(area).polygon([(inset, mask.height), *points, (inset + across, mask.height)], 24)
-        self._paste(area, box, ACCENT)
-        pen = ImageDraw.Draw(mask)
-        pen.line(points, 255, 4 * _SMOOTH, joint="curve")
-        self._paste(mask, box, ACCENT)
+        step, scale = (right - left - 16) / (len(values) - 1), (bottom - top - 16) / max(high - low, 1)
+        points = [(8 + step * at, 8 + scale * (high - value)) for at, value in enumerate(values)]
+        smooth = [(x * _SMOOTH, y * _SMOOTH) for x, y in points]
+        ends = [(smooth[at][0], (bottom - top) * _SMOOTH) for at in (-1, 0)]
+        area, line = self._mask(box), self._mask(box)
+        ImageDraw.Draw(area).polygon([*smooth, *ends], 24)
+        ImageDraw.Draw(line).line(smooth, 255, 4 * _SMOOTH, joint="curve")
+        for mask in (area, line):
+            self._paste(mask, box, ACCENT)
         for x, y in {points[values.index(high)], points[-1]}:
-            self.disc(left + x / _SMOOTH, top + y / _SMOOTH, 8, ACCENT)
-            self.disc(left + x / _SMOOTH, top + y / _SMOOTH, 4, CARD)
+            self.disc(left + x, top + y, 8, ACCENT)
+            self.disc(left + x, top + y, 4, CARD)
 
     def png(self) -> bytes:
         file = io.BytesIO()
@@ -430,21 +430,28 @@ class Canvas:
         )
         return file.getvalue()
 
-    def _mask(self, box: tuple[float, float, float, float]) -> Image.Image:
+    def _mask(self, box: Box) -> Image.Image:
         left, top, right, bottom = box
         return Image.new("L", (round(right - left) * _SMOOTH, round(bottom - top) * _SMOOTH))
 
-    def _paste(self, mask: Image.Image, box: tuple[float, float, float, float], color: str) -> None:
+    def _paste(self, mask: Image.Image, box: Box, fill: str | Image.Image) -> None:
         smooth = mask.resize((mask.width // _SMOOTH, mask.height // _SMOOTH), Image.Resampling.BOX)
-        self._image.paste(color, (round(box[0]), round(box[1])), smooth)
+        self._image.paste(fill, (round(box[0]), round(box[1])), smooth)
+
+
+def _resized(picture: bytes, side: int) -> Image.Image | None:
+    """Return a square picture with sides of this length, None if it cannot be read."""
+    try:
+        with Image.open(io.BytesIO(picture)) as opened:
+            return opened.resize((side, side), Image.Resampling.LANCZOS)
+    except (OSError, ValueError):
+        return None
 
 
 def small_avatar(picture: bytes) -> bytes:
     """Return an avatar in the size of lists, as WebP; unchanged if it cannot be read."""
-    file = io.BytesIO()
-    try:
-        with Image.open(io.BytesIO(picture)) as opened:
-            opened.resize((SMALL, SMALL), Image.Resampling.LANCZOS).save(file, "WEBP", quality=60)
-    except (OSError, ValueError):
+    shown, file = _resized(picture, SMALL), io.BytesIO()
+    if shown is None:
         return picture
+    shown.save(file, "WEBP", quality=60)
     return file.getvalue()

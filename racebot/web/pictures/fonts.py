@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont, features
@@ -30,8 +30,6 @@ _UNKNOWN = "\U0010ffff"
 """A character that no font has. A font draws the same box for all characters that it lacks."""
 _SHAPING = bool(features.check("raqm"))
 """Whether Pillow can join Arabic letters, and align digits."""
-
-_local = threading.local()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,28 +118,22 @@ def _features(text: str) -> list[str] | None:
     return ["tnum"] if _SHAPING and is_number else None
 
 
-def _parts(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a text, each with the path of its font."""
-    part, current, marks = "", "", 0
-    letter: str | None = None
-    """The font of the last letter, None if no font has it. Its marks are left out with it."""
+def _parts(text: str) -> list[tuple[str, str]]:
+    """Return the parts of a text, each with the path of its font."""
+    drawn: list[tuple[str, str]] = []
+    letter, marks = None, 0  # a letter that no font has is left out with its marks
     for char in text:
         if char.isspace():
-            path: str | None = current or _paths()[0]
+            path: str | None = drawn[-1][1] if drawn else _paths()[0]
         elif _joins(char):
             marks += 1
             path = letter if letter and marks <= MOST_MARKS and _stays(char, letter) else None
         else:
-            path, marks = _font_of(char), 0
-            letter = path
-        if path is None:
-            continue
-        if path != current and part:
-            yield part, current
-            part = ""
-        part, current = part + char, path
-    if part:
-        yield part, current
+            path = letter = _font_of(char)
+            marks = 0
+        if path is not None:
+            drawn.append((char, path))
+    return [("".join(char for char, _ in run), path) for path, run in groupby(drawn, key=itemgetter(1))]
 
 
 def _joins(char: str) -> bool:
@@ -189,13 +181,14 @@ def _paths() -> tuple[str, ...]:
 
 def _font(path: str, style: Style, layout: ImageFont.Layout | None = None) -> ImageFont.FreeTypeFont:
     """Load a font. Each thread has its own, since a font is not thread-safe."""
-    fonts: dict[object, ImageFont.FreeTypeFont] = _local.__dict__.setdefault("fonts", {})
-    key = (path, style, layout)
-    if key not in fonts:
-        font = ImageFont.truetype(path, style.size, layout_engine=layout)
-        font.set_variation_by_axes([_axis(axis, style) for axis in font.get_variation_axes()])
-        fonts[key] = font
-    return fonts[key]
+    return _loaded(path, style, layout, threading.get_ident())
+
+
+@cache
+def _loaded(path: str, style: Style, layout: ImageFont.Layout | None, _: int) -> ImageFont.FreeTypeFont:
+    font = ImageFont.truetype(path, style.size, layout_engine=layout)
+    font.set_variation_by_axes([_axis(axis, style) for axis in font.get_variation_axes()])
+    return font
 
 
 def _axis(axis: ImageFont.Axis, style: Style) -> float:
