@@ -19,8 +19,8 @@ from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
+from racebot.standings.updater import carry_out_jobs
 
 CATEGORY = "bench"
 GOAL = "Everything"

@@ -15,9 +15,8 @@ from pathlib import Path
 from racebot.bot import discord
 from racebot.bot.heartbeat import utc_now
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
-from racebot.ledger.database import similar
 from racebot.ledger.rows import Leaderboard
-from racebot.ledger.store import Ledger
+from racebot.ledger.store import Ledger, similar
 from racebot.races.rooms import Reason, Room
 from racebot.racetime.client import Site, token_source
 from racebot.racetime.payload import Category

@@ -19,14 +19,13 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from racebot.bot.heartbeat import utc_now
 from racebot.errors import LedgerUnavailable, NoSuchEntryError, SettingsError
 from racebot.ledger import backup
-from racebot.ledger.database import similar
 from racebot.ledger.rows import Leaderboard
-from racebot.ledger.store import Ledger
+from racebot.ledger.store import Ledger, similar
 from racebot.races.result import RaceResult
 from racebot.races.table_file import COLUMNS
 from racebot.settings import sources
 from racebot.settings.model import Settings
-from racebot.standings import rating_jobs
+from racebot.standings import updater
 from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.parse import did_you_mean
@@ -219,7 +218,7 @@ def carry_out_jobs(ledger: Ledger) -> None:
     if not ledger.jobs.due():
         return
     with progress_bars(transient=True) as advance:
-        errors = rating_jobs.carry_out_jobs(
+        errors = updater.carry_out_jobs(
             ledger, utc_now, lambda job, races, total: advance(job.board.name, races, total)
         )
     for error in errors.values():

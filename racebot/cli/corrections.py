@@ -93,7 +93,7 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
     """
     with _settler(database) as settler:
         stored = settler.ledger.races.find(race)
-        rated = orders.include(settler, stored, reason, utc_now())
+        rated = orders.exclude(settler, stored, reason, utc_now(), undo=True)
         _carry_out(settler.ledger, rated, f"{stored.result.name} counts again")
 
 
@@ -122,7 +122,7 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
             raise OrderError(f"{name} counts already")
         result = _unrecorded_result(settings, settler.rules, name) if unseen else None
         with ledger.transaction():
-            rated = orders.count(settler, name, reason, utc_now())
+            rated = orders.skip(settler, name, reason, utc_now(), undo=True)
             if result is not None:
                 settler.settle(result, lambda _: (), utc_now())
         _carry_out(ledger, rated, f"{name} counts")

@@ -7,7 +7,6 @@ from datetime import datetime
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import moment_of
 from racebot.races.result import RaceResult
-from racebot.text.format import exact_time
 
 
 class Backfills(Table):
@@ -16,7 +15,7 @@ class Backfills(Table):
     def next_page(self, category: str, *, not_before: datetime) -> int:
         """Return the page after the last one stored by a backfill begun since `not_before`, or 1."""
         sql = "SELECT next_page FROM backfills WHERE category = ? AND started_at >= ?"
-        page = self._connection.value(sql, category, exact_time(not_before))
+        page = self._connection.value(sql, category, not_before)
         return 1 if page is None else page
 
     def save_page(self, category: str, page: int, results: list[RaceResult], now: datetime) -> None:
@@ -27,7 +26,7 @@ class Backfills(Table):
             "INSERT INTO backfills (category, next_page, started_at) VALUES (?, ?, ?)"
             " ON CONFLICT (category) DO UPDATE SET next_page = excluded.next_page"
         )
-        self._connection.write(sql, category, page + 1, exact_time(now))
+        self._connection.write(sql, category, page + 1, now)
         self.add(category, results)
 
     def add(self, category: str, results: list[RaceResult]) -> None:
@@ -52,7 +51,7 @@ class Backfills(Table):
     def abandoned(self, before: datetime) -> list[str]:
         """Return the categories with an unfinished backfill begun before a given time."""
         sql = "SELECT category FROM backfills WHERE started_at < ?"
-        return [row["category"] for row in self._connection.rows(sql, exact_time(before))]
+        return [row["category"] for row in self._connection.rows(sql, before)]
 
     def clear(self, category: str) -> None:
         """Delete a category's backfill with all races it fetched."""
@@ -61,13 +60,11 @@ class Backfills(Table):
 
     def fully_read_at(self, category: str, now: datetime) -> datetime:
         """Return when the whole list of past races was last read. Store `now` the first time."""
-        self._connection.write(
-            "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)", category, exact_time(now)
-        )
+        sql = "INSERT OR IGNORE INTO full_reads (category, read_at) VALUES (?, ?)"
+        self._connection.write(sql, category, now)
         sql = "SELECT read_at FROM full_reads WHERE category = ?"
         return moment_of(self._connection.value(sql, category))
 
     def note_full_read(self, category: str, now: datetime) -> None:
         """Store that the whole list of past races was read."""
-        row = {"category": category, "read_at": exact_time(now)}
-        self._connection.save("full_reads", "category", [row])
+        self._connection.save("full_reads", "category", [{"category": category, "read_at": now}])

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from racebot.ledger.connection import Table
-from racebot.ledger.rows import moment_of
-from racebot.text.format import exact_time
+from racebot.ledger.rows import read
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +38,6 @@ class CaseRow:
     stands_since: datetime | None = None
 
 
-_TIMES = ("ended_at", "next_look", "ordered_at", "unrecorded_since", "stands_since")
-
-
 class Cases(Table):
     """The races that the bot follows."""
 
@@ -54,7 +50,7 @@ class Cases(Table):
 
     def due(self, category: str, now: datetime) -> list[CaseRow]:
         """Return a category's races whose next look is due."""
-        return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, exact_time(now))
+        return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, now)
 
     def unfinished(self, category: str) -> list[CaseRow]:
         """Return a category's races that the bot watched and that have not ended."""
@@ -62,26 +58,11 @@ class Cases(Table):
 
     def save(self, row: CaseRow) -> None:
         """Add or replace a race's row."""
-        values = {
-            name: exact_time(value) if isinstance(value, datetime) else value
-            for name, value in asdict(row).items()
-        }
-        self._connection.save("cases", "race", [values])
+        self._connection.save("cases", "race", [asdict(row)])
 
     def remove(self, race: str) -> None:
         self._connection.write("DELETE FROM cases WHERE race = ?", race)
 
     def _select(self, where: str, *values: Any) -> list[CaseRow]:
-        rows = self._connection.rows(f"SELECT * FROM cases WHERE {where}", *values)  # noqa: S608 - `where` is ours
-        return [
-            CaseRow(
-                race=row["race"],
-                category=row["category"],
-                misses=row["misses"],
-                over=bool(row["over"]),
-                quiet=bool(row["quiet"]),
-                standing=row["standing"],
-                **{name: row[name] and moment_of(row[name]) for name in _TIMES},
-            )
-            for row in rows
-        ]
+        sql = f"SELECT * FROM cases WHERE {where}"  # noqa: S608 - `where` is ours
+        return read(CaseRow, self._connection.rows(sql, *values))

@@ -12,15 +12,18 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from contextvars import copy_context
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from sqlite_utils.db import Database
 
+from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
 from racebot.ledger.backup import problems_of
-from racebot.ledger.database import translated
+from racebot.text.format import exact_time
 
+sqlite3.register_adapter(datetime, exact_time)
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -176,3 +179,32 @@ class LedgerThread:
     def close(self) -> None:
         """Finish the queued work and end the thread."""
         self._executor.shutdown()
+
+
+@contextmanager
+def translated(path: Path) -> Generator[None]:
+    """Translate SQLite's errors into `LedgerError`, naming the file and the remedy."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        text = str(error)
+        for signs, kind, remedy in _REMEDIES:
+            if any(sign in text for sign in signs):
+                raise kind(f"database {path}: {text}: {remedy}") from error
+        raise LedgerError(f"database {path}: {text}: run `racebot verify`") from error
+    except UnicodeDecodeError as error:
+        raise LedgerError(f"database {path}: {_DAMAGED} ({error})") from None
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise PayloadError(f"database {path}: SQLite cannot store a value ({error})") from None
+
+
+_DAMAGED = (
+    "the file is damaged or not an SQLite database; restore a backup, or move it away and backfill again"
+)
+_REMEDIES: tuple[tuple[tuple[str, ...], type[LedgerError], str], ...] = (
+    (("not a database", "malformed"), LedgerError, _DAMAGED),
+    (("readonly",), LedgerUnavailable, "check the permissions of the file and of its folder"),
+    (("full", "disk I/O"), LedgerUnavailable, "free space on the disk; the unfinished write was undone"),
+    (("locked",), LedgerUnavailable, "another program is using it; stop that program or try again"),
+    (("unable to open",), LedgerUnavailable, "check that it is a file that you can read and write"),
+)

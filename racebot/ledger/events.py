@@ -10,10 +10,9 @@ from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
 from racebot.ledger.orders import OrderKind, Orders
 from racebot.ledger.races import Races
-from racebot.ledger.rows import moment_of, result_of
-from racebot.races.events import Attempt, Event, EventSource, SourceKind, Timing, attempts
+from racebot.ledger.rows import read, result_of
+from racebot.races.events import Attempt, Event, EventSource, Timing, attempts
 from racebot.races.result import RaceResult
-from racebot.text.format import exact_time
 
 
 class Events(Table):
@@ -21,14 +20,7 @@ class Events(Table):
 
     def all(self) -> list[Event]:
         """Return all events, the newest first."""
-        found = []
-        for row in self._connection.rows("SELECT * FROM events ORDER BY created_at DESC, name"):
-            times = {
-                name: row[name] and moment_of(row[name]) for name in ("until", "created_at", "closed_at")
-            }
-            fixed = {"timing": Timing(row["timing"]), "shown": bool(row["shown"])}
-            found.append(Event(**{**dict(row), **times, **fixed}))
-        return found
+        return read(Event, self._connection.rows("SELECT * FROM events ORDER BY created_at DESC, name"))
 
     def find(self, text: str) -> Event:
         """Return the one event with a title, or with a name with or without its category.
@@ -57,9 +49,7 @@ class Events(Table):
 
     def save(self, event: Event) -> None:
         """Store an event, or its changes."""
-        times = {name: exact_time(getattr(event, name)) for name in ("until", "created_at")}
-        closed_at = event.closed_at and exact_time(event.closed_at)
-        self._connection.save("events", "name", [asdict(event) | times | {"closed_at": closed_at}])
+        self._connection.save("events", "name", [asdict(event)])
 
     def remove(self, event: Event) -> None:
         """Delete an event with its sources."""
@@ -73,30 +63,17 @@ class Events(Table):
     def sources(self, event: str) -> list[EventSource]:
         """Return the sources of an event, in the order in which they were added."""
         rows = self._connection.rows("SELECT * FROM event_sources WHERE event = ? ORDER BY id", event)
-        return [
-            EventSource(
-                event,
-                SourceKind(row["kind"]),
-                row["name"],
-                row["result"] and result_of(row["name"], row["result"]),
-                tuple((proof, comment) for proof, comment in json.loads(row["remarks"])),
-                moment_of(row["added_at"]),
-                row["added_by"],
-                row["counted_at"] and moment_of(row["counted_at"]),
-            )
-            for row in rows
-        ]
+        found = []
+        for row in rows:
+            result = row["result"] and result_of(row["name"], row["result"])
+            found.append({**row, "result": result, "remarks": json.loads(row["remarks"])})
+        return read(EventSource, found)
 
     def save_source(self, source: EventSource) -> None:
         """Store a source, or its changes."""
-        changed = {
-            "result": source.result and source.result.to_json(),
-            "remarks": json.dumps(source.remarks),
-            "added_at": exact_time(source.added_at),
-            "counted_at": source.counted_at and exact_time(source.counted_at),
-        }
-        row = {name: getattr(source, name) for name in ("event", "kind", "name", "added_by")}
-        self._connection.save("event_sources", "event, name", [row | changed])
+        result, remarks = source.result and source.result.to_json(), json.dumps(source.remarks)
+        row = asdict(source) | {"result": result, "remarks": remarks}
+        self._connection.save("event_sources", "event, name", [row])
 
     def update_room(self, result: RaceResult) -> None:
         """Store a room's result in its event, unless that is closed."""

@@ -15,9 +15,8 @@ from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
 from racebot.ledger.discord import Posts
 from racebot.ledger.players import Players, Profiles
-from racebot.ledger.rows import Leaderboard, Player, moment_of, result_of
+from racebot.ledger.rows import Leaderboard, Player, moment_of, read, result_of
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
-from racebot.text.format import exact_time
 
 EXCLUDED = "excluded by the operator"
 SKIPPED = "skipped by a moderator"
@@ -66,12 +65,7 @@ class Orders(Table):
 
     def all(self) -> list[Order]:
         """Return all orders ever given, oldest first."""
-        return [
-            Order(moment_of(row[0]), OrderKind(row[1]), row[2], row[3], row[4], bool(row[5]), row[6])
-            for row in self._connection.rows(
-                "SELECT given_at, kind, subject, target, reason, by_player, author FROM orders ORDER BY id"
-            )
-        ]
+        return read(Order, self._connection.rows("SELECT * FROM orders ORDER BY id"))
 
     def last(self) -> int:
         """Return the number of the last order, 0 if there is none."""
@@ -79,7 +73,7 @@ class Orders(Table):
 
     def add(self, order: Order) -> None:
         Posts(self._connection).refresh(order.subject)
-        self._connection.save("orders", "id", [asdict(order) | {"given_at": exact_time(order.given_at)}])
+        self._connection.save("orders", "id", [asdict(order)])
 
     def is_hidden(self, player: str) -> bool:
         """Return whether a player is left out of lists. Forgotten players always are."""
@@ -221,7 +215,7 @@ class Orders(Table):
                 " WHERE name = ?",
                 amended.to_json(),
                 amended.fingerprint() if intact else fingerprint,
-                corrected_at and exact_time(corrected_at),
+                corrected_at,
                 name,
             )
         if self.is_forgotten(player):

@@ -17,8 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from racebot.errors import LedgerError
 from racebot.ledger.connection import Table
-from racebot.ledger.rows import RESTORE, moment_of
-from racebot.text.format import exact_time
+from racebot.ledger.rows import RESTORE, read
 
 Kind = Literal["chat", "info", "meta"]
 
@@ -155,8 +154,8 @@ class Outbox(Table):
             message.kind,
             message.guid,
             json.dumps(body, ensure_ascii=False),
-            exact_time(now),
-            exact_time(now),
+            now,
+            now,
         )
 
     def open_for(self, race: str) -> list[OutboxRow]:
@@ -180,12 +179,12 @@ class Outbox(Table):
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
         """Store a message's new state."""
         sql = "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?"
-        self._connection.write(sql, state.value, detail, exact_time(now), row.id)
+        self._connection.write(sql, state.value, detail, now, row.id)
 
     def mark_sent(self, row: OutboxRow, now: datetime) -> bool:
         """Mark a message as sent, just before sending it. Return False if it was dropped in the meantime."""
         sql = f"UPDATE outbox SET state = 'sent', detail = NULL, updated_at = ? WHERE id = ? AND {_OPEN}"  # noqa: S608
-        return bool(self._connection.write(sql, exact_time(now), row.id))
+        return bool(self._connection.write(sql, now, row.id))
 
     def drop_waiting(self, race: str, kind: Kind, now: datetime, detail: str) -> None:
         """Drop a room's messages of one kind that were never sent."""
@@ -193,7 +192,7 @@ class Outbox(Table):
             "UPDATE outbox SET state = 'dropped', detail = ?, updated_at = ?"
             " WHERE race = ? AND kind = ? AND state = 'waiting'"
         )
-        self._connection.write(sql, detail, exact_time(now), race, kind)
+        self._connection.write(sql, detail, now, race, kind)
 
     def of(self, race: str) -> list[OutboxRow]:
         """Return all messages ever queued for a room, in order."""
@@ -204,23 +203,15 @@ class Outbox(Table):
         return self._connection.write(
             "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
             " AND race NOT IN (SELECT race FROM cases WHERE next_look NOT NULL)",
-            exact_time(before),
+            before,
         )
 
     def _select(self, where: str, *values: Any) -> list[OutboxRow]:
-        rows = self._connection.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY id", *values)  # noqa: S608
-        return [
-            OutboxRow(
-                id=row["id"],
-                message=Message(
-                    row["race"], row["category"], row["guid"], _from_json(row["kind"], row["body"])
-                ),
-                state=Delivery(row["state"]),
-                created_at=moment_of(row["created_at"]),
-                updated_at=moment_of(row["updated_at"]),
-            )
-            for row in rows
-        ]
+        found = []
+        for row in self._connection.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY id", *values):  # noqa: S608
+            body = _from_json(row["kind"], row["body"])
+            found.append({**row, "message": Message(row["race"], row["category"], row["guid"], body)})
+        return read(OutboxRow, found)
 
 
 def _from_json(kind: Kind, text: str) -> Body:

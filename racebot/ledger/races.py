@@ -22,7 +22,6 @@ from racebot.ledger.rows import (
 )
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
-from racebot.text.format import exact_time
 
 
 class Races(Table):
@@ -57,12 +56,12 @@ class Races(Table):
 
     def move(self, name: str, counted_at: datetime) -> None:
         """Let a stored race count at another time. The caller must rate its leaderboards again."""
-        self._connection.write("UPDATE races SET counted_at = ? WHERE name = ?", exact_time(counted_at), name)
+        self._connection.write("UPDATE races SET counted_at = ? WHERE name = ?", counted_at, name)
 
     def count_after(self, moment: datetime) -> int:
         """Count the races that count after a time, on any leaderboard."""
         sql = "SELECT count(*) FROM races WHERE counted_at > ?"
-        return as_int(self._connection.value(sql, exact_time(moment)))
+        return as_int(self._connection.value(sql, moment))
 
     def position(self, name: str) -> Position | None:
         """Return a stored race's position, without reading its result."""
@@ -182,14 +181,14 @@ class Races(Table):
                 result.name,
                 result.category,
                 result.goal,
-                exact_time(result.ended_at),
-                exact_time(counted_at),
+                result.ended_at,
+                counted_at,
                 source,
                 result.to_json(),
                 result.fingerprint(),
                 result.recorded,
                 result.leaderboard or "",
-                None if now is None else exact_time(now),
+                now,
             )
             Players(self._connection).save(result, current=source != "import")
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import wraps
 from itertools import chain
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from pydantic import InstanceOf, TypeAdapter, ValidationError
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
@@ -48,7 +50,7 @@ class Leaderboard:
     name: str
     goals: tuple[str, ...]
     model: str
-    parameters: Parameters
+    parameters: InstanceOf[Parameters]  # not converted: integers stay integers
     teams: str
     carry: Carry | None = None
     id: int | None = None
@@ -173,6 +175,10 @@ class CategoryProfile:
     image: str | None = None
 
 
+_UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError)
+"""The errors of code that reads damaged JSON."""
+
+
 def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function raise `LedgerError` for stored values that it cannot read."""
 
@@ -181,15 +187,7 @@ def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T
         def reading(*args: P.args, **kwargs: P.kwargs) -> T:
             try:
                 return read(*args, **kwargs)
-            except (
-                AttributeError,
-                KeyError,
-                IndexError,
-                TypeError,
-                ValueError,
-                OverflowError,
-                RecursionError,
-            ) as error:
+            except _UNREADABLE as error:
                 raise LedgerError(f"a stored {what} cannot be read ({error}): {remedy}") from None
 
         return reading
@@ -199,6 +197,24 @@ def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T
 
 REBUILD = "run `racebot rebuild`"
 RESTORE = "restore a backup"
+
+
+_READERS: dict[Any, TypeAdapter[Any]] = {}
+
+
+def read(kind: type[T], rows: Iterable[sqlite3.Row | Mapping[str, Any]], remedy: str = RESTORE) -> list[T]:
+    """Return rows as objects of a class that has a field for each column.
+
+    Raises:
+        LedgerError: a stored value does not fit its field.
+    """
+    reader = _READERS.get(kind) or _READERS.setdefault(kind, TypeAdapter(kind))
+    try:
+        return [reader.validate_python(dict(row)) for row in rows]
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = f"{kind.__name__}, {problem['loc'][-1]}: {problem['msg']}"
+        raise LedgerError(f"a stored row cannot be read ({place}): {remedy}") from None
 
 
 @readable("time", RESTORE)
@@ -240,29 +256,17 @@ def _column(kind: type[T]) -> Callable[[object], T]:
     return checked
 
 
-as_text, as_int, as_float = _column(str), _column(int), _column(float)
+as_text, as_int = _column(str), _column(int)
 
 
 @readable("leaderboard", RESTORE)
 def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
-    goals, parameters, carry = (json.loads(as_text(row[name])) for name in ("goals", "parameters", "carry"))
-    if not isinstance(parameters, dict) or not isinstance(goals, list):
-        raise TypeError(f"goals {goals!r}, parameters {parameters!r}")
-    if carry is not None:
-        most = carry.get("most_races")
-        carry = Carry(as_text(carry["from"]), float(carry["factor"]), None if most is None else float(most))
-    return Leaderboard(
-        category=as_text(row["category"]),
-        name=as_text(row["name"]),
-        goals=tuple(map(as_text, goals)),
-        model=as_text(row["model"]),
-        parameters=parameters,
-        teams=as_text(row["teams"]),
-        carry=carry,
-        id=as_int(row["id"]),
-        number=as_int(row["id"] if row["number"] is None else row["number"]),
-        rule=RoomRule.from_json(as_text(row["rule"])),
-    )
+    stored = {name: json.loads(row[name]) for name in ("goals", "parameters", "carry")}
+    if carry := stored["carry"]:
+        carry["source"] = carry.pop("from")
+    number = row["id"] if row["number"] is None else row["number"]
+    rule = RoomRule.from_json(row["rule"])
+    return read(Leaderboard, [{**row, **stored, "number": number, "rule": rule}])[0]
 
 
 def rating_columns(board: Leaderboard) -> dict[str, str]:
@@ -306,7 +310,7 @@ def result_of(name: str, text: str) -> RaceResult:
     """
     try:
         return RaceResult.from_json(text)
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+    except _UNREADABLE:
         raise damaged_race(name, "cannot be read") from None
 
 
@@ -341,21 +345,9 @@ def parts_of(text: object) -> tuple[tuple[str, int], ...]:
     return tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(text)))
 
 
-@readable("standing", REBUILD)
 def standings_of(rows: Sequence[sqlite3.Row]) -> list[Standing]:
     """Return standings, given rows with a column for each of their fields."""
-    return [
-        Standing(
-            player=as_text(row["player"]),
-            state=state,
-            rating=as_float(row["rating"]),
-            points=as_int(row["points"]),
-            races=as_int(row["races"]),
-            finishes=as_int(row["finishes"]),
-            wins=as_int(row["wins"]),
-            last_race_at=moment_of(row["last_race_at"]),
-            name=as_text(row["name"]),
-            hidden=bool(row["hidden"]),
-        )
-        for row, state in zip(rows, states_of([row["state"] for row in rows]), strict=True)
-    ]
+    found = [{name: row[name] for name in Standing._fields} for row in rows]
+    for values, state in zip(found, states_of([row["state"] for row in rows]), strict=True):
+        values["state"] = state
+    return read(Standing, found, REBUILD)

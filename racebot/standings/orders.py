@@ -97,63 +97,43 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_p
             orders.add(Order(now, OrderKind.HIDE, player.id, None, hiding[True], by_player=True))
 
 
-def exclude(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
-    """Exclude a race from the ratings, and return its leaderboards, rated again. Refused without a reason."""
-    if not reason.strip():
-        raise OrderError("an exclusion needs a reason: give --reason TEXT")
-    return _change_exclusion(settler, race, OrderKind.EXCLUDE, reason, now)
-
-
-def include(settler: Settler, race: StoredRace, reason: str, now: datetime) -> list[Leaderboard]:
-    """Include an excluded race again, at its old position, and return its leaderboards, rated again."""
-    return _change_exclusion(settler, race, OrderKind.INCLUDE, reason, now)
-
-
-def _change_exclusion(
-    settler: Settler, race: StoredRace, kind: OrderKind, reason: str, now: datetime
+def exclude(
+    settler: Settler, race: StoredRace, reason: str, now: datetime, *, undo: bool = False
 ) -> list[Leaderboard]:
+    """Exclude a race, or include it again at its old position. Return its leaderboards, rated again."""
     name, orders = race.result.name, settler.ledger.orders
+    if not (undo or reason.strip()):
+        raise OrderError("an exclusion needs a reason: give --reason TEXT")
     with settler.ledger.transaction():
-        excluded = name in orders.under(OrderKind.EXCLUDE)
-        if excluded == (kind is OrderKind.EXCLUDE):
-            raise OrderError(f"{name} is {'already' if excluded else 'not'} excluded")
+        if (name in orders.under(OrderKind.EXCLUDE)) != undo:
+            raise OrderError(f"{name} is {'not' if undo else 'already'} excluded")
+        kind, done = (OrderKind.INCLUDE, "included again") if undo else (OrderKind.EXCLUDE, "excluded")
         orders.add(Order(now, kind, name, None, on_one_line(reason)))
-        done = "included again" if excluded else "excluded"
         return _rate_again(settler, settler.holding(name), race.position, f"{name} was {done}")
 
 
-def skip(settler: Settler, race: str, reason: str, now: datetime) -> list[Leaderboard]:
-    """Keep a race off the leaderboards that need no record. Return those that were rated again.
+def skip(settler: Settler, race: str, reason: str, now: datetime, *, undo: bool = False) -> list[Leaderboard]:
+    """Keep a race off the leaderboards that need no record, or let it count there at once.
 
-    The race need not be stored, nor be over.
+    The race need not be stored, nor be over. If it is to count and is not stored yet, the caller must settle
+    it. Return the leaderboards that were rated again.
     """
-    with settler.ledger.transaction():
-        if is_skipped(settler.ledger, race):
+    ledger = settler.ledger
+    with ledger.transaction():
+        if not undo and is_skipped(ledger, race):
             raise OrderError(f"{race} is already skipped")
-        return _decide(settler, Order(now, OrderKind.SKIP, race, None, on_one_line(reason)), "skipped")
+        kind, done = (OrderKind.COUNT, "counted") if undo else (OrderKind.SKIP, "skipped")
+        ledger.orders.add(Order(now, kind, race, None, on_one_line(reason)))
+        position = ledger.races.position(race)
+        if position is None:
+            return []
+        boards = [board for board in settler.holding(race) if board.rule.finished]
+        return _rate_again(settler, boards, position, f"{race} was {done}")
 
 
 def is_skipped(ledger: Ledger, race: str) -> bool:
     """Return whether the last order about a race keeps it off leaderboards that need no record."""
     return race in ledger.orders.under(OrderKind.SKIP)
-
-
-def count(settler: Settler, race: str, reason: str, now: datetime) -> list[Leaderboard]:
-    """Let a race count at once on leaderboards that need no record. Return those that were rated again.
-
-    If the race is not stored yet, the caller must settle it.
-    """
-    with settler.ledger.transaction():
-        return _decide(settler, Order(now, OrderKind.COUNT, race, None, on_one_line(reason)), "counted")
-
-
-def _decide(settler: Settler, order: Order, done: str) -> list[Leaderboard]:
-    settler.ledger.orders.add(order)
-    position = settler.ledger.races.position(order.subject)
-    if position is None:
-        return []
-    boards = [board for board in settler.holding(order.subject) if board.rule.finished]
-    return _rate_again(settler, boards, position, f"{order.subject} was {done}")
 
 
 def merge_accounts(

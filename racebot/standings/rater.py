@@ -188,8 +188,7 @@ class StoredRaces:
             stored.require_intact()
         if not self._from_start:
             players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
-            found = (self._ledger.standings.get(self._board, player) for player in players - self._known)
-            self._rater.load(standing for standing in found if standing is not None)
+            self._rater.load(self._ledger.standings.of(self._board, players - self._known))
             self._known |= players
         if races:
             self._last = races[-1].position
@@ -211,8 +210,7 @@ def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], mo
     first = None if board.id is None or board.carry is None else ledger.races.first_position(board)
     carried = states_to_carry(ledger, board, moment) if first is None else ledger.leaderboards.carried(board)
     rater = Rater(board, carried, excluded=ledger.orders.excluded(board))
-    found = (ledger.standings.get(board, player) for player in players)
-    rater.load(standing for standing in found if standing is not None)
+    rater.load(ledger.standings.of(board, players))
     return rater
 
 

@@ -21,8 +21,8 @@ from racebot.ledger.store import Ledger
 from racebot.sandbox.site import CATEGORY
 from racebot.standings import updater
 from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
+from racebot.standings.updater import carry_out_jobs
 from racebot.standings.verify import verify
 
 GOAL = "Sandbox 100%"

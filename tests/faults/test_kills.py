@@ -22,8 +22,8 @@ from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
-from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
+from racebot.standings.updater import carry_out_jobs
 
 from .harness import Plan, Run
 from .kills import next_write

@@ -164,7 +164,7 @@ def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settle
     assert verify(settler.ledger, board_of(settler)) == []
     settler.rebuild(board_of(settler))
     assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
-    orders.include(settler, stored, "", LATER)
+    orders.exclude(settler, stored, "", LATER, undo=True)
     assert ratings(settler) == before
 
 
@@ -331,7 +331,7 @@ def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settle
     race = settler.ledger.races.find("b")
     refused: list[Callable[[], object]] = [
         lambda: orders.unhide(settler, ann, "", LATER),
-        lambda: orders.include(settler, race, "", LATER),
+        lambda: orders.exclude(settler, race, "", LATER, undo=True),
         lambda: orders.exclude(settler, race, "  ", LATER),
     ]
     for order in refused:
@@ -429,7 +429,7 @@ def test_ratings_follow_from_the_stored_races_after_any_orders(
                     case "exclude" if stored:
                         orders.exclude(settler, stored, "wrong seed", LATER)
                     case "include" if stored:
-                        orders.include(settler, stored, "", LATER)
+                        orders.exclude(settler, stored, "", LATER, undo=True)
                     case "forget":
                         orders.forget(settler, one, "", LATER)
                     case "merge":

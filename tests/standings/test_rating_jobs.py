@@ -14,18 +14,18 @@ from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
 from racebot.bot.status import status
 from racebot.errors import DamagedRaceError, LedgerError, OrderError
-from racebot.ledger.jobs import Job
+from racebot.ledger.leaderboards import Job
 from racebot.ledger.lock import rebuild_lock
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import RATED_LATER, Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
-from racebot.standings import orders, rater, rating_jobs, updater
+from racebot.standings import orders, rater, updater
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings, follow_renames
-from racebot.standings.rating_jobs import carry_out_jobs
 from racebot.standings.settle import Settler
+from racebot.standings.updater import carry_out_jobs
 from racebot.standings.verify import verify
 
 MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill"]
@@ -47,7 +47,7 @@ def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave to a job whatever takes more than one race, and rate one race after the other in it."""
     monkeypatch.setattr(updater, "AT_ONCE", 1)
     monkeypatch.setattr(rater, "BATCH", 1)
-    monkeypatch.setattr(rating_jobs, "CHUNK", 1)
+    monkeypatch.setattr(updater, "CHUNK", 1)
 
 
 def carry_out(settler: Settler, meanwhile: Callable[[], Any] = lambda: None) -> dict[str, Exception]:
@@ -108,7 +108,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
                 stored = settler.ledger.races.get(race.name)
                 if stored is not None:
                     excluded = race.name in settler.ledger.orders.under(OrderKind.EXCLUDE)
-                    (orders.include if excluded else orders.exclude)(settler, stored, "why", NOW)
+                    orders.exclude(settler, stored, "why", NOW, undo=excluded)
             case "accounts":
                 players = settler.ledger.players
                 found = [each for name in ("id-ed", "id-di", "id-cy") if (each := players.get(name))]

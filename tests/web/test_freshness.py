@@ -62,7 +62,7 @@ CHANGES: dict[str, Callable[[Settler], object]] = {
     "a hidden player": lambda settler: orders.hide(settler, player(settler, "ann"), "asked", NOON),
     "a player listed again": lambda settler: orders.unhide(settler, player(settler, "ann"), "asked", NOON),
     "an excluded race": lambda settler: orders.exclude(settler, stored(settler, "a"), "test", NOON),
-    "an included race": lambda settler: orders.include(settler, stored(settler, "a"), "test", NOON),
+    "an included race": lambda settler: orders.exclude(settler, stored(settler, "a"), "", NOON, undo=True),
     "accounts of one person": lambda settler: orders.merge_accounts(
         settler, player(settler, "fay"), player(settler, "ed"), "same", NOON
     ),

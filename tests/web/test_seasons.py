@@ -17,7 +17,7 @@ from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
-from racebot.standings.orders import exclude, forget, include, merge_accounts
+from racebot.standings.orders import exclude, forget, merge_accounts
 from racebot.standings.settle import Settler
 from racebot.web.export import export, export_tokens
 from racebot.web.http.cache import CachedPages
@@ -113,7 +113,7 @@ def test_corrections_since_the_season_was_final_are_named_with_their_races(settl
     settle(settler, result("c", "bo ann", after=240), LATER)
     stored = ledger.races.find("orb/a")
     exclude(settler, stored, "crashed", LATER + day)
-    include(settler, stored, "", LATER + 2 * day)
+    exclude(settler, stored, "", LATER + 2 * day, undo=True)
     assert corrected() == [("a", f"{LATER + 2 * day:%Y-%m-%d}"), ("c", f"{LATER:%Y-%m-%d}")]
     keep(ledger, replace(result("x", "zed ann", after=1), category="other"))
     merge_accounts(settler, ledger.players.find("id-cy"), ledger.players.find("id-zed"), "", LATER + 3 * day)

@@ -224,9 +224,9 @@ class CommandHandler:
         earlier = settler.ledger.orders.last_about(race.name)
         if earlier is not None and given_at <= earlier:
             return ""
-        decide = orders.count if counts else orders.skip
+        reason = f"{SELF_REASON} by {message.user_id}"
         try:
-            decide(settler, race.name, f"{SELF_REASON} by {message.user_id}", given_at)
+            orders.skip(settler, race.name, reason, given_at, undo=counts)
         except OrderError as error:
             log.info("%s", error)
         if counts:
