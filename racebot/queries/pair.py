@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -16,9 +15,6 @@ from racebot.ledger.store import Ledger
 from racebot.queries.races import entrants_of, finish_time
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
-
-RACES_COMPARED = 200
-"""Number of a player's last races to compare with the predictions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +55,7 @@ class OpponentRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A player's record against an opponent, whose `points` are those of now, and the chance to beat them.
-
-    `gained` are the places won against the opponent beyond what was expected, below zero for places lost. It
-    is None if they have not met in the player's last races.
-    """
+    """A player's record against an opponent, whose `points` are those of now, and the chance to beat them."""
 
     id: str
     name: str
@@ -72,7 +64,6 @@ class Rival:
     behind: int
     points: int
     chance: float
-    gained: float | None
 
 
 def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Comparison:
@@ -161,33 +152,7 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
     states = dict(zip(current, states_of([row[3] for row in rows]), strict=True))
     theirs = np.array([states[record.id] for record in records])
     chances = model.win_probability(np.array([states[player]]), theirs).tolist()
-    gained = _places_gained(ledger, board, player, states.keys())
     return [
-        Rival(r.id, current[r.id][1], r.met, r.ahead, r.behind, current[r.id][2], chance, gained.get(r.id))
+        Rival(r.id, current[r.id][1], r.met, r.ahead, r.behind, current[r.id][2], chance)
         for r, chance in zip(records, chances, strict=True)
     ]
-
-
-def _places_gained(
-    ledger: Ledger, board: Leaderboard, player: str, among: Collection[str]
-) -> dict[str, float]:
-    """Return places won against each of some opponents beyond what was expected, in the last races."""
-    found = ledger.connection.rows(
-        "SELECT other.player, mine.place, other.place, mine.state_before, other.state_before FROM ("
-        "  SELECT leaderboard, sequence, place, state_before FROM changes INDEXED BY changes_by_player"
-        "  WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3"
-        " ) AS mine CROSS JOIN changes AS other USING (leaderboard, sequence) WHERE other.player <> ?2",
-        board.key,
-        player,
-        RACES_COMPARED,
-    )
-    rows = [row for row in found if row[0] in among]
-    if not rows:
-        return {}
-    mine, theirs = (np.array(states_of([row[column] for row in rows])) for column in (3, 4))
-    expected = registry.create(board.model, board.parameters).win_probability(mine, theirs)
-    gained: dict[str, float] = defaultdict(float)
-    for (opponent, place, other, *_), chance in zip(rows, expected.tolist(), strict=True):
-        if place != other:
-            gained[opponent] += ((place or np.inf) < (other or np.inf)) - chance
-    return gained

@@ -26,7 +26,6 @@ from racebot.web.site.formats import (
     percent,
     shown_name,
     sign,
-    signed_decimal,
     slug,
 )
 from racebot.web.site.request import PageRequest
@@ -98,13 +97,6 @@ def _dot(result: Result) -> str:
 def score(ahead: int, behind: int) -> Markup:
     """Return how often a player finished ahead of an opponent and behind."""
     return Markup('<b class="gain">%s</b><span class="of"> – </span><b class="loss">%s</b>') % (ahead, behind)
-
-
-def gained(places: float) -> Markup:
-    """Return places won or lost against what was expected."""
-    return Markup(  # noqa: S704 - numbers and our own words
-        f'<span class="{sign(round(10 * places))}">{signed_decimal(places)}</span>'
-    )
 
 
 def part(words: str, points: int | None, short: str = "") -> Markup:

@@ -81,12 +81,6 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def signed_decimal(number: float) -> str:
-    """Format a number with its sign and one decimal, as in +1.5."""
-    text = f"{number:+.1f}".replace("-", "−")
-    return "±0" if text[1:] == "0.0" else text
-
-
 def slug(race: str) -> str:
     """Return the slug of a race: its name without the category."""
     return shown_name(race.rpartition("/")[2])
