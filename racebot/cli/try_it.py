@@ -8,6 +8,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ from racebot.sandbox import scenario
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import Racer, recruit
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
-from racebot.settings.model import Settings
+from racebot.settings.model import LeaderboardSettings, Settings
 from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")
@@ -38,6 +39,9 @@ RACERS = 24
 PAST_RACES = 200
 SETTLE_WITHIN = 60.0
 """Most seconds to wait for the bot after the last race."""
+LEAGUE = LeaderboardSettings(
+    name="Orb League", custom_goals=("Orb League*",), counts="finished", grace=timedelta(seconds=1)
+)
 NO_BREAK_SPACE, KEPT_TOGETHER = "\xa0", "\ue000"
 WIDEST = 100
 """Columns that chat fills at most."""
@@ -125,7 +129,7 @@ def _need_sandbox() -> None:
 
 
 async def _demo(database: Path, *, seed: int, speed: float, console: Console, model: str) -> None:
-    """Rate a season of past races, then show the chat of two live races as the worker follows them.
+    """Rate a season of past races, then show the chat of three live races as the worker follows them.
 
     The database should not exist yet. The same seed gives the same races; `speed` divides every wait.
     """
@@ -153,6 +157,7 @@ async def _demo(database: Path, *, seed: int, speed: float, console: Console, mo
             request_interval=0.0,
             backups=0,
             discord_webhook=SecretStr(f"{address}/api/webhooks/1/demo"),
+            leaderboards=[LEAGUE],
         )
         began = time.perf_counter()
         with Ledger.open(database) as ledger:
@@ -184,7 +189,11 @@ def _ranked(database: Path, racers: Sequence[Racer]) -> list[Racer]:
 
 async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, speed: float) -> list[FakeRoom]:
     stage = scenario.Stage(site, rng, speed)
-    return [await scenario.upset(stage, racers), await scenario.silent_edit(stage, racers)]
+    return [
+        await scenario.upset(stage, racers),
+        await scenario.silent_edit(stage, racers),
+        await scenario.league_race(stage, racers[:3]),
+    ]
 
 
 async def _show_rooms(site: FakeSite, console: Console) -> None:
@@ -234,12 +243,12 @@ def _print_line(console: Console, line: Text, *, indent: int = 2) -> None:
 
 
 async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:
-    """Wait until every recorded room has its final word, which comes a moment after the record."""
-    recorded = [room.name for room in rooms if room.recorded]
+    """Wait until every room has its final word, which comes a moment after its race counts."""
+    names = [room.name for room in rooms]
     with Ledger.open(database, create=False) as ledger:
         try:
             async with asyncio.timeout(SETTLE_WITHIN):
-                while ledger.messages.rooms(CATEGORY) or not all(map(ledger.races.get, recorded)):  # noqa: ASYNC110
+                while ledger.messages.rooms(CATEGORY) or not all(map(ledger.races.get, names)):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
         except TimeoutError:
             return

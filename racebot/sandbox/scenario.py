@@ -1,4 +1,4 @@
-"""The demo's racers and its story: a season of past races, then two live races and a moderator's edits."""
+"""The demo's racers and its story: a season of past races, then three live races and a moderator's edits."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ PLAY_PATIENCE = 90.0
 """Most seconds that `play` waits for a bot, which looks for new rooms once a minute."""
 FIELD = 6
 """Number of racers that a live race needs."""
+LEAGUE_GOAL = "Orb League, round 1"
 PAR = timedelta(hours=1, minutes=20)
 """The time of a racer of average skill on an average day."""
 SKILL_SPREAD, DAY_SPREAD = 0.10, 0.06
@@ -120,9 +121,9 @@ class Stage:
         if text.startswith("!"):
             await self._reply(room, spoken)
 
-    async def gather(self, racers: Sequence[Racer]) -> FakeRoom:
+    async def gather(self, racers: Sequence[Racer], goal: str | None = None) -> FakeRoom:
         """Open a room that the racers enter."""
-        room = self.site.open_race()
+        room = self.site.open_race(goal)
         for racer in racers:
             await self.wait(0.1)
             room.enter(racer.user)
@@ -203,6 +204,13 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     await stage.say(room, third, "!why")
     await stage.say(room, favorite, "!leaderboard")
     return await stage.record(room)
+
+
+async def league_race(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
+    """Play a race with a custom goal, which the site never records."""
+    room = await stage.gather(racers, LEAGUE_GOAL)
+    await stage.run(room, racers)
+    return room
 
 
 async def play(site: FakeSite, rng: random.Random, sleep: Sleep = asyncio.sleep) -> None:
