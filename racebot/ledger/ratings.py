@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import product
 
 from racebot.ledger.connection import Table
@@ -28,6 +28,7 @@ from racebot.ledger.rows import (
     states_of,
 )
 from racebot.races.change import State
+from racebot.text.format import exact_time
 
 _LAST = 2**63 - 1
 """No sequence number is larger."""
@@ -53,7 +54,12 @@ class Ratings(Table):
 
     def sequence_until(self, board: Leaderboard, moment: datetime) -> int:
         """Return the number of the last rated race that counted by a given time; 0 if none did."""
-        return self.sequence_at(board, Position(moment + timedelta.resolution))[0] - 1
+        sql = (
+            "SELECT sequence FROM races INDEXED BY races_by_category"
+            " CROSS JOIN rated ON leaderboard = ? AND race = races.name"
+            " WHERE category = ? AND counted_at <= ? ORDER BY counted_at DESC, races.name DESC LIMIT 1"
+        )
+        return self._connection.value(sql, board.key, board.category, exact_time(moment)) or 0
 
     def last_counted(self, board: Leaderboard) -> datetime | None:
         """Return when the last race of a leaderboard's sequence counted, None if there is none."""

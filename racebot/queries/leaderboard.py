@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -31,12 +32,12 @@ from racebot.text.format import exact_time
 
 MOVEMENT_WINDOW = timedelta(days=7)
 """Movement is measured over this time before the leaderboard's last race."""
-_ACTIVE = (
-    "WHERE leaderboard = ?1 AND last_race_at >= ?3 AND player NOT IN (SELECT player FROM hidden_players)"
+_LISTED = (
+    "WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
+    " AND player NOT IN (SELECT player FROM hidden_players)"
 )
-_LISTED = f"{_ACTIVE} AND finishes >= ?2"
-_UNRANKED = f"{_ACTIVE} AND finishes < ?2"
-"""Choose the standings of listed players, and of those with too few finishes, by the values of `_bounds`."""
+"""Chooses the standings of listed players by the values of `_bounds`."""
+_RATING, _LAST_RACE = attrgetter("rating"), attrgetter("last_race_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,17 @@ class StandingRow(NamedTuple):
 class ListedPlayers(Sequence[ListedPlayer]):
     """Listed players in order. Names and states are read when asked for, so the ledger must stay open.
 
-    `places` has the place of each rating, and `before` everybody's earlier standing with the place then, None
-    for players who were not listed.
+    `places` has the place of each rating, `before` everybody's earlier standing, and `places_before` the
+    places of players who were listed then. `unranked` are those whom the leaderboard would list if they had
+    more finishes, those with most first.
     """
 
     ledger: Ledger
     rows: Sequence[StandingRow]
     places: Mapping[float, int]
-    before: Mapping[str, tuple[StandingRow, int | None]]
+    before: Mapping[str, StandingRow]
+    places_before: Mapping[str, int]
+    unranked: Sequence[StandingRow]
     provisional_races: int
 
     def __len__(self) -> int:
@@ -125,8 +129,12 @@ class ListedPlayers(Sequence[ListedPlayer]):
 
     def points_won(self, row: StandingRow) -> int:
         """Return how far a player's points moved; 0 for a player who had not raced before."""
-        earlier, _ = self.before.get(row.player, (row, None))
-        return row.points - earlier.points
+        return row.points - self.before.get(row.player, row).points
+
+    def places_won(self, row: StandingRow) -> int | None:
+        """Return how many places a player climbed, None for a player who was not listed before."""
+        before = self.places_before.get(row.player)
+        return None if before is None else before - self.places[row.rating]
 
     def _read(self, rows: Sequence[StandingRow]) -> list[ListedPlayer]:
         names = self.ledger.players.names([row.player for row in rows])
@@ -143,16 +151,12 @@ class ListedPlayers(Sequence[ListedPlayer]):
                 wins=row.wins,
                 last_race_at=moment_of(row.last_race_at),
                 provisional=row.races < self.provisional_races,
-                moved=self._movement(row),
+                moved=Movement(self.points_won(row), self.places_won(row))
+                if row.player in self.before
+                else None,
             )
             for row, state in zip(rows, states_of([row.state for row in rows]), strict=True)
         ]
-
-    def _movement(self, row: StandingRow) -> Movement | None:
-        if row.player not in self.before:
-            return None
-        _, place = self.before[row.player]
-        return Movement(self.points_won(row), None if place is None else place - self.places[row.rating])
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,15 +190,12 @@ class OpenLeaderboard(LeaderboardReport):
 
 @dataclass(frozen=True, slots=True)
 class UnrankedPlayer:
-    """A player with fewer `finishes` than the `needed` ones."""
+    """A player with too few `finishes` for a place."""
 
     id: str
     name: str
     points: int
-    races: int
     finishes: int
-    needed: int
-    last_race_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,20 +220,21 @@ def open_leaderboard(
 
     Ratings after fewer than `provisional_races` races are provisional.
     """
-    everybody, races = standings_now(ledger, board), ledger.ratings.count(board)
-    if at is not None:
-        last, races = races, ledger.ratings.sequence_until(board, at)
-        everybody = _standings_before(ledger, board, everybody, races + 1, last)
+    if at is None:
+        everybody, races = standings_now(ledger, board), ledger.ratings.count(board)
+    else:
+        races = ledger.ratings.sequence_until(board, at)
+        everybody = _standings_before(ledger, board, races + 1)
     latest = _latest(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.orders.hidden()
     listed = _in_order(ledger, _listed(everybody, listing, hidden, latest))
-    earlier = []
-    if since is not None:
-        first = ledger.ratings.sequence_until(board, since) + 1
-        earlier = _standings_before(ledger, board, everybody, first, races)
-    places_earlier = _place_of(_listed(earlier, listing, hidden, _latest(earlier)))
-    before = {row.player: (row, places_earlier.get(row.player)) for row in earlier}
+    unranked_too = _listed(everybody, replace(listing, minimum_finishes=0), hidden, latest)
+    unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
+    unranked = sorted(_in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
+    first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
+    before = _undone(ledger, board, everybody, first, races)
+    places_before = _place_of(_listed(before, listing, hidden, _latest(before)))
     return OpenLeaderboard(
         leaderboard=board.name,
         category=board.category,
@@ -246,7 +248,9 @@ def open_leaderboard(
         everybody=len(everybody),
         last_race_at=latest,
         since=since,
-        players=ListedPlayers(ledger, listed, _places(listed), before, provisional_races),
+        players=ListedPlayers(
+            ledger, listed, _places(listed), before, places_before, unranked, provisional_races
+        ),
     )
 
 
@@ -308,10 +312,15 @@ def new_places(
         rows = standings_now(ledger, board, ratings.min(), [change.player for change in changes])
         latest = ledger.standings.latest_race(board) or ended_at
     else:
-        everybody, last = standings_now(ledger, board), ledger.ratings.count(board)
-        rows = _standings_before(ledger, board, everybody, sequence, last)
+        is_last = sequence == ledger.ratings.count(board)
+        now = standings_now(ledger, board) if is_last else {}
+        rows = (
+            _undone(ledger, board, now, sequence, sequence)
+            if is_last
+            else _standings_before(ledger, board, sequence)
+        )
         latest = _latest(rows) or ended_at
-    before, after = ({row.player: row for row in rows} for _ in range(2))
+    before, after = rows, dict(rows)
     for change, rating in zip(changes, ratings[:, 1].tolist(), strict=True):
         end, player = exact_time(ended_at), change.player
         row = before.get(player, StandingRow(player, "", 0, 0, 0, 0, end, 0.0))
@@ -320,8 +329,8 @@ def new_places(
             finishes=finishes, last_race_at=max(row.last_race_at, end), rating=rating
         )
     hidden = ledger.orders.hidden()
-    old = _place_of(_listed(before.values(), listing, hidden, latest))
-    new = _place_of(_listed(after.values(), listing, hidden, max(latest, ended_at)))
+    old = _place_of(_listed(before, listing, hidden, latest))
+    new = _place_of(_listed(after, listing, hidden, max(latest, ended_at)))
     return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
 
 
@@ -339,25 +348,11 @@ def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
     return _counts(ledger, board, listing)[1]
 
 
-def unranked_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
-    """Return the number of players whom a leaderboard would list if they had more finishes."""
-    sql = f"SELECT count(*) FROM standings {_UNRANKED}"  # noqa: S608 - constants
-    return as_int(ledger.connection.value(sql, *_bounds(ledger, board, listing)))
-
-
-def unranked_players(
-    ledger: Ledger, board: Leaderboard, listing: Listing, limit: int
-) -> list[UnrankedPlayer]:
+def unranked_players(listed: ListedPlayers, limit: int) -> list[UnrankedPlayer]:
     """Return players whom a leaderboard would list if they had more finishes, those with most first."""
-    rows = ledger.connection.rows(
-        "SELECT player, players.name, points, races, finishes, last_race_at"  # noqa: S608 - constants
-        f" FROM standings CROSS JOIN shown_players AS players ON players.id = player {_UNRANKED}"
-        " ORDER BY finishes DESC, rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
-        *_bounds(ledger, board, listing),
-        limit,
-    )
-    needed = listing.minimum_finishes
-    return [UnrankedPlayer(row[0], row[1], row[2], row[3], row[4], needed, moment_of(row[5])) for row in rows]
+    rows = listed.unranked[:limit]
+    names = listed.ledger.players.names([row.player for row in rows])
+    return [UnrankedPlayer(row.player, names[row.player], row.points, row.finishes) for row in rows]
 
 
 def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:
@@ -382,8 +377,8 @@ def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[
 @readable("standing", REBUILD)
 def standings_now(
     ledger: Ledger, board: Leaderboard, least: float = float("-inf"), others: Sequence[str] = ()
-) -> list[StandingRow]:
-    """Return the current standings of players with a rating of `least` or more, and of others, in no order.
+) -> dict[str, StandingRow]:
+    """Return the current standings of players with a rating of `least` or more, and of others, by player.
 
     Check that values have the types of their columns.
     """
@@ -399,47 +394,40 @@ def standings_now(
     for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
         for found in set(map(type, column)) - {kind}:
             raise TypeError(f"{found.__name__} in place of {kind.__name__}")
-    return list(map(StandingRow._make, rows))
+    return {row[0]: StandingRow._make(row) for row in rows}
 
 
 def _standings_before(
-    ledger: Ledger, board: Leaderboard, after: Sequence[StandingRow], first: int, last: int
-) -> list[StandingRow]:
-    """Return the standings before race `first` of the sequence, given everybody's after race `last`."""
+    ledger: Ledger, board: Leaderboard, sequence: int, players: Collection[str] | None = None
+) -> dict[str, StandingRow]:
+    """Return the standings of some players, or of all, before a race of the sequence."""
+    among = "" if players is None else "AND player IN (SELECT value FROM json_each(?3))"
     rows = ledger.connection.rows(
-        "SELECT player, state_before, points_before, races_before, finishes, wins, ("
-        "  SELECT max(c.sequence) FROM changes AS c INDEXED BY changes_by_player"
-        "  WHERE c.leaderboard = ?1 AND c.player = changes.player AND c.sequence < ?2"
-        " ) FROM ("
-        "  SELECT player, min(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
-        "  FROM changes"
-        # Without the sign, SQLite reads all changes in the order of players to save the sort.
-        "  WHERE leaderboard = ?1 AND sequence BETWEEN ?2 AND ?3 GROUP BY +player"
-        " ) AS first CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
+        "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("  # noqa: S608
+        "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
+        "  FROM changes INDEXED BY changes_by_player"
+        f" WHERE leaderboard = ?1 AND sequence < ?2 {among} GROUP BY player"
+        " ) AS last CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
         board.key,
-        first,
-        last,
+        sequence,
+        *([] if players is None else [json.dumps(list(players))]),
     )
-    undone = {row[0]: row for row in rows}
-    ends = _ends(ledger, board, {row[0]: row[6] for row in rows if row[6] is not None})
-    ratings = dict(zip(undone, _ratings(board, [row[1] for row in rows]), strict=True))
-    before = []
-    for standing in after:
-        if (row := undone.get(standing.player)) is None:
-            before.append(standing)
-        elif standing.player in ends:
-            before.append(
-                standing._replace(
-                    state=row[1],
-                    points=row[2],
-                    races=row[3],
-                    finishes=standing.finishes - row[4],
-                    wins=standing.wins - row[5],
-                    last_race_at=ends[standing.player],
-                    rating=ratings[standing.player],
-                )
-            )
-    return before
+    ends = _ends(ledger, board, {row["player"]: row["sequence"] for row in rows})
+    ratings = _ratings(board, [row["state_after"] for row in rows])
+    return {
+        player: StandingRow(player, state, points, races, finishes, wins, ends[player], rating)
+        for (player, state, points, races, finishes, wins, _), rating in zip(rows, ratings, strict=True)
+    }
+
+
+def _undone(
+    ledger: Ledger, board: Leaderboard, after: Mapping[str, StandingRow], first: int, last: int
+) -> dict[str, StandingRow]:
+    """Return the standings before race `first` of the sequence, given everybody's after race `last`."""
+    sql = "SELECT player FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
+    raced = {row[0] for row in ledger.connection.rows(sql, board.key, first, last)}
+    others = {player: row for player, row in after.items() if player not in raced}
+    return others | _standings_before(ledger, board, first, raced)
 
 
 def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[str, str]:
@@ -467,30 +455,29 @@ def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[
 
 
 def _listed(
-    rows: Iterable[StandingRow], listing: Listing, hidden: set[str], latest: datetime | None
+    rows: Mapping[str, StandingRow], listing: Listing, hidden: set[str], latest: datetime | None
 ) -> list[StandingRow]:
     """Return the standings that a leaderboard lists if its last race ended at `latest`."""
     earliest, finishes = listing.earliest(latest), listing.minimum_finishes
     return [
         row
-        for row in rows
+        for row in rows.values()
         if row.finishes >= finishes and row.last_race_at >= earliest and row.player not in hidden
     ]
 
 
 def _in_order(ledger: Ledger, rows: Sequence[StandingRow]) -> list[StandingRow]:
     """Return standings, best first, then by name as SQLite's NOCASE compares names."""
-    times = Counter(row.rating for row in rows)
-    names = ledger.players.names([row.player for row in rows if times[row.rating] > 1])
-    return sorted(rows, key=lambda row: (-row.rating, names.get(row.player, "").encode().lower(), row.player))
+    times = Counter(map(_RATING, rows))
+    tied = {row: row.player for row in rows if times[row.rating] > 1}
+    names = ledger.players.names(tied.values())
+    by_name = sorted(tied, key=lambda row: (names[row.player].encode().lower(), row.player))
+    return sorted([*by_name, *(row for row in rows if row not in tied)], key=_RATING, reverse=True)
 
 
 def _places(rows: Sequence[StandingRow]) -> dict[float, int]:
-    """Return the place of each rating. Equal ratings share a place."""
-    places: dict[float, int] = {}
-    for place, rating in enumerate(sorted((row.rating for row in rows), reverse=True), start=1):
-        places.setdefault(rating, place)
-    return places
+    """Return the place of each rating. Equal ratings share the best of their places."""
+    return dict(zip(sorted(map(_RATING, rows)), range(len(rows), 0, -1), strict=True))
 
 
 def _place_of(rows: Sequence[StandingRow]) -> dict[str, int]:
@@ -498,8 +485,8 @@ def _place_of(rows: Sequence[StandingRow]) -> dict[str, int]:
     return {row.player: places[row.rating] for row in rows}
 
 
-def _latest(rows: Sequence[StandingRow]) -> datetime | None:
-    latest = max((row.last_race_at for row in rows), default=None)
+def _latest(rows: Mapping[str, StandingRow]) -> datetime | None:
+    latest = max(map(_LAST_RACE, rows.values()), default=None)
     return None if latest is None else moment_of(latest)
 
 

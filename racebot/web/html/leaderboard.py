@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -183,18 +182,14 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
             (column, first + choice.sorted_by(column).query() if column.sorts else "") for column in COLUMNS
         ],
         players=shown,
-        unranked=unranked(request, board, UNRANKED) if number == 1 and choice.default else [],
-        unranked_total=queries.unranked_count(request.view.ledger, board.stored, board.listing),
+        unranked=queries.unranked_players(report.players, UNRANKED) if number == 1 and choice.default else [],
+        unranked_total=len(report.players.unranked),
         form=last_results(request.view.ledger, board.key, ids, RESULTS, last),
         matching=len(players),
         pages=pager(number, count, page_link),
         live=everybody_shown or not request.served,
         whole=[page_link(page) for page in range(1, count + 1)] if count > 1 and not request.served else [],
     )
-
-
-def unranked(request: PageRequest, board: Board, limit: int) -> list[queries.UnrankedPlayer]:
-    return queries.unranked_players(request.view.ledger, board.stored, board.listing, limit)
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
@@ -327,7 +322,7 @@ def front(request: PageRequest) -> Content:
     return templating.page(
         request,
         "front.html",
-        unranked=partial(unranked, request, limit=shown),
+        unranked=lambda board: queries.unranked_players(request.view.report(board).players, shown),
         updated=max(updated, default=None),
         categories=categories,
         shown=shown,

@@ -26,9 +26,8 @@ def climber(report: OpenLeaderboard) -> ListedPlayer | None:
     players, best = report.players, None
     most = (0, 0)
     for row in players.rows:
-        _, before = players.before.get(row.player, (row, None))
-        gained = ((before or 0) - players.places[row.rating], players.points_won(row))
-        if before is not None and gained > most:
+        gained = (players.places_won(row) or 0, players.points_won(row))
+        if gained > most:
             best, most = row, gained
     return None if best is None or most[0] < 1 else players.chosen([best])[0]
 

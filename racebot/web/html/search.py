@@ -48,7 +48,7 @@ def index(request: PageRequest) -> Content:
     standings: list[tuple[str, str, int, int]] = []
     for number, board in enumerate(request.view.boards):
         rows = standings_now(request.view.ledger, board.stored)
-        standings += [(row.last_race_at, row.player, row.points, number) for row in rows]
+        standings += [(row.last_race_at, row.player, row.points, number) for row in rows.values()]
     points = {player: latest for _, player, *latest in sorted(standings)}
     players = [
         [each.id, shown_name(each.name), _face(request, each), *points.get(each.id, ())]
