@@ -1,12 +1,10 @@
-"""Fetches avatars and category images into a local folder, so that pages never load them from other hosts."""
+"""Fetches avatars and category images of the site into a local folder, so that pages load them from there."""
 
 from __future__ import annotations
 
 import asyncio
 import io
-import ipaddress
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -38,15 +36,10 @@ PAUSE = 0.2
 """Seconds between two requests."""
 
 _TYPES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP"}
-Resolve = Callable[[str], Awaitable[list[str]]]
-
-
-class UnusablePictureError(Exception):
-    """A picture cannot be fetched or read."""
 
 
 # An address that cannot be parsed is a ValueError.
-_FAILURES = (UnusablePictureError, SiteError, httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError)
+_FAILURES = (SiteError, httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError)
 
 
 def available() -> bool:
@@ -58,9 +51,8 @@ def available() -> bool:
 class PictureFetcher:
     """Fetches the pictures that the ledger refers to, each once, into a folder.
 
-    `site` is the site's address, for pictures given by their path alone. `wanted` returns the addresses of
-    all pictures in use, most wanted first, and `resolve` the IP addresses of a host. `transport` replaces the
-    network in tests.
+    No other host than the `site` is asked. `wanted` returns the addresses of all pictures in use, most wanted
+    first. `transport` replaces the network in tests.
     """
 
     site: str
@@ -68,7 +60,6 @@ class PictureFetcher:
     wanted: Callable[[], Awaitable[list[str]]]
     gate: Gate
     transport: httpx.AsyncBaseTransport | None = None
-    resolve: Resolve | None = None
     pause: float = PAUSE
 
     async def fetch(self) -> None:
@@ -101,45 +92,16 @@ class PictureFetcher:
 
     async def _picture(self, client: httpx.AsyncClient, address: str) -> bytes:
         url = urljoin(self.site + "/", address)
-        request = client.build_request("GET", url)
         if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
-            await self._pin(request)
-        answer = await client.send(request, stream=True)
-        try:
+            raise SiteError("on another host than the site")
+        async with client.stream("GET", url) as answer:
             kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
             if answer.status_code != httpx.codes.OK or kind not in _TYPES:
-                raise UnusablePictureError(f"status {answer.status_code}, type {kind}")
+                raise SiteError(f"status {answer.status_code}, type {kind}")
             body = await read_body(answer, url, MOST_BYTES)
-        finally:
-            await answer.aclose()
         # Noted first, so that a picture whose decoding kills the bot is not fetched again at once.
         await asyncio.to_thread(self.pictures.note_failure, address)
         return await asyncio.to_thread(resized, body, _TYPES[kind])
-
-    async def _pin(self, request: httpx.Request) -> None:
-        """Send a request to a public address of its host, which no later look-up can change."""
-        host = request.url.host
-        if request.url.scheme != "https" or request.url.port not in {None, 443}:
-            raise UnusablePictureError("not an https address")
-        addresses = await (self.resolve or _resolved)(host)
-        if not addresses or not all(map(_is_public, addresses)):
-            raise UnusablePictureError("not an address of a public host")
-        request.extensions["sni_hostname"] = host  # the name that the certificate must have
-        request.url = request.url.copy_with(host=addresses[0])
-
-
-async def _resolved(host: str) -> list[str]:
-    """Return the IP addresses of a host."""
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise UnusablePictureError(f"unknown host ({error})") from None
-    return [str(address[0]) for *_, address in found]
-
-
-def _is_public(address: str) -> bool:
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    return parsed.is_global and not parsed.is_multicast
 
 
 def resized(content: bytes, kind: str) -> bytes:
@@ -154,11 +116,11 @@ def resized(content: bytes, kind: str) -> bytes:
     try:
         with Image.open(io.BytesIO(content), formats=[kind]) as picture:
             if max(picture.size) > LONGEST_SIDE or picture.width * picture.height > MOST_PIXELS:
-                raise UnusablePictureError(f"{picture.width} x {picture.height} pixels are too many")
+                raise SiteError(f"{picture.width} x {picture.height} pixels are too many")
             side = min(SIZE, *picture.size)
             square = ImageOps.fit(picture.convert("RGBA"), (side, side))
             file = io.BytesIO()
             square.save(file, "WEBP", quality=QUALITY, method=6)
             return file.getvalue()
     except (OSError, ValueError, SyntaxError, EOFError, Image.DecompressionBombError) as error:
-        raise UnusablePictureError(str(error)) from None
+        raise SiteError(str(error)) from None
