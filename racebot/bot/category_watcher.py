@@ -85,15 +85,12 @@ class CategoryWorker:
         self._openers: dict[str, str] = {}
         self._waits_since: dict[str, float] = {}
         """Since when goals wait for the list of past races to be read: it shows whether they are old ones."""
-        self._profile: CategoryProfile | None = None
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._token: str | None = None
         for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
             # Export 0 from the start, so that a first increase is visible.
             counter.labels(self.slug)
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
-        metrics.TOKEN_AGE.labels(self.slug).set_function(lambda: self._tokens.age if self._tokens else 0.0)
 
     async def check(self) -> None:
         """Check the credentials and that the category exists. Wait for a site that is down."""
@@ -102,13 +99,8 @@ class CategoryWorker:
             try:
                 category = await self._site.category(self.slug, await self._own_token())
                 break
-            except (CredentialsError, NotFoundError, PayloadError) as error:
+            except (CredentialsError, NotFoundError, PayloadError):
                 doubts += 1
-                if doubts == BELIEVED_AFTER and isinstance(error, NotFoundError):
-                    raise NotFoundError(
-                        f"{self._site.url} has no category {self.slug!r}: check RACEBOT_CATEGORY "
-                        "(the part of the category's address after the site's name)"
-                    ) from None
                 if doubts == BELIEVED_AFTER:
                     raise
             except SiteError as error:
@@ -177,9 +169,7 @@ class CategoryWorker:
     async def _store_profile(self, category: Category) -> None:
         """Store the category's name and picture for the pages, if they are new."""
         profile = CategoryProfile(category.name, category.image)
-        if profile != self._profile:
-            await self._call(self._ledger.profiles.save_category, self.slug, profile)
-            self._profile = profile
+        await self._call(self._ledger.profiles.save_category, self.slug, profile)
 
     async def pending(self) -> None:
         """Read the pending races whose next look is due."""
@@ -250,14 +240,6 @@ class CategoryWorker:
         now = self._clock()
         read_at = await self._call(self._ledger.backfills.fully_read_at, self.slug, now)
         return now - read_at > timedelta(weeks=1)
-
-    async def token(self) -> None:
-        """Renew the token before it expires, and reconnect open sockets with the new one."""
-        current = await self._own_token()
-        if self._token is not None and current != self._token:
-            for watch in self._watches.values():
-                watch.renew()
-        self._token = current
 
     async def _own_token(self) -> str | None:
         return await self._tokens.get() if self._tokens else None

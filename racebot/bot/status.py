@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
-from racebot.standings.counting import RatingRules
+from racebot.settings.model import Settings
 from racebot.standings.proposals import proposals
 
 
@@ -121,27 +121,15 @@ class Status:
     season_offers: Sequence[str] = ()
 
 
-def status(
-    ledger: Ledger,
-    categories: Iterable[str],
-    *,
-    rooms_every: float,
-    now: datetime,
-    rules: RatingRules | None = None,
-    read_only: Sequence[str] = (),
-    webhooks: Collection[str] = (),
-) -> Status:
-    """Read the state of a worker that looks at its categories every `rooms_every` seconds.
-
-    `categories` are those in the settings; the leaderboards' are added. `read_only` are those without a bot.
-    `rules` are the settings, to find leaderboards with older defaults. `webhooks` are the ids of Discord's.
+def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
+    """Read the state of the worker on a ledger.
 
     Raises:
         LedgerError: the database cannot be read.
     """
     boards = ledger.leaderboards.all()
-    proposed = {p.stored.key: p for p in proposals(rules, boards)} if rules else {}
-    slugs = sorted({*categories, *(board.category for board in boards)})
+    proposed = {p.stored.key: p for p in proposals(settings.rules(), boards)}
+    slugs = sorted({*settings.slugs(), *(board.category for board in boards)})
     beat = read_heartbeat(ledger.path)
     age = None if beat.seen_at is None else now - beat.seen_at
     copies = backups(folder_of(ledger.path), ledger.path.stem)
@@ -152,9 +140,9 @@ def status(
             running=lock.running(ledger.path),
             last_seen=beat.seen_at,
             seconds_since=None if age is None else round(age.total_seconds(), 1),
-            healthy=not beat.suspended and age is not None and age <= health_timeout(rooms_every),
+            healthy=not beat.suspended and age is not None and age <= health_timeout(settings.rooms_every),
             suspended=beat.suspended,
-            read_only=read_only,
+            read_only=settings.read_only(),
         ),
         database=DatabaseState(
             path=str(ledger.path),
@@ -208,7 +196,7 @@ def status(
         discord=[
             f"{number} for webhook {webhook}: {problem or 'waiting'}"
             for webhook, number, problem in ledger.posts.delayed()
-            if webhook in webhooks
+            if webhook in settings.webhooks()
         ],
         season_offers=beat.offers,
     )

@@ -37,8 +37,6 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_WITHIN = 8.0
 """Seconds to wait for the rooms to close."""
-TOKEN_EVERY = 300.0
-"""Seconds between checks whether the token must be renewed."""
 RETENTION_EVERY = 86_400.0
 JOBS_EVERY = 1.0
 """Seconds between checks for leaderboards that must be rated again."""
@@ -154,7 +152,6 @@ class Worker:
             ("rooms", category.rooms, settings.rooms_every),
             ("past races", category.past_races, settings.list_every),
             ("pending", category.pending, settings.rooms_every),
-            ("token", category.token, TOKEN_EVERY),
         ):
             jobs.every(seconds, self._unless_suspended(category, job), f"{category.slug} {name}")
         whole = f"{category.slug} all past races"

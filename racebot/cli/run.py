@@ -65,15 +65,7 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
     """
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
-        report = status(
-            ledger,
-            settings.slugs(),
-            rooms_every=settings.rooms_every,
-            now=utc_now(),
-            rules=settings.rules(),
-            read_only=settings.read_only(),
-            webhooks=settings.webhooks(),
-        )
+        report = status(ledger, settings, utc_now())
     if as_json:
         print_json(report)
     else:

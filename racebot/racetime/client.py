@@ -167,6 +167,11 @@ class Site:
         path = f"/o/{slug}/data" if token else f"/{slug}/data"
         try:
             return parse_category((await self._request("GET", path, token=token))[0])
+        except NotFoundError:
+            raise NotFoundError(
+                f"{self.url} has no category {slug!r}: check RACEBOT_CATEGORY "
+                "(the part of the category's address after the site's name)"
+            ) from None
         except CredentialsError:
             raise CredentialsError(
                 f"{self.url} does not let this bot into category {slug!r}: "
@@ -289,7 +294,6 @@ class TokenSource:
     client_secret: SecretStr
     clock: Callable[[], float] = time.monotonic
     _token: str | None = None
-    _made_at: float = 0.0
     _renew_at: float = 0.0
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -298,15 +302,9 @@ class TokenSource:
         async with self._lock:
             if self._token is None or self.clock() >= self._renew_at:
                 self._token, lifetime = await self.site.token(self.client_id, self.client_secret)
-                self._made_at = self.clock()
-                self._renew_at = self._made_at + max(lifetime - RENEW_BEFORE, lifetime / 2)
+                self._renew_at = self.clock() + max(lifetime - RENEW_BEFORE, lifetime / 2)
                 log.debug("new access token, good for %.0f s", lifetime)
             return self._token
-
-    @property
-    def age(self) -> float:
-        """Return the seconds since the current token was issued, 0 if there is none."""
-        return 0.0 if self._token is None else self.clock() - self._made_at
 
     def refuse(self, token: str) -> None:
         """Discard a token that the site refused, so that the next `get` requests a new one."""

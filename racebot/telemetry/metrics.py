@@ -37,7 +37,6 @@ LAST_POLL = _category_gauge(
 ROOMS = _category_gauge("racebot_rooms", "Race rooms being watched.")
 PENDING = _category_gauge("racebot_pending_races", "Finished races that do not count yet.")
 OUTBOX = _category_gauge("racebot_outbox_messages", "Messages waiting to be delivered.")
-TOKEN_AGE = _category_gauge("racebot_token_age_seconds", "Age of the access token.")
 CONNECTIONS = _category_counter("racebot_room_connections_total", "Connections made to race rooms.")
 RECONNECTS = _category_counter(
     "racebot_room_reconnects_total", "Connections to race rooms that were lost or refused."

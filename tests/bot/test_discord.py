@@ -8,7 +8,6 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -182,8 +181,8 @@ async def test_deleted_webhook_is_not_asked_again(channel: Channel, caplog: pyte
     assert channel.requests() == 1
     ((webhook, count, problem),) = channel.ledger.posts.delayed()
     assert (webhook, count, "deleted" in str(problem)) == ("1", 1, True)
-    report = partial(status, channel.ledger, [], rooms_every=1, now=channel.clock())
-    assert [len(report(webhooks=each).discord) for each in (["1"], ["2"])] == [1, 0]
+    reports = [status(channel.ledger, each, channel.clock()) for each in (channel.settings, Settings())]
+    assert [len(each.discord) for each in reports] == [1, 0]
     assert len([each for each in caplog.records if each.levelno == logging.ERROR]) == 1
     assert "hush-hush" not in caplog.text
     channel.site.deleted_webhooks.clear()

@@ -13,8 +13,11 @@ from racebot.cli import tables
 from racebot.ledger import backup, lock
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
+from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
+
+SETTINGS = Settings(category=CATEGORY, model="trueskill")
 
 
 def shown(report: Status) -> str:
@@ -24,9 +27,14 @@ def shown(report: Status) -> str:
 
 
 def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
-    report = status(ledger, [CATEGORY], rooms_every=30, now=NOON)
+    report = status(ledger, SETTINGS, NOON)
     assert report.worker == WorkerState(
-        running=False, last_seen=None, seconds_since=None, healthy=False, suspended={}
+        running=False,
+        last_seen=None,
+        seconds_since=None,
+        healthy=False,
+        suspended={},
+        read_only=[CATEGORY],
     )
     assert (report.pending, report.outbox, report.rooms, report.backfills) == ([], [], [], [])
     text = shown(report)
@@ -48,7 +56,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     seen_at = clock() - timedelta(seconds=20)
     write_heartbeat(ledger.path, Heartbeat(seen_at, offers=["Season 5 may be next"]))
     with lock.locked(ledger.path):
-        report = status(ledger, [CATEGORY], rooms_every=30, now=clock())
+        report = status(ledger, SETTINGS, clock())
     assert report.worker.running
     assert report.worker.healthy
     assert report.worker.seconds_since == 20
@@ -71,10 +79,8 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
 
 def test_status_calls_a_bot_unhealthy_that_lost_its_category(ledger: Ledger) -> None:
     write_heartbeat(ledger.path, Heartbeat(NOON - timedelta(days=3)))
-    assert "category 1 second ago" in shown(
-        status(ledger, [], rooms_every=30, now=NOON - timedelta(days=3, seconds=-1))
-    )
-    report = status(ledger, [], rooms_every=30, now=NOON)
+    assert "category 1 second ago" in shown(status(ledger, SETTINGS, NOON - timedelta(days=3, seconds=-1)))
+    report = status(ledger, SETTINGS, NOON)
     assert not report.worker.healthy
     assert "last saw its category 3 days ago" in shown(report)
 
@@ -83,7 +89,7 @@ def test_long_lists_are_counted_and_cut(ledger: Ledger) -> None:
     with ledger.transaction():
         for number in range(25):
             ledger.cases.save(CaseRow(f"{CATEGORY}/r{number:02}", CATEGORY))
-    text = shown(status(ledger, [CATEGORY], rooms_every=30, now=NOON))
+    text = shown(status(ledger, SETTINGS, NOON))
     assert "Open race rooms: 25" in text
     assert "orb/r19" in text
     assert "orb/r20" not in text

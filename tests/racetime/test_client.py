@@ -152,7 +152,7 @@ WRONG = "orb-bot", SecretStr("not-" + SECRET)
 REFUSALS: dict[str, tuple[Ask, httpx.Response | None, type[Exception], str]] = {
     "a wrong secret": (lambda s: s.token(*WRONG), None, CredentialsError, f"{URL} .*client id 'orb-bot'"),
     "a token of another category": (lambda s: s.category("orb", "x"), None, CredentialsError, "'orb'"),
-    "no such category": (lambda s: s.category("no"), None, NotFoundError, f"{URL}/no/data does not exist"),
+    "no such category": (lambda s: s.category("no"), None, NotFoundError, "no category 'no'"),
     "no such race": (lambda s: s.race("orb/no"), None, NotFoundError, f"{URL}/orb/no/data does not exist"),
     "no such list": (lambda s: s.past_races("no", 1), httpx.Response(404), NotFoundError, "no category 'no'"),
     "a bad request": (lambda s: s.token(*CREDENTIALS), httpx.Response(400, json={}), SiteError, "400"),

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, existing, result
+from builders import existing, result
 from filelock import Timeout
 from hypothesis import Phase, given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
@@ -21,6 +21,7 @@ from racebot.ledger.rows import RATED_LATER, Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
+from racebot.settings.model import Settings
 from racebot.standings import orders, rater, updater
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings, follow_renames
@@ -288,7 +289,7 @@ def test_an_error_is_stored_and_the_job_is_not_due_for_a_while(settler: Settler)
 
 
 def report(settler: Settler) -> list[Any]:
-    return list(status(settler.ledger, [CATEGORY], rooms_every=10, now=NOW).rebuilds)
+    return list(status(settler.ledger, Settings(), NOW).rebuilds)
 
 
 def test_status_shows_progress_and_reason(settler: Settler) -> None:

@@ -50,15 +50,10 @@ class RoomWatch:
         self._delivery = OutboxDelivery(name, work.ledger, context.call, work.clock, context.settings, bot)
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)
-        self._reconnect = asyncio.Event()
 
     def nudge(self) -> None:
         """Check the outbox, which may hold new messages for this room."""
         self._work.set()
-
-    def renew(self) -> None:
-        """Connect again with the current token."""
-        self._reconnect.set()
 
     def put(self, *events: CaseEvent) -> None:
         """Process events from sources other than the room's socket."""
@@ -87,7 +82,6 @@ class RoomWatch:
         while True:
             joined_at: float | None = None
             try:
-                self._reconnect.clear()  # before the token is taken: it may be renewed during the handshake
                 token = await tokens.get() if tokens else None
                 race = self._inbox.race
                 path = None
@@ -101,9 +95,8 @@ class RoomWatch:
                     context.failures.recovered(self.name)
                     metrics.CONNECTIONS.labels(category).inc()
                     failures = 0
-                    if await self._stay(socket):
-                        return
-                    continue
+                    await self._stay(socket)
+                    return
             except TokenRefused as error:
                 failed(self.name, str(error), "requesting a new one", level=logging.INFO)
                 if tokens and token:
@@ -127,19 +120,17 @@ class RoomWatch:
                 delays = retry_pauses()
             await asyncio.sleep(next(delays))
 
-    async def _stay(self, socket: RoomSocket) -> bool:
-        """Follow the room on one connection. Return True once the room is done."""
+    async def _stay(self, socket: RoomSocket) -> None:
+        """Follow the room on one connection until the room is done."""
         self._inbox.put(Signal.JOINED)
         self._work.set()
         room = Conversation(socket.send)
-        renewing = asyncio.create_task(self._reconnect.wait(), name=f"renew {self.name}")
         tasks = [
-            renewing,
             asyncio.create_task(self._listen(socket, room), name=f"listen {self.name}"),
             asyncio.create_task(self._speak(room), name=f"speak {self.name}"),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
@@ -147,7 +138,6 @@ class RoomWatch:
         for result in results:
             if isinstance(result, Exception):
                 raise result
-        return renewing not in done
 
     async def _listen(self, socket: RoomSocket, room: Conversation) -> None:
         """Read frames and pass them on. Nothing here waits for the ledger or for another request."""

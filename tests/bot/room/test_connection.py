@@ -282,15 +282,6 @@ async def test_frames_are_read_during_slow_ledger_work_which_is_not_begun_again(
     assert scene.joins == 1
 
 
-async def test_a_token_that_is_renewed_during_the_handshake_is_not_missed(scene: Scene) -> None:
-    room = scene.room()
-    scene.joined = lambda: room.renew() if scene.joins == 1 else None
-    task = asyncio.create_task(room.run())
-    await until(lambda: scene.joins == 2)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-
 async def test_unusable_answer_about_the_race_keeps_the_connection(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
