@@ -31,7 +31,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import PREFIX, Settings, checked_webhook
-from racebot.settings.sources import KEPT_IN_FILES, load, secret_files
+from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection
 from racebot.telemetry import logs
@@ -379,17 +379,15 @@ def program() -> tuple[str, ...]:
 def _unit(settings: Settings, account: str | None) -> str:
     """Return the unit of a system service for an account, or of the user's own systemd for None."""
     folder, words = Path.cwd(), program()
-    secrets = secret_files(folder)
     writable = [settings.database.parent, *([settings.pages_dir] if settings.pages_dir else [])]
     homes = any(str(path).startswith(("/home/", "/root")) for path in (folder, Path(words[0]).resolve()))
     lines = TEMPLATE.read_text(encoding="utf-8").splitlines(keepends=True)
-    left_out = (*(() if account else SYSTEM_ONLY), *(() if secrets else ("LoadCredential=",)))
-    return Template("".join(line for line in lines if not line.startswith(left_out))).substitute(
+    kept = lines if account else [line for line in lines if not line.startswith(SYSTEM_ONLY)]
+    return Template("".join(kept)).substitute(
         account=account,
         folder=_escaped(str(folder)),
         command=shlex.join(words),
         program=" ".join(map(_word, words)),
-        secret=_escaped(str(secrets[0])) if secrets else "",
         writable=" ".join(_word(str(folder / path)) for path in writable),
         home="read-only" if homes else "yes",
         target="multi-user.target" if account else "default.target",

@@ -374,13 +374,6 @@ class Settings(BaseSettings):
                 raise ValueError(f"{name} is not a command{hint}")
         return value
 
-    @field_validator("database", "config")
-    @classmethod
-    def _usable(cls, path: Path) -> Path:
-        if "\0" in str(path):
-            raise ValueError("a path cannot contain a NUL character")
-        return path
-
     @field_validator("site", "pages_url", mode="before")
     @classmethod
     def _bare(cls, value: object) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import tomllib
@@ -33,10 +32,6 @@ from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
-LARGEST_FILE = 256 * 1024
-"""Bytes of a settings file. Both translations of the texts together have 10,000."""
-MOST_DOTS = 200
-"""Most dots on one line of racebot.toml. Python takes minutes for a key of some ten thousand parts."""
 
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:
@@ -52,7 +47,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     directory = Path() if directory is None else directory
     in_file, in_environment = _written(directory / ".env")
     written = in_file | {name: text for name, text in in_environment.items() if text}
-    secrets, problems = _from_files(directory, in_environment, _credentials(), in_file)
+    secrets, problems = _from_files(directory, in_environment, in_file)
     given = secrets | {name: value for name, value in overrides.items() if value is not None}
     problems += _unknown(in_file | in_environment)
     chosen = str(overrides.get("config") or written.get(f"{PREFIX}CONFIG") or "")
@@ -88,7 +83,6 @@ def _document(path: Path, chosen: str) -> tuple[dict[str, Any], list[str]]:
             return {}, [f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG"]
         if not path.exists():
             return {}, []
-        check_bounds(path, MOST_DOTS)
         values = tomllib.loads(path.read_text(encoding="utf-8"))
         return values, list(_read_files(values.get("leaderboards"), path))
     except RecursionError:
@@ -107,28 +101,12 @@ def _read_files(tables: object, path: Path) -> Iterator[str]:
             if isinstance(given, str) and given.startswith(prefix):
                 file = path.parent / given.removeprefix(prefix)
                 try:
-                    lines = file.read_text(encoding="utf-8")[:LARGEST_FILE].splitlines()
+                    lines = file.read_text(encoding="utf-8").splitlines()
                 except (OSError, ValueError) as error:
                     yield f"{path}: {name}={given!r}: {reason(error)}: correct the path or the file"
                     lines = []
                 found = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
                 table[name] = found if name == "rooms" else next(iter(found), None)
-
-
-def check_bounds(path: Path, most_dots: float = math.inf) -> None:
-    """Refuse a settings file that would take long to read. Comments may have more than `most_dots` dots.
-
-    Raises:
-        SettingsError: the file is too large, or has a key of very many parts.
-        OSError: the file cannot be read.
-    """
-    with path.open("rb") as file:
-        content = file.read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise SettingsError(f"{path}: more than {LARGEST_FILE // 1024} KiB: correct the file")
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.count(b".") > most_dots and not line.lstrip().startswith(b"#"):
-            raise SettingsError(f"{path}, line {number}: more than {most_dots} dots: correct it")
 
 
 def secret_files(directory: Path) -> list[Path]:
@@ -143,9 +121,8 @@ def secret_files(directory: Path) -> list[Path]:
     files = [directory / path for path in named if path]
     config = directory / (written.get(f"{PREFIX}CONFIG") or "racebot.toml")
     with suppress(OSError, ValueError):
-        tables = config.read_text(encoding="utf-8")[:LARGEST_FILE]
-        webhooks = re.findall(r"""^\s*discord\s*=\s*["']file:([^"'\n]+)""", tables, re.MULTILINE)
-        files += [config.parent / path for path in webhooks]
+        webhook = re.compile(r"""^\s*discord\s*=\s*["']file:([^"'\n]+)""", re.MULTILINE)
+        files += [config.parent / path for path in webhook.findall(config.read_text(encoding="utf-8"))]
     return files
 
 
@@ -157,7 +134,6 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     """
     values: dict[str, str] = {}
     try:
-        check_bounds(env_file)
         with env_file.open(encoding="utf-8") as file:
             # pydantic-settings leaves out such lines without an error.
             unread = [binding.original.line for binding in parse_stream(file) if binding.error]
@@ -201,13 +177,6 @@ def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str,
             except (OSError, ValueError) as error:
                 problems.append(f"{name}_FILE={path!r}: {reason(error)}: correct the path or the file")
     return values, problems
-
-
-def _credentials() -> dict[str, str]:
-    """Return the files of systemd's credentials, by variable. https://systemd.io/CREDENTIALS/."""
-    folder = os.environ.get("CREDENTIALS_DIRECTORY")
-    paths = {name: Path(folder) / name for name in KEPT_IN_FILES} if folder else {}
-    return {f"{PREFIX}{name.upper()}_FILE": str(path) for name, path in paths.items() if path.is_file()}
 
 
 def _unknown(written: Iterable[str]) -> Iterator[str]:

@@ -21,7 +21,6 @@ from tomlkit.items import AoT, Whitespace
 
 from racebot.errors import SettingsError, reason
 from racebot.ratings.parameters import Parameters, ParameterValue
-from racebot.settings.sources import MOST_DOTS, check_bounds
 
 ENV_HEADING = """\
 # Settings of racebot. docs/settings.md lists all of them. `racebot doctor` checks them.
@@ -132,7 +131,6 @@ def edit_leaderboards(
         SettingsError: the file cannot be read or written.
     """
     try:
-        check_bounds(toml, MOST_DOTS)
         document = tomlkit.parse(toml.read_text(encoding="utf-8"))
     except FileNotFoundError:
         document = tomlkit.document()

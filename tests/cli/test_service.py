@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from racebot.settings.sources import load
-
 from .conftest import Racebot
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +51,6 @@ def test_unit_has_the_folder_the_account_and_the_paths_quoted(racebot: Racebot, 
     assert "User=bot" in lines
     assert f"WorkingDirectory={escaped}" in lines
     assert f'ReadWritePaths="{escaped}/state" "{escaped}/public"' in lines
-    assert f"LoadCredential=client_secret:{escaped}/secret" in lines
     assert f"ExecStart={folder.parent}/programs/racebot run" in lines
 
 
@@ -66,25 +63,8 @@ def test_unit_of_a_user_needs_no_rights(racebot: Racebot, folder: Path) -> None:
     assert {"NoNewPrivileges=yes", "WantedBy=default.target"} <= set(lines)
 
 
-def test_secret_comes_from_systemd_while_the_service_runs(
-    racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    credentials = folder.parent / "credentials"
-    credentials.mkdir()
-    (folder / "secret").rename(credentials / "client_secret")
-    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(credentials))
-    secret = load(folder).client_secret
-    assert secret is not None
-    assert secret.get_secret_value() == SECRET
-
-
-def test_unit_without_a_separate_secret_names_none_and_without_settings_is_refused(
-    racebot: Racebot, folder: Path
-) -> None:
-    env = folder / ".env"
-    env.write_text(env.read_text().replace("SECRET_FILE=secret", f"SECRET={SECRET}"))
-    assert not [line for line in printed(racebot) if line.startswith("LoadCredential")]
-    env.unlink()
+def test_unit_without_settings_is_refused(racebot: Racebot, folder: Path) -> None:
+    (folder / ".env").unlink()
     assert racebot("service").code == 2
 
 

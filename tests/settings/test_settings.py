@@ -433,11 +433,8 @@ def test_a_problem_in_the_environment_is_named(
         ("a = " + "[" * 5_000, ["nested too deeply"]),
         ("minimum_finishes = " + "9" * 5_000, ["correct the file"]),
         ("quiet_seconds = nan", ["quiet_seconds=nan: "]),
-        ("a" + ".a" * 100_000 + " = 1", ["racebot.toml, line 1"]),
-        ("x = {" + "a." * 100_000 + "a = 1}", ["racebot.toml, line 1"]),
-        ("k = 1\n" * 300_000, ["KiB"]),
     ],
-    ids=range(32),
+    ids=range(29),
 )
 def test_a_problem_in_racebot_toml_is_named(folder: Path, text: str | bytes | None, told: list[str]) -> None:
     file = folder / "racebot.toml"
@@ -463,12 +460,10 @@ def test_a_problem_in_racebot_toml_is_named(folder: Path, text: str | bytes | No
         (b"# caf\xe9\n", [".env"]),
         (b"RACEBOT_LEADERBOARDS=" + b"[" * 100_000, ["RACEBOT_LEADERBOARDS"]),
         (b"RACEBOT_PARAMETERS={" + b'"a":{' * 40_000, ["RACEBOT_PARAMETERS"]),
-        (b"# note\n" * 300_000, ["KiB"]),
-        (b"RACEBOT_DATABASE=a\0b", ["a path cannot contain a NUL character"]),
         (b"RACEBOT_PAGES_FOOTER=" + b"a" * 5_000, ["up to 300 characters"]),
         (b"RACEBOT_CONFIG=" + b"a" * 5_000, ["correct RACEBOT_CONFIG"]),
     ],
-    ids=range(10),
+    ids=range(8),
 )
 def test_a_problem_in_the_env_file_is_named(folder: Path, text: bytes, told: list[str]) -> None:
     (folder / ".env").write_bytes(text)
