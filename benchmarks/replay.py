@@ -112,11 +112,12 @@ def swept(model: Any, candidates: int) -> Any:
 
 
 EVALUATE = """
-import sys
+import os, sys
 from racebot.ratings import fast
+os.environ["LOKY_MAX_CPU_COUNT"] = "1"
 fast.AVAILABLE = {compiled}
 from racebot.__main__ import main
-sys.argv = ["racebot", "evaluate", {file!r}, "--jobs", "1"]
+sys.argv = ["racebot", "evaluate", {file!r}]
 main()
 """
 

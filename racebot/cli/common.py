@@ -53,6 +53,23 @@ Columns = Annotated[
 ]
 
 
+def day(text: str) -> datetime:
+    """Return the beginning of a year, month or day in UTC, for an option."""
+    for form in ("%Y", "%Y-%m", "%Y-%m-%d"):
+        with suppress(ValueError):
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+    raise typer.BadParameter(f"{text!r} is no year, month or day: write it as 2026, 2026-03 or 2026-03-01")
+
+
+def date_option(text: str, *names: str) -> Any:
+    """Return an option that takes a year, a month or a day, and its beginning."""
+    return typer.Option(*names, parser=day, metavar="DATE", help=text)
+
+
+Since = Annotated[datetime | None, date_option("Only races that ended that day (UTC) or later.")]
+Until = Annotated[datetime | None, date_option("Only races that ended before that day (UTC).")]
+
+
 def load_settings(**overrides: Any) -> Settings:
     """Load the settings and set up logging to standard error."""
     settings = sources.load(**overrides)
@@ -169,19 +186,6 @@ def print_json(document: Any) -> None:
     seen = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
     sys.stdout.write("".join(seen) + "\n")
     sys.stdout.flush()  # an error is reported here, not when Python ends
-
-
-def day(text: str) -> datetime:
-    """Return the beginning of a year, month or day in UTC, for an option."""
-    for form in ("%Y", "%Y-%m", "%Y-%m-%d"):
-        with suppress(ValueError):
-            return datetime.strptime(text, form).replace(tzinfo=UTC)
-    raise typer.BadParameter(f"{text!r} is no year, month or day: write it as 2026, 2026-03 or 2026-03-01")
-
-
-def date_option(text: str) -> Any:
-    """Return an option that takes a year, a month or a day, and its beginning."""
-    return typer.Option(parser=day, metavar="DATE", help=text)
 
 
 @contextmanager

@@ -48,9 +48,6 @@ def web(
 @app.command("export-site")
 def export_site(
     folder: Annotated[Path, typer.Argument(help="Folder to write to; created if it does not exist.")],
-    everything: Annotated[
-        bool, typer.Option("--all", help="Render every page again, not only those whose data changed.")
-    ] = False,
     database: Database = None,
 ) -> None:
     """Export the pages as files for a static host. Later runs render only what changed.
@@ -62,7 +59,7 @@ def export_site(
 
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
-        done = export(ledger, publication_of(settings, ledger), folder, everything=everything)
+        done = export(ledger, publication_of(settings, ledger), folder)
     console.print(
         f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
         markup=False,

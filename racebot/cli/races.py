@@ -27,6 +27,7 @@ from racebot.text.format import counted, integer
 if TYPE_CHECKING:
     from racebot.racetime.client import Site
 
+Category = Annotated[str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")]
 USUAL_DAYS = 30
 """Days of past rooms to show, without `--since`."""
 
@@ -37,15 +38,9 @@ def backfill(
         list[str] | None,
         typer.Option(metavar="GOAL", help="Rate this goal only. Repeat the option for several goals."),
     ] = None,
-    since: Annotated[
-        datetime | None, common.date_option("Rate races that ended that day (UTC) or later.")
-    ] = None,
-    until: Annotated[
-        datetime | None, common.date_option("Rate races that ended before this day (UTC).")
-    ] = None,
-    category: Annotated[
-        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
-    ] = None,
+    since: common.Since = None,
+    until: common.Until = None,
+    category: Category = None,
     database: Database = None,
 ) -> None:
     """Fetch the category's past races and rate them. Safe to stop, resume and repeat.
@@ -77,9 +72,7 @@ def import_file(
             "the one goal to import (default: all)."
         ),
     ] = None,
-    category: Annotated[
-        str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")
-    ] = None,
+    category: Category = None,
     columns: common.Columns = None,
     database: Database = None,
 ) -> None:
@@ -130,9 +123,7 @@ def export_races(
 @app.command("rooms")
 def show_rooms(
     name: Annotated[str, typer.Argument(help="A category's slug, or a leaderboard of racebot.toml.")],
-    since: Annotated[
-        datetime | None, common.date_option("Show races that ended that day (UTC) or later.")
-    ] = None,
+    since: common.Since = None,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:

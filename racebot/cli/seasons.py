@@ -36,10 +36,7 @@ def season(
     step: Annotated[Literal["start", "end", "list"], typer.Argument(help="What to do.")],
     name: Annotated[str, typer.Argument(help="The season's leaderboard. `list` needs none.")] = "",
     like: Annotated[str, typer.Option(help="For `start`: the season to copy, which ends.")] = "",
-    at: Annotated[
-        datetime | None,
-        typer.Option("--at", "--from", parser=common.day, metavar="DATE", help="When (UTC). Default: now."),
-    ] = None,
+    at: Annotated[datetime | None, common.date_option("When (UTC). Default: now.", "--at", "--from")] = None,
     goal: Annotated[
         list[str] | None, typer.Option(metavar="GOAL", help="For `start`: its goal. Repeatable.")
     ] = None,

@@ -79,9 +79,6 @@ FieldSize = Annotated[
         "--field", help="Only races with this many rated entrants, such as 2, or a range such as 2-5."
     ),
 ]
-Jobs = Annotated[
-    int, typer.Option(min=-1, help="Processes to use; -1 for one per core.", show_default="one per core")
-]
 
 
 @app.command()
@@ -105,28 +102,15 @@ def evaluate(
     goal: Goal = None,
     columns: Columns = None,
     teams: Teams = None,
-    since: Annotated[
-        datetime | None, common.date_option("Judge races that ended that day (UTC) or later.")
-    ] = None,
-    until: Annotated[
-        datetime | None, common.date_option("Leave out races that ended that day or later.")
-    ] = None,
+    since: common.Since = None,
+    until: common.Until = None,
     earlier: Annotated[
         Path | None, typer.Option(help="File of an earlier season. Its final ratings carry over.")
     ] = None,
     carry: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            help="Share of the distance from a newcomer's rating to keep when carrying over. Default: 0.9.",
-        ),
-    ] = None,
-    carry_races: Annotated[
-        float | None, typer.Option(min=0, help="Most earlier races to count per player. Default: all.")
-    ] = None,
+        float, typer.Option(min=0, max=1, help="Share of the lead over newcomers that --earlier keeps.")
+    ] = 0.9,
     field: FieldSize = None,
-    jobs: Jobs = -1,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
     scores: Annotated[
         bool, typer.Option("--scores", help="Compare one model's order with that by mean score by par.")
@@ -161,14 +145,12 @@ def evaluate(
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
     entries += _entries(settings, keys, param or [], taken=presets)
-    if earlier is None and (carry is not None or carry_races is not None):
-        raise SettingsError("--carry and --carry-races need an earlier season: give it with --earlier")
     season = None
     if earlier is not None:
         before = _history(settings, earlier, None, goal, columns, teams, models)
-        season = Earlier(before, 0.9 if carry is None else carry, carry_races)
+        season = Earlier(before, carry)
         entries = _carrying(entries)
-    with common.progress_bars() as advance, cores(jobs or 1):
+    with common.progress_bars() as advance, cores():
         report = judge(
             history,
             entries,
@@ -319,7 +301,6 @@ def tune(
     columns: Columns = None,
     teams: Teams = None,
     field: FieldSize = None,
-    jobs: Jobs = -1,
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -330,7 +311,7 @@ def tune(
     settings = load_settings(database=database)
     (entry,) = _entries(settings, [model], param or [])
     history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model], size=field)
-    with cores(jobs or 1), common.progress_bars() as advance:
+    with cores(), common.progress_bars() as advance:
         found = search(
             history,
             entry.model,

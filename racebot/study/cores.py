@@ -14,9 +14,9 @@ import joblib
 T = TypeVar("T")
 
 
-def cores(jobs: int = -1) -> AbstractContextManager[object]:
-    """Run all `spread` calls inside the block in this many processes; -1 for one per core."""
-    context: AbstractContextManager[object] = joblib.parallel_config(backend="loky", n_jobs=jobs)
+def cores() -> AbstractContextManager[object]:
+    """Run all `spread` calls inside the block in a process per core, or in `LOKY_MAX_CPU_COUNT` processes."""
+    context: AbstractContextManager[object] = joblib.parallel_config(backend="loky", n_jobs=-1)
     return context
 
 

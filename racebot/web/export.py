@@ -48,17 +48,11 @@ class Exported(NamedTuple):
 
 
 def export(
-    ledger: Ledger,
-    publication: Publication,
-    folder: Path,
-    *,
-    everything: bool = False,
-    now: datetime | None = None,
+    ledger: Ledger, publication: Publication, folder: Path, *, now: datetime | None = None
 ) -> Exported:
-    """Write all pages to a folder, which is created if it does not exist.
+    """Write all pages whose data changed to a folder, which is created if it does not exist.
 
-    `everything` renders every file, not only those whose data changed. `now`, which is the current time by
-    default, decides which seasons are final.
+    `now`, which is the current time by default, decides which seasons are final.
 
     Raises:
         ExportError: the folder cannot be written, or holds the ledger.
@@ -71,21 +65,19 @@ def export(
     try:
         _make(folder)
         with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
-            return _export(ledger, publication, folder, everything, now)
+            return _export(ledger, publication, folder, now)
     except OSError as error:
         raise ExportError(
             f"cannot write the pages into {folder}: {error.strerror or error}: check the folder and its disk"
         ) from None
 
 
-def _export(
-    ledger: Ledger, publication: Publication, folder: Path, everything: bool, now: datetime | None
-) -> Exported:
+def _export(ledger: Ledger, publication: Publication, folder: Path, now: datetime | None) -> Exported:
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
         view = LedgerView(published, publication, now=now)
         wanted = export_tokens(view)
-        changed = [path for path, token in wanted.items() if everything or before.get(path) != token]
+        changed = [path for path, token in wanted.items() if before.get(path) != token]
         if not changed and len(wanted) == len(before):
             return Exported(0, len(wanted), 0)
         # List old and new files, but no tokens of files about to change. If this export is interrupted, the

@@ -47,7 +47,7 @@ def test_two_processes_give_the_same_result(
     season: History, alone: tuple[Tuned, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
-    with cores(2):
+    with cores():
         assert os.getpid() not in spread(os.getpid, [()] * 4)
         assert tuned(season) == alone[0]
         assert evaluated(season) == alone[1]
