@@ -57,7 +57,7 @@ def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, 
     texts, board, listing = settings.texts, rated.leaderboard, settings.listing(rated.leaderboard)
     shown, goal = masked(ledger, rated, texts), plain(board.name)
     lines = [texts.info.format(goal=goal) if settled else opening([rated], texts)]
-    rules = None if listing.by_rating else listing.scoring
+    rules = listing.ordering
     if rules and scored(board, shown.result, rules):
         table = league(ledger, board, rules, shown.result, before=post.race)
         scores = texts.scores.format(leaderboard=goal, number=len(table.races))

@@ -24,6 +24,11 @@ class Listing:
     scoring: Rules | None = None
     by_rating: bool = False
 
+    @property
+    def ordering(self) -> Rules | None:
+        """Return the rules of the scores that order the leaderboard; None if ratings do."""
+        return None if self.by_rating else self.scoring
+
     def earliest(self, latest: datetime | None) -> str:
         """Return the earliest allowed last race of a listed player, as `exact_time` formats it.
 

@@ -40,12 +40,12 @@ def week(
     if first == last:
         return None
     then, now = (open_leaderboard(ledger, board, listing, at=at).players for at in (end - WEEK, end))
-    earlier, by_score = {row.player: row for row in then.rows}, listing.scoring and not listing.by_rating
+    earlier = {row.player: row for row in then.rows}
     gained, races = dict[str, int](), dict[str, int]()
     for row in now.rows:
         before, place = earlier.get(row.player), now.places[row.rating]
         races[row.player] = row.races - (before.races if before else 0)
-        if before and then.places[before.rating] > place and not by_score:
+        if before and then.places[before.rating] > place and listing.ordering is None:
             gained[row.player] = then.places[before.rating] - place
     places = {row.player: now.places[row.rating] for row in now.rows}
     best = sorted(gained, key=lambda player: (-gained[player], places[player]))[:limit]

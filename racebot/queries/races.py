@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from racebot.errors import DamagedRaceError, PayloadError
-from racebot.ledger.rows import START, Leaderboard, damaged_race, moment_of, parts_of, states_of
+from racebot.ledger.rows import START, damaged_race, moment_of, parts_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant
@@ -162,11 +162,6 @@ def rating_changes(
             change=points_after - points_before,
             finish_time=finish_time(entrants[player], place),
         )
-
-
-def changes_version(ledger: Ledger, board: Leaderboard) -> tuple[object, ...]:
-    """Return values that differ if `rating_changes` may, apart from names."""
-    return ledger.ratings.revision_of(board), *ledger.races.fingerprints(board)
 
 
 def last_entries(ledger: Ledger, leaderboard: int, races: int) -> list[EntryRow]:

@@ -98,8 +98,8 @@ def _first(records: Sequence[Record]) -> list[Record]:
 
 def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedPlayers) -> list[PodiumPlace]:
     """Return the players on the first three places, as the leaderboard orders its listed players."""
-    if listing.scoring is not None and not listing.by_rating:
-        racers = league(ledger, board, listing.scoring).standings
+    if listing.ordering is not None:
+        racers = league(ledger, board, listing.ordering).standings
         return [
             PodiumPlace(each.place, NamedPlayer(each.player, each.name), total.score, total.entered, None)
             for each in racers

@@ -70,15 +70,16 @@ def seed_list(
     """
     known = {each.player: each for each in ledger.standings.all(board) if not each.hidden}
     places, scores = _places(ledger, board, listing)
-    chosen: Iterable[str] = places
-    missing: list[NotSeeded] = []
+    chosen, missing = set(places), list[NotSeeded]()
     if entrants is not None:
-        found = _named(ledger, entrants, known)
-        eligible = known.keys() | places.keys()
-        chosen = {player for player in found.values() if player in eligible}
-        missing = [
-            _not_seeded(ledger, text, player) for text, player in found.items() if player not in eligible
-        ]
+        eligible, chosen = known.keys() | chosen, set()
+        for text, player in _named(ledger, entrants, known).items():
+            if player in eligible:
+                chosen.add(player)
+            elif player:
+                missing.append(NotSeeded(text, "no rated race on this leaderboard"))
+            else:
+                missing.append(NotSeeded(text, "no player has that name", _nearest(ledger, text)))
     names = ledger.players.names(chosen)
 
     def order(player: str) -> tuple[float, float, str, str]:
@@ -110,32 +111,25 @@ def seed_list(
 
 def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[str, int], dict[str, float]]:
     """Return the place of each listed player, and the score of each racer if scores order the leaderboard."""
-    if listing.scoring is not None and not listing.by_rating:
-        rows = league(ledger, board, listing.scoring).standings
+    if listing.ordering is not None:
+        rows = league(ledger, board, listing.ordering).standings
         return {row.player: row.place for row in rows}, {row.player: row.total.score for row in rows}
     return places_now(ledger, board, listing), {}
 
 
-def _named(ledger: Ledger, entrants: Iterable[str], known: Mapping[str, Standing]) -> dict[str, str | None]:
-    """Return the player whom each name means, None if nobody has it: of several, the one with most races."""
-    hidden, merged = ledger.orders.hidden(), ledger.orders.merged()
-
-    def meant(text: str) -> str | None:
+def _named(ledger: Ledger, entrants: Iterable[str], known: Mapping[str, Standing]) -> dict[str, str]:
+    """Return the player whom each name means, of several the one with most races; empty if nobody has it."""
+    hidden, merged, found = ledger.orders.hidden(), ledger.orders.merged(), dict[str, str]()
+    for text in filter(None, (each.strip(AROUND_NAMES) for each in entrants)):
         accounts = {merged.get(each.id, each.id) for each in ledger.players.named(text)} - hidden
-        return max(
-            sorted(accounts), key=lambda each: known[each].races if each in known else -1, default=None
-        )
-
-    texts = (each.strip(AROUND_NAMES) for each in entrants)
-    return {text: meant(text) for text in texts if text}
+        races = {player: known[player].races if player in known else -1 for player in sorted(accounts)}
+        found[text] = max(races, key=races.__getitem__, default="")
+    return found
 
 
-def _not_seeded(ledger: Ledger, text: str, player: str | None) -> NotSeeded:
-    if player is not None:
-        return NotSeeded(text, "no rated race on this leaderboard")
+def _nearest(ledger: Ledger, text: str) -> str:
     hidden = ledger.orders.hidden()
-    near = (each.shown for each in ledger.players.like(text, 5) if each.id not in hidden)
-    return NotSeeded(text, "no player has that name", next(near, ""))
+    return next((each.shown for each in ledger.players.like(text, 5) if each.id not in hidden), "")
 
 
 def _from_model(
@@ -161,7 +155,7 @@ def _note(
     """Yield the reasons for a seed."""
     if seed.place is not None:
         yield f"place {seed.place} of {listed}"
-    elif listing.scoring is not None and not listing.by_rating:
+    elif listing.ordering is not None:
         yield "no scored race"
     elif standing is not None and standing.finishes < listing.minimum_finishes:
         needed = counted(listing.minimum_finishes, "finish", "finishes")

@@ -175,18 +175,15 @@ class Answers:
 def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool, scored: bool) -> list[str]:
     """List the commands, those about scores if there are any, and moderators' commands for a moderator."""
     player = texts.help_name
-    arguments = {
-        Command.RATING: f" [{player}]",
-        Command.WHY: f" [{player}]",
-        Command.LEADERBOARD: "",
-        Command.VERSUS: f" {player}",
-        Command.SCORE: f" [{player}]",
-        Command.NEED: f" [{player}]",
-    }
-    order = [Command.RATING, Command.WHY, Command.LEADERBOARD, Command.VERSUS, Command.ODDS]
-    order += [Command.SCORE, Command.NEED] if scored else []
+    named, maybe_named = (f" {player}", f" [{player}]") if player else ("", "")
+    arguments = dict.fromkeys((Command.RATING, Command.WHY), maybe_named)
+    arguments |= {Command.LEADERBOARD: "", Command.VERSUS: named, Command.ODDS: ""}
+    if scored:
+        arguments |= dict.fromkeys((Command.SCORE, Command.NEED), maybe_named)
     line = names.line(Command.HELP)
-    listed = [names.line(c) + (arguments.get(c, "") if player else "") for c in order if names.line(c)]
+    listed = [
+        names.line(command) + argument for command, argument in arguments.items() if names.name(command)
+    ]
     commands = ", ".join([*listed, f"{line} hide me"])
     phrases = [texts.help.format(version=__version__, commands=commands)]
     if moderator:

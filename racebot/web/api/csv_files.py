@@ -12,7 +12,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 from racebot import __version__
-from racebot.queries.races import changes_version, rating_changes
+from racebot.queries.races import rating_changes
 from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names
 from racebot.web.site.ledger_view import Board
@@ -70,7 +70,8 @@ def changes_csv(request: PageRequest, board: Board) -> Streamed:
     depends_on = (
         __version__,
         view.totals(board).updated_at,
-        changes_version(view.ledger, board.stored),
+        view.ledger.ratings.revision_of(board.stored),
+        view.ledger.races.fingerprints(board.stored),
         view.rated_players,
         sorted(view.hidden),
     )
