@@ -131,9 +131,10 @@ def explain_race(
     beaten, chances, expected = (behind > 0).tolist(), chance.tolist(), places.tolist()
     ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
     finishes = finish.tolist() if predicts else [None] * n
-    explained = {}
+    floor, explained = getattr(model, "floor", None), {}
     for i, (k, (entrant, change)) in enumerate(zip(unit.tolist(), entrants, strict=True)):
-        at_floor, limit_points = _at_floor(model, change), parts[i].get("limit", 0)
+        at_floor = floor is not None and bool(model.rating(np.array(change.after)) <= floor)
+        limit_points = parts[i].get("limit", 0)
         limit = _limit(outcome, i, limit_points, at_floor=at_floor)
         team_is_out = entrant.finished and change.place is None
         opponents = [
@@ -201,11 +202,3 @@ def _unchanged(change: Change, limit: Rule | None, *, at_floor: bool) -> Rule | 
     if at_floor:
         return Rule.FLOOR
     return None if any(points for _, points in change.parts) else Rule.SMALL
-
-
-def _at_floor(model: RatingModel, change: Change) -> bool:
-    """Return whether a rating is at the model's floor after the race."""
-    floor = getattr(model, "floor", None)
-    if floor is None or isinstance(floor, bool):
-        return False
-    return bool(model.rating(np.array(change.after)) <= floor)

@@ -72,7 +72,9 @@ class Forecast:
         any number of newcomers, scores the most that is possible. Without a limit of races, no place is.
         """
         rules, total, par = self.table.rules, standing.total, self.par
-        if self._is_secured(standing):
+        worst = self._after(standing, None)
+        better = _at_least(worst, self._best) - (self._reach[standing.player] >= worst)
+        if self._coming is not None and better < self.cut and (self._newcomer < worst or not self._coming):
             return Outlook(Chance.SECURED)
         if _at_least(total.key, self._keys) <= self.cut:
             return Outlook(Chance.INSIDE)
@@ -87,13 +89,6 @@ class Forecast:
             return not self._suffices(standing, score(time, par, rules)[0])
 
         return Outlook(Chance.TIME, bisect_left(range(1, SLOWEST), True, key=too_slow))
-
-    def _is_secured(self, standing: Standing) -> bool:
-        if self._coming is None:
-            return False
-        worst = self._after(standing, None)
-        better = _at_least(worst, self._best) - (self._reach[standing.player] >= worst)
-        return better < self.cut and (self._newcomer < worst or not self._coming)
 
     def _suffices(self, standing: Standing, coming: float) -> bool:
         then = self._next(standing, coming)

@@ -371,7 +371,6 @@ SITE = "set it to the site's address, such as https://racetime.gg"
             ["='team'", "plackett-luce does not rate teams", "trueskill"],
         ),
         (f"CLIENT_SECERT={SECRET}", ["not a setting of racebot (did you mean 'RACEBOT_CLIENT_SECRET'?): "]),
-        ("COMMAND_NAMES=rating=seed", ["!seed"]),
         ("COMMAND_NAMES=rating=why", ["rating and why"]),
         ("XYZZY=1", [" is not a setting of racebot: correct the name or unset it"]),
         ("CONFIG=nosuch.toml", ["='nosuch.toml': no such file"]),
