@@ -83,7 +83,7 @@ class PictureFetcher:
                         picture = await self._picture(client, address)
                 except _FAILURES as error:
                     log.debug("picture %s: %s", address, error)
-                    await asyncio.to_thread(self.pictures.note_failure, address)
+                    await asyncio.to_thread(self.pictures.store, address, b"")
                 else:
                     await asyncio.to_thread(self.pictures.store, address, picture)
                     fetched += 1
@@ -100,7 +100,7 @@ class PictureFetcher:
                 raise SiteError(f"status {answer.status_code}, type {kind}")
             body = await read_body(answer, url, MOST_BYTES)
         # Noted first, so that a picture whose decoding kills the bot is not fetched again at once.
-        await asyncio.to_thread(self.pictures.note_failure, address)
+        await asyncio.to_thread(self.pictures.store, address, b"")
         return await asyncio.to_thread(resized, body, _TYPES[kind])
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Collection, Generator, Iterable
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from racebot.errors import LedgerUnavailable
@@ -39,13 +39,13 @@ class Pictures:
     def names(self) -> frozenset[str]:
         """Return the names of all pictures; none if the folder does not exist."""
         with suppress(OSError):
-            return frozenset(path.stem for path in self._folder.iterdir() if path.suffix == ENDING)
+            return frozenset(path.stem for path in self._folder.glob(f"*{ENDING}") if path.stat().st_size)
         return frozenset()
 
     def read(self, name: str) -> bytes | None:
         """Return a picture as WebP, or None if no picture has that name."""
         with suppress(OSError):
-            return (self._folder / f"{name}{ENDING}").read_bytes()
+            return (self._folder / f"{name}{ENDING}").read_bytes() or None
         return None
 
     def version(self) -> int:
@@ -57,53 +57,33 @@ class Pictures:
     def missing(self, addresses: Iterable[str]) -> list[str]:
         """Return the addresses of pictures to fetch now. Recent failures are left out."""
         known, recent = self.names(), time.time() - RETRY_AFTER
-        wanted = (address for address in addresses if name_of(address) not in known)
-        return [address for address in wanted if self._failed_at(address) < recent]
+
+        def failed(name: str) -> bool:
+            with suppress(OSError):
+                return (self._folder / f"{name}{ENDING}").stat().st_mtime > recent
+            return False
+
+        names = ((address, name_of(address)) for address in addresses)
+        return [address for address, name in names if name not in known and not failed(name)]
 
     def store(self, address: str, picture: bytes) -> None:
-        """Store a picture atomically.
+        """Store a picture atomically. An empty one says that it could not be fetched.
 
         Raises:
             LedgerUnavailable: the folder cannot be written.
         """
         name = name_of(address)
-        with self._writing():
-            part = self._folder / f".{name}.part"
-            part.write_bytes(picture)
-            part.replace(self._folder / f"{name}{ENDING}")
-            self._failure(address).unlink(missing_ok=True)
-
-    def note_failure(self, address: str) -> None:
-        """Remember that a picture could not be fetched.
-
-        Raises:
-            LedgerUnavailable: the folder cannot be written.
-        """
-        with self._writing():
-            self._failure(address).touch()
-
-    def prune(self, addresses: Collection[str]) -> int:
-        """Delete pictures that no profile uses any more, and return their number."""
-        wanted = {name_of(address) for address in addresses}
-        old = self.names() - wanted
-        for name in old:
-            (self._folder / f"{name}{ENDING}").unlink(missing_ok=True)
-        return len(old)
-
-    @contextmanager
-    def _writing(self) -> Generator[None]:
+        part = self._folder / f".{name}.part"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            yield
+            part.write_bytes(picture)
+            part.replace(self._folder / f"{name}{ENDING}")
         except OSError as error:
             raise LedgerUnavailable(
                 f"{self._folder}: {error.strerror}: free space, or let racebot write there"
             ) from None
 
-    def _failure(self, address: str) -> Path:
-        return self._folder / f"{name_of(address)}.failed"
-
-    def _failed_at(self, address: str) -> float:
-        with suppress(OSError):
-            return self._failure(address).stat().st_mtime
-        return 0.0
+    def prune(self, addresses: Collection[str]) -> None:
+        """Delete pictures that no profile uses any more."""
+        for name in self.names() - {name_of(address) for address in addresses}:
+            (self._folder / f"{name}{ENDING}").unlink(missing_ok=True)
