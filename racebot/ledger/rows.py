@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import wraps
 from itertools import chain
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import InstanceOf, TypeAdapter, ValidationError
 
@@ -23,7 +23,6 @@ from racebot.races.rooms import BY_GOALS, RoomRule
 from racebot.ratings.parameters import Parameters
 from racebot.text.format import exact_time
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -179,25 +178,17 @@ _UNREADABLE = (AttributeError, LookupError, TypeError, ValueError, OverflowError
 """The errors of code that reads damaged JSON."""
 
 
-def readable(what: str, remedy: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function raise `LedgerError` for stored values that it cannot read."""
-
-    def decorate(read: Callable[P, T]) -> Callable[P, T]:
-        @wraps(read)
-        def reading(*args: P.args, **kwargs: P.kwargs) -> T:
-            try:
-                return read(*args, **kwargs)
-            except _UNREADABLE as error:
-                raise LedgerError(f"a stored {what} cannot be read ({error}): {remedy}") from None
-
-        return reading
-
-    return decorate
+@contextmanager
+def readable(what: str, remedy: str) -> Generator[None]:
+    """Raise `LedgerError` for stored values that the block, or the decorated function, cannot read."""
+    try:
+        yield
+    except _UNREADABLE as error:
+        raise LedgerError(f"a stored {what} cannot be read ({error}): {remedy}") from None
 
 
 REBUILD = "run `racebot rebuild`"
 RESTORE = "restore a backup"
-
 
 _READERS: dict[Any, TypeAdapter[Any]] = {}
 
@@ -217,16 +208,15 @@ def read(kind: type[T], rows: Iterable[sqlite3.Row | Mapping[str, Any]], remedy:
         raise LedgerError(f"a stored row cannot be read ({place}): {remedy}") from None
 
 
-@readable("time", RESTORE)
-def moment_of(text: object) -> datetime:
+def moment_of(text: str) -> datetime:
     """Return a stored time. The ledger stores times as `exact_time` formats them."""
-    moment = datetime.fromisoformat(as_text(text))
-    if moment.tzinfo is None:
-        raise ValueError(f"{text!r} has no offset from UTC")
-    return moment
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise LedgerError(f"a stored time cannot be read ({error}): {RESTORE}") from None
 
 
-def position_of(counted_at: object, race: object) -> Position:
+def position_of(counted_at: str, race: object) -> Position:
     """Return a stored position."""
     return Position(moment_of(counted_at), as_text(race)) if counted_at else START
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Protocol
+
+from pydantic import TypeAdapter
 
 _ROOM = re.compile(r"(?:^|/)([a-z0-9-]{1,100}/[a-z0-9-]{1,100})/?$", re.IGNORECASE)
 
@@ -140,20 +142,13 @@ class RoomRule:
         given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
         return json.dumps(given, default=_as_json, sort_keys=True) if given else ""
 
-    @classmethod
-    def from_json(cls, text: str) -> RoomRule:
+    @staticmethod
+    def from_json(text: str) -> RoomRule:
         """Return the rule that `to_json` wrote."""
-        given: dict[str, Any] = json.loads(text or "{}")
-        for name, value in given.items():
-            if name == "grace":
-                given[name] = timedelta(seconds=value)
-            elif isinstance(value, list):
-                given[name] = tuple(value)
-            elif isinstance(value, str):
-                given[name] = datetime.fromisoformat(value)
-        return cls(**given)
+        return _READER.validate_json(text or "{}")
 
 
+_READER = TypeAdapter(RoomRule)
 BY_GOALS = RoomRule()
 """The rule of a leaderboard that has goals and no other condition."""
 

@@ -120,15 +120,13 @@ class Settler:
         """
         with self.ledger.transaction():
             self.refresh_rules()
+            if result.recorded:
+                self.ledger.cases.remove(result.name)
             if result.name in self.rules.events:
                 self.ledger.events.update_room(self.ledger.orders.amended(result))
-                if result.recorded:
-                    self.ledger.cases.remove(result.name)
                 return None
             result, position, is_known = self._compared(result)
             if is_known:
-                if result.recorded:
-                    self.ledger.cases.remove(result.name)  # a backfill may have settled it
                 return None
             boards, is_changed = self._boards(result), position is not None
             if position is None:
@@ -145,8 +143,6 @@ class Settler:
             rated = self._rated(result, [board for board in boards if board.key not in waiting])
             for message in messages(rated):
                 self.ledger.messages.put(message, now)
-            if result.recorded:
-                self.ledger.cases.remove(result.name)
         if is_changed:
             log.warning("%s: the stored result changed; rated again from this race on", result.name)
         return rated
