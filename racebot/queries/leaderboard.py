@@ -365,13 +365,11 @@ def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardT
     )
 
 
-def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[int]:
-    """Return the points of all listed players, in no order."""
-    rows = ledger.connection.rows(
-        f"SELECT points FROM standings {_LISTED}",  # noqa: S608 - constants
-        *_bounds(ledger, board, listing),
-    )
-    return [as_int(row["points"]) for row in rows]
+def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, int]:
+    """Return the points of all listed players."""
+    sql = f"SELECT player, points FROM standings {_LISTED}"  # noqa: S608 - constants
+    rows = ledger.connection.rows(sql, *_bounds(ledger, board, listing))
+    return {player: as_int(points) for player, points in rows}
 
 
 @readable("standing", REBUILD)

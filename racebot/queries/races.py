@@ -10,11 +10,15 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from racebot.errors import DamagedRaceError, PayloadError
 from racebot.ledger.rows import START, damaged_race, moment_of, parts_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant
+from racebot.ratings.model import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +85,18 @@ class NumberedRace(NamedTuple):
     updated_at: datetime
 
 
-class EntryRow(NamedTuple):
-    """One rated entrant, with the model's state before the race."""
+class Entries(NamedTuple):
+    """Rated entrants as arrays of shape [entries], with the model's states before the race.
 
-    sequence: int
-    place: int | None
-    state: tuple[float, ...]
-    before: int
-    after: int
-    races_before: int
+    A place is infinite without a finish, and `state` has the shape [entries, k].
+    """
+
+    sequence: NDArray[np.int64]
+    place: FloatArray
+    before: NDArray[np.int64]
+    after: NDArray[np.int64]
+    races_before: NDArray[np.int64]
+    state: FloatArray
 
 
 def latest_races(ledger: Ledger, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
@@ -164,18 +171,21 @@ def rating_changes(
         )
 
 
-def last_entries(ledger: Ledger, leaderboard: int, races: int) -> list[EntryRow]:
-    """Return the entrants of the last `races` races of the sequence, in order."""
+def last_entries(ledger: Ledger, leaderboard: int, races: int) -> Entries | None:
+    """Return the entrants of the last `races` races of the sequence in order, None without any."""
     rows = ledger.connection.rows(
-        "SELECT sequence, place, state_before, points_before, points_after, races_before FROM changes"
+        "SELECT sequence, coalesce(place, 9e999), points_before, points_after, races_before, state_before"
+        " FROM changes"
         " WHERE leaderboard = ?1 AND sequence > ("
         "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
         " ORDER BY sequence, player",
         leaderboard,
         races,
     )
-    states = states_of([row[2] for row in rows])
-    return [EntryRow(row[0], row[1], state, *row[3:]) for row, state in zip(rows, states, strict=True)]
+    if not rows:
+        return None
+    *numbers, states = zip(*rows, strict=True)
+    return Entries._make(map(np.array, (*numbers, states_of(states))))
 
 
 def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, str]) -> list[RaceDigest]:

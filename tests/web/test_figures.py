@@ -219,8 +219,9 @@ def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
     view = merge(races, config)
     found = of(view)
     model = create("thurstone-hurdle")
-    states = [row.state for row in last_entries(view.ledger, view.boards[0].key, 1000)]
-    expected = float(np.mean(model.finish_probability(np.array(states))))  # type: ignore[attr-defined]
+    entries = last_entries(view.ledger, view.boards[0].key, 1000)
+    assert entries is not None
+    expected = float(np.mean(model.finish_probability(entries.state)))  # type: ignore[attr-defined]
     cases = sum(row.cases for row in found.finishing)
     assert cases == found.entries == 150
     mean = sum(row.cases * row.predicted for row in found.finishing) / cases

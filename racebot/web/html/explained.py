@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from racebot.chat.commands import Command
 from racebot.queries.leaderboard import listed_points
-from racebot.queries.races import EntryRow, last_entries
+from racebot.queries.races import Entries, last_entries
 from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
@@ -87,7 +87,8 @@ class RaceFigures:
 def explained(request: PageRequest, board: Board) -> Content:
     """Render how a leaderboard rates, and how well that predicted its last races."""
     model = registry.create(board.stored.model, board.stored.parameters)
-    points = np.array(listed_points(request.view.ledger, board.stored, board.listing))
+    listed = listed_points(request.view.ledger, board.stored, board.listing)
+    points = np.fromiter(listed.values(), int)
     bars = histogram(points)
     commands = request.view.publication.commands
     return templating.board_page(
@@ -118,19 +119,18 @@ def histogram(points: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 def race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFigures | None:
     """Return statistics of a leaderboard's last races, None without any."""
-    rows = last_entries(view.ledger, board.key, RACES)
-    if not rows:
+    entries = last_entries(view.ledger, board.key, RACES)
+    if entries is None:
         return None
-    place = np.array([np.inf if row.place is None else row.place for row in rows])
-    change = np.array([row.after - row.before for row in rows])
-    out, won = np.isinf(place), place == 1
-    right, gaps = _pairs(rows, place, model, view.publication.provisional_races)
+    change = entries.after - entries.before
+    out, won = np.isinf(entries.place), entries.place == 1
+    right, gaps = _pairs(entries, model, view.publication.provisional_races)
     return RaceFigures(
-        races=len({row.sequence for row in rows}),
-        entries=len(rows),
-        changes=list(_change_sizes(np.array([row.races_before + 1 for row in rows]), np.abs(change))),
+        races=np.unique(entries.sequence).size,
+        entries=change.size,
+        changes=list(_change_sizes(entries.races_before + 1, np.abs(change))),
         finished=float(1.0 - out.mean()),
-        finishing=_finishing(rows, out, model),
+        finishing=_finishing(entries, out, model),
         unfinished=int(out.sum()),
         gained_unfinished=int((change[out] > 0).sum()),
         winners=int(won.sum()),
@@ -149,14 +149,14 @@ def _change_sizes(number: NDArray[np.int64], size: NDArray[np.int64]) -> Iterato
             yield ChangeSizes(first, last, int(chosen.sum()), round(float(median)), round(float(large)))
 
 
-def _finishing(rows: Sequence[EntryRow], out: BoolArray, model: RatingModel) -> list[Calibration]:
+def _finishing(entries: Entries, out: BoolArray, model: RatingModel) -> list[Calibration]:
     """Return predicted and actual finishes for each quartile of finish probability, lowest first."""
     if not isinstance(model, PredictsFinish):
         return []
-    chance = model.finish_probability(np.array([row.state for row in rows]))
-    before = np.array([row.before for row in rows])
+    chance = model.finish_probability(entries.state)
     quarter = np.searchsorted(np.percentile(chance, [25, 50, 75]), chance, side="right")
-    groups = [(int(np.median(before[quarter == each])), None, quarter == each) for each in np.unique(quarter)]
+    quarters = (quarter == each for each in np.unique(quarter))
+    groups = [(int(np.median(entries.before[each])), None, each) for each in quarters]
     return _calibrated(groups, chance, ~out)
 
 
@@ -171,21 +171,20 @@ def _calibrated(
     ]
 
 
-def _pairs(
-    rows: Sequence[EntryRow], place: FloatArray, model: RatingModel, provisional: int
-) -> tuple[FloatArray, list[Calibration]]:
+def _pairs(entries: Entries, model: RatingModel, provisional: int) -> tuple[FloatArray, list[Calibration]]:
     """Return 1 for each pair whose higher-rated entrant finished ahead, else 0, ½ for equal points.
 
     Also return the shares by lead, of pairs without a provisional rating.
     """
-    sequence, before, races_before, state = (
-        np.array([getattr(row, name) for row in rows])
-        for name in ("sequence", "before", "races_before", "state")
-    )
-    starts = np.flatnonzero(np.diff(sequence, prepend=-1))
-    races = zip(starts, np.split(place, starts[1:]), strict=True)
-    pairs = [start + np.argwhere(places[:, np.newaxis] < places) for start, places in races]
+    sequence, place, before, _, races_before, state = entries
+    largest_field = np.unique(sequence, return_counts=True)[1].max()
+    pairs = [np.empty((0, 2), int)]
+    for step in range(1, largest_field):
+        one = np.flatnonzero(sequence[step:] == sequence[:-step])
+        pairs += [np.stack((one, one + step), axis=1), np.stack((one + step, one), axis=1)]
     first, second = np.concatenate(pairs).T
+    ahead = place[first] < place[second]
+    first, second = first[ahead], second[ahead]
     lead = before[first] - before[second]
     right = (lead > 0) + 0.5 * (lead == 0)
     chance = model.win_probability(state[first], state[second])

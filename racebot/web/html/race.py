@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from racebot.queries.leaderboard import new_places
+from racebot.queries.leaderboard import listed_points, new_places
 from racebot.queries.odds import expected_course
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports, event_results
 from racebot.queries.reasons import RULES, ReasonKind
@@ -188,7 +188,7 @@ def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, 
     board = None if stem is None else view.board(stem)
     if board is None or part.sequence not in {0, view.totals(board).races}:
         return {}
-    points = {row.player: row.points for row in view.report(board).players.rows}
+    points = listed_points(view.ledger, board.stored, board.listing)
     points |= {each.id: each.after for each in part.entrants if each.id in points}
     levels = sorted(points.values())
     found = {}
