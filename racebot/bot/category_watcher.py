@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 LOOK_BACK = timedelta(days=14)
 """How far back to read the list of past races, to find races that are recorded late."""
+FULL_READ_AFTER = timedelta(days=6.5)
+"""Age at which the nightly look reads the whole list of past races again: once a week."""
 LONGEST_WAIT = 600.0
 """Seconds for which a goal that may be an old one waits for the list of past races."""
 BELIEVED_AFTER = 3
@@ -107,9 +109,7 @@ class CategoryWorker:
                 self._failures.failed("start", str(error))
             await asyncio.sleep(pause)
         self._failures.recovered("start")
-        self.goals = category.goals
-        await self._call(self._offer_seasons)
-        await self._store_profile(category)
+        await self._take_in(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
         if self._tokens is None:
             log.info("category %s: no client id and secret, so racebot says nothing there", category.slug)
@@ -128,13 +128,9 @@ class CategoryWorker:
             if self._tokens and token:
                 self._tokens.refuse(token)
             raise SiteError(str(error)) from None
-        appeared = set(category.goals) - set(self.goals)
+        appeared = await self._take_in(category)
         self._followed -= appeared
         self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
-        self.goals = category.goals
-        if appeared:
-            await self._call(self._offer_seasons)
-        await self._store_profile(category)
         await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
         rules = self._settler.rules
         for name, room in category.rooms.items():
@@ -160,16 +156,21 @@ class CategoryWorker:
         if self._waits_since:
             await self.past_races()
 
+    async def _take_in(self, category: Category) -> set[str]:
+        """Take in the category's goals, name and picture. Return the goals that are new."""
+        appeared = set(category.goals) - set(self.goals)
+        self.goals = category.goals
+        if appeared:
+            await self._call(self._offer_seasons)
+        profile = CategoryProfile(category.name, category.image)
+        await self._call(self._ledger.profiles.save_category, self.slug, profile)
+        return appeared
+
     def _offer_seasons(self) -> None:
         boards = self._ledger.leaderboards.all()
         self._offers = season_offers(self._settler.rules, boards, self.slug, self.goals)
         for offer in self._offers:
             log.info("category %s: %s", self.slug, offer)
-
-    async def _store_profile(self, category: Category) -> None:
-        """Store the category's name and picture for the pages, if they are new."""
-        profile = CategoryProfile(category.name, category.image)
-        await self._call(self._ledger.profiles.save_category, self.slug, profile)
 
     async def pending(self) -> None:
         """Read the pending races whose next look is due."""
@@ -230,16 +231,14 @@ class CategoryWorker:
         self._waits_since = {g: since for g, since in self._waits_since.items() if g not in followed}
 
     async def all_past_races(self) -> None:
-        """Read the whole list of past races, and forget players whose accounts have been deleted."""
+        """Read the whole list of past races once a week, and forget players whose accounts were deleted."""
+        now = self._clock()
+        read_at = await self._call(self._ledger.backfills.fully_read_at, self.slug, now)
+        if now - read_at < FULL_READ_AFTER:
+            return
         async for _, listed in self._site.past_race_pages(self.slug):
             await self._forget_deleted(listed.races)
         await self._call(self._ledger.backfills.note_full_read, self.slug, self._clock())
-
-    async def is_full_read_overdue(self) -> bool:
-        """Return whether the weekly read of all past races was missed, as by a worker that was down."""
-        now = self._clock()
-        read_at = await self._call(self._ledger.backfills.fully_read_at, self.slug, now)
-        return now - read_at > timedelta(weeks=1)
 
     async def _own_token(self) -> str | None:
         return await self._tokens.get() if self._tokens else None

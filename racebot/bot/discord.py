@@ -21,9 +21,7 @@ from typing import Any
 import httpx
 from pydantic import SecretStr
 
-from racebot.bot.discord_digests import digest_embeds, queue_digests
-from racebot.bot.discord_embed import body as body_of
-from racebot.bot.discord_races import race_embeds
+from racebot.bot.discord_posts import body as body_of, digest_embeds, queue_digests, race_embeds
 from racebot.bot.heartbeat import utc_now
 from racebot.bot.retry import retry_pauses
 from racebot.errors import RacebotError

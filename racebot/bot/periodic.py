@@ -43,14 +43,9 @@ class Jobs:
         """Run a job at the start and then periodically."""
         self._loops[name] = partial(self._repeat, seconds, job, name)
 
-    def nightly(
-        self, hour: int, job: Job, name: str, *, day: str | None = None, at_once: bool = False
-    ) -> None:
-        """Run a job every day at an hour, UTC, or on one `day` of the week, for example `mon`.
-
-        With `at_once`, run it at the start as well.
-        """
-        trigger = CronTrigger(hour=hour, day_of_week=day, timezone=UTC)
+    def nightly(self, hour: int, job: Job, name: str, *, at_once: bool = False) -> None:
+        """Run a job every day at an hour, UTC. With `at_once`, run it at the start as well."""
+        trigger = CronTrigger(hour=hour, timezone=UTC)
         self._loops[name] = partial(self._run_nightly, trigger, job, name, at_once=at_once)
 
     def start(self) -> None:

@@ -44,9 +44,7 @@ PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
 PICTURES_EVERY = 600.0
 """Seconds between looks for new avatars."""
-DIGESTS_HOUR, BACKUP_HOUR = 1, 4  # UTC
-PAST_RACES_DAY, PAST_RACES_HOUR = "mon", 5
-"""When to read the whole list of past races, UTC."""
+DIGESTS_HOUR, BACKUP_HOUR, PAST_RACES_HOUR = 1, 4, 5  # UTC
 
 
 class Worker:
@@ -137,7 +135,7 @@ class Worker:
                     raise
                 self._health.suspend(category.slug, error)
                 log.error("category %s is suspended: %s", category.slug, error)
-            self._add_category_jobs(category, jobs, read_all=await category.is_full_read_overdue())
+            self._add_category_jobs(category, jobs)
         goals = [goal for each in categories for goal in each.goals]
         # The goals of a suspended category are unknown, and may be the ones to carry over from.
         apply = apply_settings if refused else partial(apply_checked_settings, goals=goals)
@@ -146,7 +144,7 @@ class Worker:
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
 
-    def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs, *, read_all: bool) -> None:
+    def _add_category_jobs(self, category: CategoryWorker, jobs: Jobs) -> None:
         settings = self._settings
         for name, job, seconds in (
             ("rooms", category.rooms, settings.rooms_every),
@@ -154,9 +152,8 @@ class Worker:
             ("pending", category.pending, settings.rooms_every),
         ):
             jobs.every(seconds, self._unless_suspended(category, job), f"{category.slug} {name}")
-        whole = f"{category.slug} all past races"
         read = self._unless_suspended(category, category.all_past_races)
-        jobs.nightly(PAST_RACES_HOUR, read, whole, day=PAST_RACES_DAY, at_once=read_all)
+        jobs.nightly(PAST_RACES_HOUR, read, f"{category.slug} all past races", at_once=True)
 
     def _unless_suspended(self, category: CategoryWorker, job: Job) -> Job:
         async def run() -> bool | None:

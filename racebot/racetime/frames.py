@@ -1,4 +1,4 @@
-"""Reads the frames of a room's socket into typed events. Unknown types are logged once and ignored."""
+"""Reads the frames of a room's socket into typed events. Other types are ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import datetime
 
 from racebot.errors import PayloadError
 from racebot.racetime import documents
-from racebot.racetime.documents import LONGEST_TEXT, MOST_ENTRIES, warn_once
+from racebot.racetime.documents import LONGEST_TEXT, MOST_ENTRIES
 from racebot.racetime.payload import Race, parse_race
 
 
@@ -68,7 +68,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Other:
-    """An event of which only the type matters, or that the bot does not know."""
+    """An event of which only the type matters, at most."""
 
     type: str
 
@@ -85,9 +85,6 @@ class Unreadable:
 
 
 Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Other | Unreadable
-_KNOWN_EVENTS = {"pong", "race.renders", "race.split"} | {
-    f"chat.{event}" for event in ("delete", "dm", "pin", "purge", "unpin")
-}
 
 
 def parse_event(frame: object) -> Event:
@@ -114,11 +111,7 @@ def parse_event(frame: object) -> Event:
             listed = errors[:MOST_ENTRIES] if isinstance(errors, list) else [errors]
             texts = (text[:LONGEST_TEXT] if isinstance(text, str) else reprlib.repr(text) for text in listed)
             return Refusal(tuple(texts))
-    if isinstance(kind, str) and kind in _KNOWN_EVENTS:
-        return Other(kind)
-    shown = reprlib.repr(kind)
-    warn_once("unknown event type %s from the site: ignored", shown)
-    return Other(kind if isinstance(kind, str) and len(kind) <= LONGEST_TEXT else shown)
+    return Other(kind if isinstance(kind, str) else reprlib.repr(kind))
 
 
 def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:

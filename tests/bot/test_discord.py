@@ -20,7 +20,7 @@ from room_support import NAME, Follower
 from worker_support import Sandbox, spaced
 
 from racebot.bot.discord import DiscordSender, ask
-from racebot.bot.discord_embed import Embed
+from racebot.bot.discord_posts import Embed
 from racebot.bot.status import status
 from racebot.errors import SettingsError
 from racebot.ledger.discord import Post

@@ -105,21 +105,6 @@ async def test_a_nightly_job_runs_once_at_its_hour(jobs: Jobs, clock: Clock) -> 
     assert (at_four.runs, at_six.runs, at_once.runs) == (1, 1, 2)
 
 
-async def test_a_weekly_job_waits_for_its_day(jobs: Jobs, clock: Clock) -> None:
-    daily, weekly = Counted(), Counted()
-    jobs.nightly(5, daily, "daily")
-    jobs.nightly(5, weekly, "weekly", day="fri")
-    async with started(jobs):
-        for day in range(1, 5):
-            clock.advance(days=1)
-            await daily.until(day)
-            assert weekly.runs == 0, "not before Friday"
-        clock.advance(days=1)
-        await weekly.until(1)
-        clock.advance(days=30)
-        await weekly.until(2)
-
-
 @pytest.mark.parametrize("step", [timedelta(hours=-1), timedelta(hours=1), timedelta(days=-3650)])
 async def test_a_clock_step_delays_no_job(jobs: Jobs, clock: Clock, step: timedelta) -> None:
     often, nightly = Counted(), Counted()

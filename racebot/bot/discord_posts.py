@@ -1,0 +1,273 @@
+"""Draws what Discord shows of races, weeks and seasons, as the ledger has them now, within Discord's limits.
+
+Names are escaped, hidden players are masked, and nobody is mentioned.
+Source: https://docs.discord.com/developers/resources/message#embed-object-embed-limits
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urljoin
+
+import numpy as np
+
+from racebot.bot.links import board_page, race_page
+from racebot.bot.room.announcements import masked, rank_changes
+from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
+from racebot.chat.rating_message import opening, players
+from racebot.chat.scores import score_lines
+from racebot.chat.wording import Texts
+from racebot.errors import RacebotError
+from racebot.ledger.discord import Post
+from racebot.ledger.rows import RATED_LATER, Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.queries.movement import WEEK, Week, week
+from racebot.queries.recap import Recap, recap
+from racebot.queries.records import UPSET, Upset, personal_bests
+from racebot.queries.scores import league, scored
+from racebot.queries.seasons import final_since
+from racebot.ratings import registry
+from racebot.ratings.forecast import win_chances
+from racebot.scoring.table import Table
+from racebot.settings.model import Settings
+from racebot.standings.settle import RatedRace, Settler
+from racebot.text.format import exact_time, integer, signed, timer
+from racebot.text.safe import in_markdown, plain
+from racebot.web.site.addresses import RACE_CARD, room_address
+
+MOST_ENTRIES, MOST_NAMES = 10, 5
+"""Entries that an embed lists, and names in one line."""
+TITLE_LIMIT, DESCRIPTION_LIMIT, TOTAL_LIMIT, MOST_EMBEDS = 100, 4096, 6000, 10
+COLORS = (0x2C4BB8, 0x0F766E, 0x7C3AED, 0xB45309, 0xBE185D, 0x4D7C0F)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embed:
+    """One leaderboard's part of a message, in lines of Markdown. `board` chooses its color.
+
+    The last `entries` may be left out; then a line links to the `page` with all, or else to `url`.
+    `pictures` have Discord's names.
+    """
+
+    title: str
+    url: str | None
+    page: str | None = None
+    board: str = ""
+    opening: Sequence[str] = ()
+    entries: Sequence[str] = ()
+    closing: Sequence[str] = ()
+    timestamp: str | None = None
+    pictures: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def body(embeds: Sequence[Embed], texts: Texts) -> dict[str, Any]:
+    """Return the body of the request that posts or edits a message."""
+    shown, embeds = [], embeds[:MOST_EMBEDS]
+    limit = min(DESCRIPTION_LIMIT, TOTAL_LIMIT // len(embeds) - 2 * TITLE_LIMIT)  # titles may be escaped
+    for each in embeds:
+        fields = {
+            "title": in_markdown(each.title, TITLE_LIMIT),
+            "url": each.url,
+            "description": _description(each, texts, limit),
+            "color": COLORS[zlib.crc32(each.board.encode()) % len(COLORS)],
+            "timestamp": each.timestamp,
+            **{kind: url and {"url": url} for kind, url in each.pictures.items()},
+        }
+        shown.append({name: value for name, value in fields.items() if value})
+    return {"embeds": shown, "allowed_mentions": {"parse": []}}
+
+
+def names_line(names: Sequence[str], texts: Texts) -> str:
+    """Join names in Markdown, and count those that are too many for a line."""
+    more = [texts.more.format(count=len(names) - MOST_NAMES)] if len(names) > MOST_NAMES else []
+    return ", ".join([in_markdown(plain(name)) for name in names[:MOST_NAMES]] + more)
+
+
+def upset_line(name: str, chance: float, texts: Texts) -> str:
+    """Return a line about a win, empty if it was no upset."""
+    text = texts.discord_upset.format(name=in_markdown(plain(name)), chance=percent(chance, texts))
+    return text if chance < UPSET else ""
+
+
+def _description(embed: Embed, texts: Texts, limit: int) -> str:
+    """Join the lines of an embed, with as many entries as fit."""
+    text, page = "", embed.page or embed.url
+    for shown in range(min(MOST_ENTRIES, len(embed.entries)), -1, -1):
+        rest = len(embed.entries) - shown
+        more = texts.more.format(count=rest) if rest else ""
+        link = f"[{more}]({page})" if more and page else more
+        lines = [*embed.opening, *embed.entries[:shown], link, *embed.closing]
+        text = "\n".join(filter(None, lines)).replace(NO_BREAK, " ")  # narrow screens would break in words
+        if len(text) <= limit:
+            break
+    return text[:limit]
+
+
+# Races
+
+
+def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
+    """Return what a post shows of its race: a part for each leaderboard of the channel, or its withdrawal.
+
+    Nothing changes in a channel whose leaderboards all moved to others.
+
+    Raises:
+        RacebotError: the race is being rated again.
+    """
+    stored = ledger.races.get(post.race)
+    rows = [(board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all()]
+    rated = [RatedRace(b, stored.result, row.changes, row.note) for b, row in rows if row and stored]
+    if stored is None and post.result is not None:
+        rated = Settler(ledger, settings.rules()).preview(post.result)
+    if any(each.note == RATED_LATER for each in rated):
+        raise RacebotError(f"{post.race}: {RATED_LATER}")
+    if not rated:
+        url = room_address(settings.site, post.race) or None
+        return [Embed(title=post.race, url=url, opening=[settings.texts.not_counted])] if post.message else []
+    here = [each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook]
+    return [_embed(ledger, settings, post, each, settled=stored is not None) for each in here]
+
+
+def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, settled: bool) -> Embed:
+    texts, board, listing = settings.texts, rated.leaderboard, settings.listing(rated.leaderboard)
+    shown, goal = masked(ledger, rated, texts), plain(board.name)
+    lines = [texts.info.format(goal=goal) if settled else opening([rated], texts)]
+    rules = listing.ordering
+    if rules and scored(board, shown.result, rules):
+        table = league(ledger, board, rules, shown.result, before=post.race)
+        scores = texts.scores.format(leaderboard=goal, number=len(table.races))
+        lines = [scores] if settled else [*lines, scores]
+        entries = _scores(table, texts)
+    else:
+        moves = post.moves.get(shown.result.fingerprint(), {}).get(board.name, {})
+        ranks = replace(rank_changes(ledger, shown, listing, settled=settled), moves=moves)
+        own = texts.model_copy(update={"player": texts.discord_player})
+        entries = [*players(shown, own, ranks, escape=in_markdown).values()] or [texts.no_changes]
+    winner = next((each.player for each in shown.changes if each.place == 1), "")
+    avatar = ledger.profiles.get(winner).avatar
+    page = race_page(settings, post.race) if settled else None
+    links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
+    return Embed(
+        title=f"{goal} · {post.race.rpartition('/')[2]}",
+        url=room_address(settings.site, post.race) or page,
+        page=page,
+        board=board.name,
+        opening=[in_markdown(line.strip(" :"), TITLE_LIMIT) for line in lines],
+        entries=entries,
+        closing=[
+            " · ".join(filter(None, _race_notes(ledger, settings, rated, winner))),
+            " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
+        ],
+        timestamp=exact_time(shown.result.ended_at),
+        pictures={
+            "thumbnail": avatar and urljoin(settings.site, avatar),
+            "image": race_page(settings, post.race, RACE_CARD) if page and settings.pages_cards else None,
+        },
+    )
+
+
+def _race_notes(ledger: Ledger, settings: Settings, rated: RatedRace, winner: str) -> Iterator[str]:
+    """Yield the lines about an upset and personal bests."""
+    board, texts = rated.leaderboard, settings.texts
+    names = chat_names(rated.result.entrants, texts)
+    for number, change in enumerate(rated.changes):
+        if change.player == winner and change.races_before >= settings.provisional_races:
+            model = registry.create(board.model, board.parameters)
+            chances = win_chances(model, np.array([each.before for each in rated.changes]))
+            yield upset_line(names[winner], float(chances[number]), texts)
+    best = personal_bests(ledger, board, rated.result) if board.id is not None else []
+    if shown := [names[player] for player in best if not ledger.orders.is_hidden(player)]:
+        yield texts.discord_best.format(names=names_line(shown, texts))
+
+
+def _scores(table: Table, texts: Texts) -> list[str]:
+    """Return a line for each racer of a league's last race with the score, the place and the total."""
+    race, names, more = table.races[-1], dict[str, str](), dict[str, dict[str, str]]()
+    shown = chat_names(race.result.entrants, texts)
+    for each in table.standings:
+        if each.player in race.scores:
+            time, total = race.scores[each.player].time, f"{each.total.score:.1f}"
+            names[each.player] = in_markdown(shown[each.player])
+            more[each.player] = {
+                "time": f" · {timer(time)}" if time else "",
+                "ordinal": ordinal(each.place, texts),
+                "total": total,
+            }
+    return [*score_lines(race, names, texts.discord_score, more).values()]
+
+
+# Weeks and seasons: only their keys are stored
+
+
+def queue_digests(ledger: Ledger, settings: Settings, now: datetime) -> None:
+    """Queue the summaries of the last week that were not queued yet."""
+    monday = now.astimezone(UTC).date() - timedelta(days=now.astimezone(UTC).weekday())
+    for board in ledger.leaderboards.all():
+        webhook, final = settings.webhook_of(board), final_since(board, now)
+        if webhook and settings.discord_weekly:
+            ledger.posts.put_digest(f"week {monday}", webhook)
+        if webhook and final is not None and now - final < WEEK:
+            ledger.posts.put_digest(_season_key(board), webhook)
+
+
+def digest_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
+    """Return what a summary shows, as the ledger has it now: a part for each leaderboard of the channel."""
+    texts, settled, embeds = settings.texts, settings.provisional_races, []
+    for board in ledger.leaderboards.all():
+        name, listing, lines = plain(board.name), settings.listing(board), list[str]()
+        if settings.webhook_of(board) != post.webhook:
+            continue
+        if post.race == _season_key(board):
+            title = texts.discord_season.format(leaderboard=name)
+            lines = _season(recap(ledger, board, listing, settled=settled), texts)
+        elif post.race.startswith("week "):
+            end = datetime.fromisoformat(post.race.removeprefix("week ")).replace(tzinfo=UTC)
+            title = texts.discord_week.format(leaderboard=name, date=(end - WEEK / 7).date())
+            found = week(ledger, board, listing, end, settled=settled)
+            lines = _week(ledger, found, texts) if found else []
+        if lines:
+            url = board_page(settings, ledger, board)
+            embeds.append(Embed(title=title, url=url, board=board.name, entries=lines))
+    return embeds
+
+
+def _season_key(board: Leaderboard) -> str:
+    return f"season {board.category} {board.name}"
+
+
+def _week(ledger: Ledger, found: Week, texts: Texts) -> list[str]:
+    names = ledger.players.names([*found.climbers, *found.most_races])
+    lines = [
+        texts.discord_climber.format(
+            ordinal=ordinal(place, texts), place=place, name=names_line([names[player]], texts)
+        )
+        for player, place in found.climbers.items()
+    ]
+    most = [names[player] for player in found.most_races]
+    return lines + _digest_notes(found.upsets, most, max(found.most_races.values(), default=0), texts)
+
+
+def _season(found: Recap, texts: Texts) -> list[str]:
+    lines = []
+    for each in found.podium:
+        total = f"{each.total:.1f}" if each.wins is None else integer(round(each.total))
+        name = names_line([each.player.name], texts)
+        lines.append(texts.discord_podium.format(place=each.place, name=name, total=total))
+    if found.improved:
+        improved = names_line([each.player.name for each in found.improved], texts)
+        change = signed(round(found.improved[0].number))
+        lines.append(texts.discord_improved.format(name=improved, change=change))
+    most = [each.player.name for each in found.most_races]
+    return lines + _digest_notes(
+        found.upsets, most, max((each.number for each in found.most_races), default=0), texts
+    )
+
+
+def _digest_notes(upsets: Sequence[Upset], most: Sequence[str], races: float, texts: Texts) -> list[str]:
+    """Return the lines about upsets and about the players with most races."""
+    lines = [upset_line(each.player.name, each.chance, texts) for each in upsets]
+    return lines + ([texts.discord_most.format(name=names_line(most, texts), count=races)] if most else [])
