@@ -77,7 +77,7 @@ SECTIONS = {
 """The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
-_MODULES |= {"doctor": "doctor", "season": "seasons", "event": "events", "annul": "events"}
+_MODULES |= {"doctor": "doctor", "season": "leagues", "event": "leagues"}
 """The module of each command: that of its section, or its own."""
 
 

@@ -114,15 +114,25 @@ def create_ledger(settings: Settings) -> None:
         tell(f"New database {path}{hint}", to=notices)
 
 
-def chosen_boards(ledger: Ledger, name: str | None) -> list[Leaderboard]:
-    """Return the leaderboards with a name, ignoring case, or all of them for None."""
-    boards = ledger.leaderboards.all()
-    if name is None:
-        return boards
-    chosen = [board for board in boards if board.name.lower() == name.lower()]
-    if not chosen:
-        raise no_leaderboard(name, [board.name for board in boards])
+def chosen_boards(boards: Iterable[Leaderboard], name: str | None) -> list[Leaderboard]:
+    """Return the leaderboards with a name, or `category/name`, in any case; all of them for None."""
+    full = {f"{board.category}/{board.name}": board for board in boards}
+    wanted = name and name.lower()
+    chosen = [b for key, b in full.items() if wanted is None or wanted in {key.lower(), b.name.lower()}]
+    if name is not None and not chosen:
+        raise no_leaderboard(name, [board.name for board in full.values()])
     return chosen
+
+
+def one_board(boards: Iterable[Leaderboard], name: str | None) -> Leaderboard:
+    """Return the leaderboard with a name, or the only one for None."""
+    chosen = chosen_boards(boards, name)
+    if not chosen:
+        raise NoSuchEntryError("no race has been rated yet: name a file, or run `racebot backfill` first")
+    if len(chosen) > 1:
+        names = ", ".join(f"{board.category}/{board.name}" for board in chosen)
+        raise NoSuchEntryError(f"there are several leaderboards: choose one of {names}")
+    return chosen[0]
 
 
 def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -> NoSuchEntryError:
@@ -130,19 +140,6 @@ def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -
     names = list(dict.fromkeys(known))
     there = f"There are: {', '.join(names)}" if names else "There is none yet"
     return NoSuchEntryError(f"no {what} {name!r}{did_you_mean(name, names)}. {there}")
-
-
-def one_board(ledger: Ledger, name: str) -> Leaderboard:
-    """Return the leaderboard with a name, or with a category and a name, as in `category/name`."""
-    boards = ledger.leaderboards.all()
-    full = {f"{board.category}/{board.name}".lower(): board for board in boards}
-    if (found := full.get(name.lower())) is not None:
-        return found
-    chosen = chosen_boards(ledger, name)
-    if len(chosen) > 1:
-        names = ", ".join(f"{board.category}/{board.name}" for board in chosen)
-        raise NoSuchEntryError(f"several leaderboards are named {name!r}: choose one of {names}")
-    return chosen[0]
 
 
 def need_web() -> None:

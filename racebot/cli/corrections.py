@@ -1,4 +1,4 @@
-"""Commands that forget, hide and merge players, exclude races, and list all such orders."""
+"""Commands that forget, hide and merge players, exclude races and results, and list all such orders."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from racebot.races.rooms import room_named
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import RatingRules
+from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.text.format import counted
 
@@ -151,6 +152,27 @@ def merge(
             return
         rated = orders.merge_accounts(Settler(ledger, settings.rules()), given_up, kept, reason, utc_now())
         _carry_out(ledger, rated, f"the races of {_named(given_up)} are now those of {_named(kept)}")
+
+
+@app.command()
+def annul(
+    event: Annotated[str, typer.Argument(help="The event's name.")],
+    player: Exactly,
+    reason: Reason = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Restore an annulled result.")] = False,
+    database: Database = None,
+) -> None:
+    """Take a player's results out of an event. A closed event is rated again.
+
+    Example: racebot annul "Qualifier 1" "Ann#0007" --reason "no video"
+    """
+    with open_ledger(database) as (settings, ledger):
+        found, subject = ledger.events.find(event), ledger.orders.subject(player)
+        settler = Settler(ledger, settings.rules())
+        steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of)
+        steps.annul(found, subject, reason, undo=undo)
+        common.carry_out_jobs(ledger)
+        tell(f"{found.title}: {subject.shown} {'counts again' if undo else 'is annulled'}")
 
 
 @app.command()

@@ -75,7 +75,7 @@ def rebuild(
             return
         settler = Settler(ledger, settings.rules())
         apply_checked_settings(settler)
-        boards = sources_first(common.chosen_boards(ledger, name))
+        boards = sources_first(common.chosen_boards(ledger.leaderboards.all(), name))
         if not boards:
             console.print(NO_BOARDS)
         for race in settler.mend_dates(utc_now()):
@@ -132,9 +132,9 @@ def improve(
     from racebot.cli.past_races import offer_defaults, offer_fit
 
     with open_ledger(database) as (settings, ledger):
-        boards = common.chosen_boards(ledger, name)
+        boards = common.chosen_boards(ledger.leaderboards.all(), name)
         if not boards:
             console.print(NO_BOARDS)
         offer_defaults(settings, ledger, boards, yes=yes)
-        for board in common.chosen_boards(ledger, name) if fit else ():
+        for board in common.chosen_boards(ledger.leaderboards.all(), name) if fit else ():
             offer_fit(settings, ledger, board, yes=yes)

@@ -111,7 +111,7 @@ def export_races(
     if (write := writers.get(file.suffix.lower())) is None:
         raise SettingsError(f"{file}: name a file that ends in {' or '.join(writers)}")
     with open_ledger(database, only_reads=True) as (_, ledger):
-        board = common.one_board(ledger, name)
+        board = common.one_board(ledger.leaderboards.all(), name)
         results = list(counted_results(ledger, board, with_hidden=with_hidden))
     try:
         file.write_text(write(results), encoding="utf-8", newline="\n")
@@ -223,7 +223,8 @@ def show_leaderboards(
     Example: racebot leaderboard "Map Rando S4" --limit 20
     """
     with open_ledger(database, only_reads=True) as (settings, ledger):
-        boards = [(board, settings.listing(board)) for board in common.chosen_boards(ledger, name)]
+        chosen = common.chosen_boards(ledger.leaderboards.all(), name)
+        boards = [(board, settings.listing(board)) for board in chosen]
         reports = [
             leaderboard_report(
                 ledger, board, listing, provisional_races=settings.provisional_races, limit=limit
@@ -258,7 +259,7 @@ def show_seeds(
 
     lines = None if entrants is None else _lines(entrants)
     with open_ledger(database, only_reads=True) as (settings, ledger):
-        board = common.one_board(ledger, name)
+        board = common.one_board(ledger.leaderboards.all(), name)
         found = seed_list(ledger, board, settings.listing(board), lines)
     if as_json:
         print_json(found)

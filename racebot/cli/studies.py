@@ -16,8 +16,7 @@ from racebot import analysis
 from racebot.cli import common, studies_tables, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Columns, Database, console, load_settings, notices, print_json, tell
-from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
-from racebot.ledger.rows import Leaderboard
+from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.scores import document
 from racebot.races.outcome import TeamPolicy
@@ -269,7 +268,7 @@ def show_odds(
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
     else:
         with Ledger.open(settings.database, create=False) as ledger:
-            board = _only_board(ledger, leaderboard)
+            board = common.one_board(ledger.leaderboards.all(), leaderboard)
             known = [ledger.players.find(name) for name in players]
             states = [state for state, _ in current_states(ledger, board, [each.id for each in known])]
         rating_model = registry.create(board.model, board.parameters)
@@ -429,7 +428,7 @@ def _history(
         if teams is not None:
             raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
         with Ledger.open(settings.database, create=False) as ledger:
-            board = _only_board(ledger, leaderboard)
+            board = common.one_board(ledger.leaderboards.all(), leaderboard)
             results = [stored.result for stored in ledger.races.of(board)]
             teams = TeamPolicy(board.teams)
     results = [r for r in results if until is None or r.ended_at < until]
@@ -453,19 +452,6 @@ def _history(
             "a race needs two players with different results"
         )
     return history
-
-
-def _only_board(ledger: Ledger, name: str | None) -> Leaderboard:
-    """Return the leaderboard with a name, or the only one for None."""
-    boards = common.chosen_boards(ledger, name)
-    if not boards:
-        raise NoSuchEntryError(
-            f"{ledger.path} has no races yet: name a file, or run `racebot backfill` first"
-        )
-    if len(boards) > 1:
-        names = ", ".join(board.name for board in boards)
-        raise NoSuchEntryError(f"choose one with --leaderboard; the ledger has: {names}")
-    return boards[0]
 
 
 def _sizes(text: str) -> tuple[int, int]:

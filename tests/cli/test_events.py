@@ -58,7 +58,7 @@ def racebot(
     clock: Clock,
 ) -> Racebot:
     """Run a command on a ledger that rated the first room and knows the players of the sheet."""
-    monkeypatch.setattr("racebot.cli.events.utc_now", clock)
+    monkeypatch.setattr("racebot.cli.leagues.utc_now", clock)
     clock.advance(hours=4)  # after the races
     monkeypatch.setenv("RACEBOT_DATABASE", str(tmp_path / "ledger.db"))
     monkeypatch.setenv("RACEBOT_CATEGORY", "orb")

@@ -1,34 +1,157 @@
-"""Ends a season in racebot.toml, and starts one like it."""
+"""Commands for leagues: events, which count several rooms and sheets as one race, and seasons."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tomlkit
 import typer
 
 from racebot.bot.heartbeat import utc_now
-from racebot.cli import common
+from racebot.cli import common, tables
 from racebot.cli.commands import app
-from racebot.cli.common import Database, load_settings, tell
+from racebot.cli.common import Database, console, load_settings, open_ledger, tell
 from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.seasons import final_from
-from racebot.races.rooms import RoomRule
+from racebot.races.events import Event, SourceKind, Timing, by_result
+from racebot.races.result import RaceResult
+from racebot.races.rooms import RoomRule, room_named
+from racebot.races.table_rows import TABLE_SUFFIXES
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.settings.write import add_table, edit_leaderboards, set_value
+from racebot.standings.events import EventSteps
+from racebot.standings.settle import Settler
+from racebot.text.format import timer
 from racebot.text.parse import changed_number
+
+if TYPE_CHECKING:
+    from racebot.racetime.client import Site
+    from racebot.racetime.payload import Race
 
 NUMBERED = {"goals", "custom_goals", "info"}
 """Conditions that often have the season's number in them."""
 NOT_COPIED = {"name", "from", "until", "rooms", "carry_over"}
+Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]
+
+
+@app.command("event")
+def event_step(
+    step: Annotated[Step, typer.Argument(help="What to do.")],
+    name: Annotated[str, typer.Argument(help="The event's name. `list` needs none.")] = "",
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(help="For `add` and `remove`: rooms, and files with the columns player and time."),
+    ] = None,
+    leaderboard: Annotated[str, typer.Option(help="For `create`: the leaderboard it counts on.")] = "",
+    until: Annotated[
+        datetime | None, common.date_option("For `create`: the day (UTC) on which it ends.")
+    ] = None,
+    time: Annotated[Timing, typer.Option(help="For `create`: real or in-game times.")] = Timing.REAL,
+    shown: Annotated[bool, typer.Option("--open", help="For `create`: do not seal the results.")] = False,
+    late: Annotated[
+        bool, typer.Option("--late", help="For `add`: count a file that comes after the end.")
+    ] = False,
+    early: Annotated[bool, typer.Option("--early", help="For `close`: do not wait for the end.")] = False,
+    columns: common.Columns = None,
+    database: Database = None,
+) -> None:
+    """Count several rooms and files as one race of all entrants, rated when the event closes.
+
+    A racer's first attempt counts. Until the event closes, its results are sealed.
+
+    Example: racebot event create "Qualifier 1" --leaderboard "SGL 2026" --until 2026-12-01
+    """
+    if step != "list" and not name:
+        raise SettingsError(f"racebot event {step}: add the event's name")
+    with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
+        steps = EventSteps(Settler(ledger, settings.rules()), utc_now(), webhook=settings.webhook_of)
+        if step == "list":
+            for each in ledger.events.all():
+                _show(ledger, each)
+        elif step == "create":
+            if not leaderboard or until is None:
+                raise SettingsError("racebot event create: add --leaderboard NAME and --until DATE")
+            board = _board(settings, ledger, leaderboard)
+            _show(ledger, steps.create(name, board, until, time, shown=shown))
+        elif step == "show":
+            _show(ledger, ledger.events.find(name), in_full=True)
+        else:
+            event = ledger.events.find(name)
+            files = [Path(each) for each in sources or () if each.lower().endswith(TABLE_SUFFIXES)]
+            rooms = _rooms(each for each in sources or () if not each.lower().endswith(TABLE_SUFFIXES))
+            if step == "close":  # an added room may have a result, or another one, by now
+                rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
+            results = _read(settings, rooms) if step in {"add", "close"} and rooms else {}
+            with ledger.transaction():  # all sources are added, or none
+                for room, result in results.items():
+                    steps.add_room(event, room, result)
+                for file in files if step == "add" else ():
+                    for note in steps.add_sheet(event, file, common.columns_of(columns), late=late):
+                        tell(f"{file}: {note}", to=common.notices)
+                if step == "close":
+                    steps.close(event, early=early)
+                elif step == "reopen":
+                    steps.reopen(event)
+                elif step == "remove":
+                    steps.remove(event, [*rooms, *(file.name for file in files)])
+            common.carry_out_jobs(ledger)
+            tell(f"{name}: {step} done")
+
+
+def _rooms(given: Iterable[str]) -> list[str]:
+    try:
+        return [room_named(each) for each in given]
+    except ValueError as error:
+        raise SettingsError(f"{error}, or a file ({', '.join(TABLE_SUFFIXES)})") from None
+
+
+def _read(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | None]:
+    """Return the result of each room as the site shows it now, None without a final one."""
+
+    async def read(site: Site) -> list[Race]:
+        return [(await site.race(room))[0] for room in rooms]
+
+    races = common.ask_site(settings.site, read, interval=settings.request_interval)
+    results = zip(rooms, (race.result for race in races), strict=True)
+    return {room: result if result and result.final else None for room, result in results}
+
+
+def _board(settings: Settings, ledger: Ledger, name: str) -> Leaderboard:
+    """Return the leaderboard with a name, which may be only in the settings."""
+    planned = [
+        config.leaderboard(category, next(iter(config.goals), ""))
+        for category in settings.slugs()
+        for config in settings.rules().named_in(category)
+    ]
+    return common.one_board([*planned, *ledger.leaderboards.all()], name)
+
+
+def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
+    found = ledger.events.attempts(event)
+    state = f"closed {event.closed_at:%Y-%m-%d}" if event.closed_at else f"open until {event.until:%Y-%m-%d}"
+    finished = sum(each.note is None and each.entrant.finished for each in found)
+    tell(f"{event.title} ({event.name}) on {event.leaderboard}: {state}, {finished} finished")
+    if not in_full:
+        return
+    tell("sources: " + (", ".join(source.name for source in ledger.events.sources(event.name)) or "none yet"))
+    if not (event.closed_at or event.shown):
+        tell("the results are sealed until the event closes")
+        return
+    made = tables.table(None, "Player", ">Result", "Source", "Proof", "Comment", "Does not count")
+    for each in by_result(found):
+        entrant, length = each.entrant, each.entrant.finish_time
+        result = timer(length / 1_000_000) if entrant.finished and length else entrant.status.value.upper()
+        cells = (entrant.name, result, each.source, each.proof, each.comment, each.note or "")
+        made.add_row(*map(tables.safe, cells))
+    console.print(made)
 
 
 @app.command("season")
@@ -76,7 +199,7 @@ def season(
         raise SettingsError(f"racebot season {step}: add {missing}")
     if step == "start" and name in known:
         raise SettingsError(f"{settings.config}: there is a leaderboard {name!r} already: use another name")
-    moment = _as_toml(at or utc_now().replace(microsecond=0))
+    moment = at.date() if at else utc_now().replace(microsecond=0)
     choice = {"goals": goal, "custom_goals": custom_goal, "rooms": rooms}
     shown: list[Any] = []
 
@@ -124,10 +247,6 @@ def _rules(settings: Settings) -> dict[str, RoomRule]:
 def _end(rule: RoomRule) -> str:
     final = final_from(rule)
     return f"until {rule.until:%Y-%m-%d %H:%M}, final from {final:%Y-%m-%d}" if final else "no end"
-
-
-def _as_toml(moment: datetime) -> datetime | date:
-    return moment.date() if moment.time() == time() else moment
 
 
 def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name: str) -> Any:
