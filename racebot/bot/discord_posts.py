@@ -25,8 +25,7 @@ from racebot.errors import RacebotError
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.movement import WEEK, Week, week
-from racebot.queries.recap import Recap, recap
+from racebot.queries.recap import WEEK, Recap, Week, recap, week
 from racebot.queries.records import UPSET, Upset, personal_bests
 from racebot.queries.scores import league, scored
 from racebot.queries.seasons import final_since

@@ -1,12 +1,15 @@
-"""The recap of a season: champion and podium, the last change of leader, gains, and the season's records."""
+"""Summaries of a leaderboard: a season with its podium and records, a week, and places over time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
+
+import numpy as np
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -14,8 +17,10 @@ from racebot.queries.leaderboard import ListedPlayers, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.player import NamedPlayer
 from racebot.queries.races import NumberedRace, races_numbered
-from racebot.queries.records import Record, Upset, hall_of_fame, ranked
+from racebot.queries.records import Record, Upset, hall_of_fame, ranked, upsets
 from racebot.queries.scores import league
+
+WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,21 @@ class Recap:
     fastest: Mapping[str, Sequence[Record]]
 
 
+@dataclass(frozen=True, slots=True)
+class Week:
+    """A week of a leaderboard.
+
+    Attributes:
+        climbers: the listed players who gained most places, with their new place; none where scores order.
+        upsets: the least likely win.
+        most_races: the listed players who raced most, with the number of their races.
+    """
+
+    climbers: Mapping[str, int]
+    upsets: Sequence[Upset]
+    most_races: Mapping[str, int]
+
+
 class _Change(NamedTuple):
     """One change of a player's points. `races_before` counts the player's earlier races."""
 
@@ -68,12 +88,7 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
     fame = hall_of_fame(ledger, board, settled=settled)
     places = podium(ledger, board, listing, report.players)
     champions = [each.player.id for each in places if each.place == 1 and each.wins is not None]
-    rows = ledger.connection.rows(
-        "SELECT sequence, player, points_before, points_after, races_before FROM changes"
-        " WHERE leaderboard = ? ORDER BY sequence",
-        board.key,
-    )
-    changes = list(map(_Change._make, rows))
+    changes = _changes(ledger, board)
     points = {row.player: row.points for row in report.players.rows}
     since = _led_since(changes, points, champions[0]) if len(champions) == 1 else None
     ends = [change.sequence for change in (*changes[:1], *changes[-1:])]
@@ -94,6 +109,69 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
 
 def _first(records: Sequence[Record]) -> list[Record]:
     return [each for each in records if each.rank == 1]
+
+
+def week(
+    ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime, *, settled: int, limit: int = 3
+) -> Week | None:
+    """Return what the week before a time changed, None if it had no race. `settled` is as for upsets."""
+    first, last = (ledger.ratings.sequence_until(board, moment) for moment in (end - WEEK, end))
+    if first == last:
+        return None
+    then, now = (open_leaderboard(ledger, board, listing, at=at).players for at in (end - WEEK, end))
+    earlier = {row.player: row for row in then.rows}
+    gained, races = dict[str, int](), dict[str, int]()
+    for row in now.rows:
+        before, place = earlier.get(row.player), now.places[row.rating]
+        races[row.player] = row.races - (before.races if before else 0)
+        if before and then.places[before.rating] > place and listing.ordering is None:
+            gained[row.player] = then.places[before.rating] - place
+    places = {row.player: now.places[row.rating] for row in now.rows}
+    best = sorted(gained, key=lambda player: (-gained[player], places[player]))[:limit]
+    most = max(races.values(), default=0)
+    return Week(
+        {player: places[player] for player in best},
+        upsets(ledger, board, settled=settled, limit=1, after=first, until=last),
+        {player: count for player, count in races.items() if count == most > 0},
+    )
+
+
+def places_over_time(
+    ledger: Ledger,
+    board: Leaderboard,
+    listed: ListedPlayers,
+    players: Collection[str],
+    moments: Sequence[datetime],
+) -> dict[str, list[int | None]]:
+    """Return the places of some players at each moment, among the players who are listed now.
+
+    A place is None before a player's first race. Equal points share a place.
+    """
+    samples = np.array([ledger.ratings.sequence_until(board, moment) for moment in moments])
+    changes = _changes(ledger, board, after=int(samples[0]))
+    points = np.full((len(listed.rows), len(moments)), np.nan)
+    points[:, 0] = [row.points for row in listed.rows]
+    row_of = {row.player: number for number, row in enumerate(listed.rows)}
+    raced: set[str] = set()
+    columns = np.searchsorted(samples, [change[0] for change in changes]).tolist()
+    for column, (_, player, before, after, races_before) in zip(columns, changes, strict=True):
+        row = row_of.get(player)
+        if row is None:
+            continue
+        if player not in raced:
+            raced.add(player)
+            points[row, 0] = before if races_before else np.nan
+        if column < len(moments):
+            points[row, column] = after
+    for column in range(1, len(moments)):
+        missing = np.isnan(points[:, column])
+        points[missing, column] = points[missing, column - 1]
+    found = {}
+    for player in players:
+        own = points[row_of[player]]
+        places = np.where(np.isnan(own), 0, 1 + (points > own).sum(0))
+        found[player] = [place or None for place in places.tolist()]
+    return found
 
 
 def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedPlayers) -> list[PodiumPlace]:
@@ -142,3 +220,14 @@ def _gains(
     gains = {player: now[player] - before for player, before in start.items()}
     most = max(gains.values(), default=0)
     return [(gain, -steps[player][1], (player,)) for player, gain in gains.items() if gain == most > 0]
+
+
+def _changes(ledger: Ledger, board: Leaderboard, after: int = 0) -> list[_Change]:
+    """Return the changes after a race of the sequence, in order."""
+    rows = ledger.connection.rows(
+        "SELECT sequence, player, points_before, points_after, races_before FROM changes"
+        " WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
+        board.key,
+        after,
+    )
+    return list(map(_Change._make, rows))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import NOON, result
 
-from racebot.queries.movement import places_over_time
+from racebot.queries.recap import places_over_time
 from racebot.web.site.addresses import BadQueryError
 
 from .conftest import Merge, page_at

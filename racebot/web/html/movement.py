@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 
 from racebot.queries.leaderboard import ListedPlayer, OpenLeaderboard
-from racebot.queries.movement import places_over_time
+from racebot.queries.recap import places_over_time
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
 from racebot.web.site.addresses import BadQueryError, day_in
