@@ -5,7 +5,7 @@ from __future__ import annotations
 from racebot.chat.commands import Command
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.pair import opponent_rank
+from racebot.queries.player import opponent_rank
 from racebot.settings.model import Settings
 from racebot.web.site.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
 

@@ -22,11 +22,6 @@ class Correction(NamedTuple):
     at: datetime
 
 
-def ended(board: Leaderboard, now: datetime) -> bool:
-    """Return whether no race that starts now counts on a leaderboard any more."""
-    return board.rule.until is not None and board.rule.until <= now
-
-
 def final_from(rule: RoomRule) -> datetime | None:
     """Return when a season becomes final, None without an end: once its last races have settled.
 

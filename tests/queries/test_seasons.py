@@ -7,7 +7,7 @@ import pytest
 from builders import CATEGORY
 
 from racebot.ledger.rows import Leaderboard
-from racebot.queries.seasons import ended, final_from, final_since
+from racebot.queries.seasons import final_from, final_since
 from racebot.races.rooms import RoomRule
 
 SECOND = timedelta(seconds=1)
@@ -36,13 +36,10 @@ def test_season_is_final_from_the_first_midnight_after_a_day_and_its_grace(
     board = replace(season(None), rule=rule)
     expected = datetime.fromisoformat(final).replace(tzinfo=UTC) if final else None
     assert final_from(rule) == expected
-    assert not ended(board, moment - SECOND)
-    assert ended(board, moment)
     assert final_since(board, (expected or moment) - SECOND) is None
     assert final_since(board, expected or moment) == expected
 
 
 def test_leaderboard_without_an_end_is_never_final() -> None:
     board = replace(season(None), rule=RoomRule(since=datetime(2026, 1, 1, tzinfo=UTC)))
-    assert not ended(board, datetime.max.replace(tzinfo=UTC))
     assert final_since(board, datetime.max.replace(tzinfo=UTC)) is None

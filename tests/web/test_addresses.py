@@ -11,7 +11,7 @@ from hypothesis import example, given, strategies as st
 
 from racebot.bot.links import comparison_page
 from racebot.ledger.rows import Leaderboard
-from racebot.queries.pair import opponent_rank, opponents_of
+from racebot.queries.player import opponent_rank, opponents_of
 from racebot.settings.model import Settings
 from racebot.web.site.addresses import PAGE_SIZE, PLAYER, RACE, board_addresses, link, segment, text_of
 from racebot.web.site.ledger_view import LedgerView

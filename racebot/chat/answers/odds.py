@@ -8,8 +8,7 @@ from racebot.chat.format import chat_names, percent, shown_points, unbroken
 from racebot.chat.people import find_pair, is_hidden_from
 from racebot.chat.wording import Texts
 from racebot.queries.odds import odds
-from racebot.queries.pair import Comparison, compared
-from racebot.queries.player import NamedPlayer, next_points
+from racebot.queries.player import Comparison, NamedPlayer, compared, next_points
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race
 from racebot.text.safe import plain

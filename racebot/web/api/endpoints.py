@@ -14,8 +14,7 @@ import orjson
 
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import forecasts, odds
-from racebot.queries.pair import Meeting, compared
-from racebot.queries.player import PlayedRace, PlayerStanding
+from racebot.queries.player import Meeting, PlayedRace, PlayerStanding, compared
 from racebot.queries.races import RaceRow, latest_races, rating_changes
 from racebot.queries.scores import LeagueTable
 from racebot.queries.seeds import SeedList

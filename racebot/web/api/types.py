@@ -10,8 +10,7 @@ from typing import TypeVar
 from racebot.queries.leaderboard import LeaderboardReport
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import PlayerOdds
-from racebot.queries.pair import Comparison, Meeting, Rival
-from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
+from racebot.queries.player import Comparison, Meeting, NamedPlayer, PlayedRace, PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport
 from racebot.queries.races import RaceRow, RatingChange
 from racebot.web.site.live_rooms import LiveRooms

@@ -14,8 +14,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from racebot.queries.pair import meetings
-from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding
+from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding, meetings
 from racebot.queries.races import winners_of
 from racebot.queries.records import upsets
 from racebot.text.format import integer

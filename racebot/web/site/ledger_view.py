@@ -18,14 +18,19 @@ from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.live import LiveRoom
-from racebot.queries.pair import Comparison, OpponentRecord, Rival, compared, opponents_of, rivals
 from racebot.queries.player import (
+    Comparison,
     NamedPlayer,
+    OpponentRecord,
     PlayedRace,
     PlayerStanding,
+    Rival,
+    compared,
+    opponents_of,
     played_races,
     player_standing,
     rated_players,
+    rivals,
 )
 from racebot.queries.race import RaceReport, race_report
 from racebot.queries.recap import Recap, recap
