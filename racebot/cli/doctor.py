@@ -29,8 +29,6 @@ from racebot.telemetry.redact import Redactor
 COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
 LOG_LINES = 500
 """Most lines of the log."""
-LONGEST_LOG_LINE = 2_000
-"""Characters of a log line that are kept."""
 
 
 @app.command()
@@ -101,7 +99,7 @@ def _without_secrets(
         "findings": [{"good": each.good, "text": each.text} for each in findings],
     }
     if log is not None:
-        found["log"] = [redact(line)[:LONGEST_LOG_LINE] for line in log.read().splitlines()[-LOG_LINES:]]
+        found["log"] = [redact(line) for line in log.read().splitlines()[-LOG_LINES:]]
 
     def redacted(value: Any) -> Any:
         if isinstance(value, dict):

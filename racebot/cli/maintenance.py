@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,17 +36,14 @@ def verify(database: Database = None) -> None:
 
     Example: racebot verify
     """
-    problems: list[Problem] = []
-    with open_ledger(database) as (_, ledger), ThreadPoolExecutor(max_workers=1) as thread:
-        # SQLite reads the whole file, so it does that while the races are replayed.
-        check = thread.submit(ledger.check)
+    with open_ledger(database) as (_, ledger):
+        problems = [Problem(text, RESTORE) for text in ledger.check()]
         for board in ledger.leaderboards.all():
             races, players = ledger.ratings.count(board), listed_count(ledger, board, Listing())
             with common.progress_bars(transient=True) as advance:
                 found = verification.verify(ledger, board, partial(advance, board.name, total=races))
             problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
             tell(f"{board.name}: {counted(races, 'race')}, {counted(players, 'player')}")
-        problems = [Problem(text, RESTORE) for text in check.result()] + problems
     for problem in problems[:20]:
         tell(str(problem), to=notices)
     damage = [problem for problem in problems if problem.remedy is not None]

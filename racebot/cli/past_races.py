@@ -164,12 +164,13 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     usual = defaults(registry.MODELS[found.model])
     moving = {name: value for name, value in found.parameters.items() if name not in MOVE_NO_RATING}
     differing = {name: value for name, value in moving.items() if value != usual[name]}
-    path = write_leaderboard(settings.config, board.name, board.category, board.goals, found.model, differing)
+    toml = settings.config
+    write_leaderboard(toml, board.name, board.category, board.goals, found.model, differing)
     settler = Settler(ledger, load(database=settings.database).rules())
     apply_settings(settler)
     carry_out_jobs(ledger)
     tell_fitted_odds(settler, settler.current(board))
-    tell(f"{board.name}: rated again; {path} has its parameters. Restart the bot if it is running.")
+    tell(f"{board.name}: rated again; {toml} has its parameters. Restart the bot if it is running.")
 
 
 def fit_in_words(found: Fit, model: str) -> str:

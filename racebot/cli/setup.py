@@ -318,25 +318,27 @@ def find_category(site_url: str, answer: str) -> Category:
 
 def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> None:
     """Check that these are the credentials of a bot of this category."""
-    try:
-        token, _ = _answer_of(site_url, lambda site: site.token(client_id, SecretStr(client_secret)))
-    except CredentialsError:
-        raise RacebotError(
-            f"The site refuses this secret for client id {client_id!r}. Copy both again."
-        ) from None
-    try:
-        _answer_of(site_url, lambda site: site.category(slug, token))
-    except CredentialsError:
-        raise RacebotError(
-            f"This bot belongs to another category. Ask an owner of {slug} to create one."
-        ) from None
+
+    async def check(site: Site) -> None:
+        try:
+            token, _ = await site.token(client_id, SecretStr(client_secret))
+        except CredentialsError:
+            problem = f"The site refuses this secret for client id {client_id!r}. Copy both again."
+            raise RacebotError(problem) from None
+        try:
+            await site.category(slug, token)
+        except CredentialsError:
+            problem = f"This bot belongs to another category. Ask an owner of {slug} to create one."
+            raise RacebotError(problem) from None
+
+    _answer_of(site_url, check)
 
 
 def _answer_of(site_url: str, question: Callable[[Site], Awaitable[T]]) -> T:
     """Ask the site, twice at most. Refusals raise the client's errors."""
     try:
         return ask_site(site_url, question, attempts=2)
-    except (CredentialsError, NotFoundError):
+    except NotFoundError:
         raise
     except SiteError as error:
         raise RacebotError(f"The site does not answer ({error}). Check the network and try again.") from None

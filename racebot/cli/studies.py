@@ -288,13 +288,8 @@ def tune(
         list[str] | None, typer.Option(metavar="NAME", help="Search only this parameter. Repeatable.")
     ] = None,
     objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
-    share: Annotated[
-        float,
-        typer.Option(min=0.1, max=0.9, help="Share of the races to search on. The rest judge the result."),
-    ] = 0.5,
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
-    seed: Annotated[int, typer.Option(help="The same seed finds the same parameters.")] = 1,
     leaderboard: BoardName = None,
     goal: Goal = None,
     columns: Columns = None,
@@ -303,7 +298,7 @@ def tune(
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search a model's parameters on earlier races, and judge them on later ones.
+    """Search a model's parameters on the first half of the races, and judge them on the second.
 
     Example: racebot tune thurstone-hurdle season-1.json
     """
@@ -317,8 +312,7 @@ def tune(
             entry.parameters,
             search=only,
             objective=objective,
-            share=share,
-            effort=Effort(candidates, generations, seed),
+            effort=Effort(candidates, generations),
             progress=lambda generation, best: advance(
                 f"{entry.label}, generation", generation, generations, f"best {best:.4f}"
             ),

@@ -30,8 +30,8 @@ ENV_HEADING = """\
 _UNQUOTED = re.compile(r"[A-Za-z0-9._:/@%+,-]*")
 
 
-def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
-    """Set variables in `.env`, and keep its other lines. None removes a variable. Return the file.
+def write_env(env: Path, values: Mapping[str, str | None]) -> None:
+    """Set variables in `.env`, and keep its other lines. None removes a variable.
 
     A new file is readable by its owner only.
 
@@ -62,7 +62,6 @@ def write_env(env: Path, values: Mapping[str, str | None]) -> Path:
         raise SettingsError(f"{env}: {error}: save it as UTF-8 text") from None
     except OSError as error:
         raise SettingsError(f"{env}: {error.strerror}: make it and its folder writable") from None
-    return env
 
 
 def replace_file(
@@ -102,10 +101,10 @@ def _keep_access(old: Path, new: Path, hidden: int) -> None:
 
 def write_leaderboard(
     toml: Path, name: str, category: str, goals: Sequence[str], model: str, parameters: Parameters
-) -> Path:
+) -> None:
     """Write the model and parameters of one leaderboard into its table of racebot.toml.
 
-    A missing file or table is added, with the leaderboard's name, category and goals. Return the file.
+    A missing file or table is added, with the leaderboard's name, category and goals.
 
     Raises:
         SettingsError: the file cannot be read or written.
@@ -119,7 +118,6 @@ def write_leaderboard(
         table.update({"model": model, "parameters": _inline(written)})
 
     edit_leaderboards(toml, change)
-    return toml
 
 
 def edit_leaderboards(

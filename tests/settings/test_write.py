@@ -47,7 +47,8 @@ AWKWARD = "p'ä \"s\\ #x; =1"
 
 
 def test_new_env_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    env = write_env(tmp_path / ".env", {"RACEBOT_CATEGORY": "orb", "RACEBOT_CLIENT_SECRET": AWKWARD})
+    env = tmp_path / ".env"
+    write_env(env, {"RACEBOT_CATEGORY": "orb", "RACEBOT_CLIENT_SECRET": AWKWARD})
     assert stat.S_IMODE(env.stat().st_mode) == 0o600
     settings = load(tmp_path)
     assert settings.category == "orb"
