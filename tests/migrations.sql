@@ -401,3 +401,12 @@ UPDATE discord SET posts = 1 WHERE message IS NOT NULL;
 
 -- m026_positions
 ALTER TABLE event_sources ADD COLUMN counted_at TEXT;
+
+-- m027_records
+ALTER TABLE races ADD COLUMN fastest INTEGER;
+ALTER TABLE races ADD COLUMN gap INTEGER;
+CREATE INDEX races_by_fastest ON races (category, goal, fastest);
+CREATE INDEX races_by_gap ON races (category, gap);
+CREATE INDEX changes_by_points ON changes (leaderboard, points_after DESC);
+CREATE INDEX changes_won ON changes (leaderboard, place, sequence, player, points_before, races_before) WHERE place = 1;
+UPDATE races SET fastest = 3600000000 WHERE name = 'orb/r';

@@ -16,6 +16,7 @@ from racebot.ledger.connection import Table
 from racebot.ledger.discord import Posts
 from racebot.ledger.players import Players, Profiles
 from racebot.ledger.rows import Leaderboard, Player, moment_of, read, result_of
+from racebot.ledger.schema import TIMES_OF_RACES
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
 
 EXCLUDED = "excluded by the operator"
@@ -218,6 +219,7 @@ class Orders(Table):
                 corrected_at,
                 name,
             )
+            self._connection.write(f"{TIMES_OF_RACES} AND name = ?", name)
         if self.is_forgotten(player):
             sql = "UPDATE players SET name = ?, folded = ?, letters = '', discriminator = '' WHERE id = ?"
             self._connection.write(sql, NO_NAME, NO_NAME.casefold(), player)

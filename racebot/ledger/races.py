@@ -20,6 +20,7 @@ from racebot.ledger.rows import (
     position_of,
     race_of,
 )
+from racebot.ledger.schema import TIMES_OF_RACES
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
 
@@ -190,6 +191,7 @@ class Races(Table):
                 result.leaderboard or "",
                 now,
             )
+            self._connection.write(f"{TIMES_OF_RACES} AND name = ?", result.name)
             Players(self._connection).save(result, current=source != "import")
 
     def remove(self, name: str) -> None:

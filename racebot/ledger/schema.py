@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m026_positions"
+VERSION = "m027_records"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -64,10 +64,14 @@ _SCHEMA = """
         fingerprint TEXT NOT NULL,
         result TEXT NOT NULL,
         recorded INTEGER NOT NULL DEFAULT 1,
-        counts_on TEXT NOT NULL DEFAULT ''
+        counts_on TEXT NOT NULL DEFAULT '',
+        fastest INTEGER,
+        gap INTEGER
     );
     CREATE INDEX races_in_order ON races (category, goal, counted_at, name);
     CREATE INDEX races_by_category ON races (category, counted_at, name);
+    CREATE INDEX races_by_fastest ON races (category, goal, fastest);
+    CREATE INDEX races_by_gap ON races (category, gap);
     CREATE TABLE renamed_goals (
         category TEXT NOT NULL,
         earlier TEXT NOT NULL,
@@ -129,6 +133,9 @@ _SCHEMA = """
         FOREIGN KEY (leaderboard, sequence) REFERENCES rated (leaderboard, sequence) ON DELETE CASCADE
     ) WITHOUT ROWID;
     CREATE INDEX changes_by_player ON changes (leaderboard, player, sequence, place);
+    CREATE INDEX changes_by_points ON changes (leaderboard, points_after DESC);
+    CREATE INDEX changes_won ON changes (leaderboard, place, sequence, player, points_before, races_before)
+    WHERE place = 1;
     CREATE TABLE standings (
         leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
         player TEXT NOT NULL REFERENCES players (id),
@@ -265,6 +272,16 @@ _SCHEMA = """
     CREATE UNIQUE INDEX event_rooms ON event_sources (name) WHERE kind = 'room';
 """
 
+TIMES_OF_RACES = """
+    UPDATE races SET (fastest, gap) = (
+        SELECT time, lead(time) OVER (ORDER BY time) - time FROM (
+            SELECT json_extract(value, '$.finish_time') AS time FROM json_each(result, '$.entrants')
+            WHERE json_extract(value, '$.status') = 'done' AND time > 0
+        ) ORDER BY time LIMIT 1
+    ) WHERE json_valid(result)
+"""
+"""Stores the fastest time of each race and its gap to the second one in microseconds, to sort by."""
+
 _LATER = {
     # Parameters that older hurdle models did not have, with the values that leave them as they were.
     "m011": """
@@ -282,6 +299,7 @@ _LATER = {
     " WHERE name <> 'deleted account'",
     # How often a message was posted: one that somebody deletes is posted anew once.
     "m024": "UPDATE discord SET posts = 1 WHERE message IS NOT NULL",
+    "m027": TIMES_OF_RACES,
 }
 """Changes of data in ledgers from before a version. `casefold` and `fold_name` are functions of ours."""
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
@@ -29,8 +28,6 @@ BEST_FROM = 3
 """Earlier finishes of a player from which on a fastest time is a personal best."""
 LIKELY_UPSETS = 12
 """Number of wins whose exact chance is computed in search of the least likely."""
-_FINISH = re.compile(r'"status":"done","finish_time":([1-9]\d*)')
-"""Finds finish times in a result as `RaceResult.to_json` writes it, much faster than a parser does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,24 +101,21 @@ def upsets(
     Wins of players with fewer than `settled` earlier races do not count. `after` and `until` are the numbers
     of the last race before the wins, and of the last of them.
     """
-    # The plus keeps SQLite from reading all races after the first of them for each win.
-    index = " INDEXED BY changes_by_player" if player is not None else ""
+    index = "changes_won" if player is None else "changes_by_player"
     wins = ledger.connection.rows(
         "SELECT players.id, players.name, won.sequence, result FROM ("  # noqa: S608 - constants
-        "  SELECT mine.sequence, mine.player,"
-        "   mine.points_before - (sum(other.points_before) - mine.points_before) / (count(*) - 1.0)"
-        "   AS lead"
-        f"  FROM changes AS mine{index} CROSS JOIN changes AS other"
-        "  ON other.leaderboard = ?1 AND other.sequence = +mine.sequence"
-        "  WHERE mine.leaderboard = ?1 AND mine.place = 1 AND mine.races_before >= ?3"
-        # Without the sign, SQLite reads all later races for each win.
-        "  AND +mine.sequence > ?5 AND mine.sequence <= coalesce(?6, mine.sequence)"
-        f"  {'AND mine.player = ?2' if player is not None else ''}"
-        "  AND mine.player NOT IN (SELECT player FROM hidden_players)"
-        "  GROUP BY mine.sequence, mine.player HAVING count(*) > 1 ORDER BY lead LIMIT ?4"
+        "  SELECT sequence, player, points_before - ("
+        "   SELECT avg(points_before) FROM changes AS other"
+        "   WHERE leaderboard = ?1 AND sequence = mine.sequence AND player <> mine.player"
+        f"  ) AS lead FROM changes AS mine INDEXED BY {index}"
+        "  WHERE leaderboard = ?1 AND place = 1 AND races_before >= ?3"
+        "  AND sequence > ?5 AND sequence <= coalesce(?6, sequence)"
+        f"  {'AND player = ?2' if player is not None else ''}"
+        "  AND player NOT IN (SELECT player FROM hidden_players)"
+        "  ORDER BY lead IS NULL, lead LIMIT ?4"
         " ) AS won JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = won.sequence"
         " JOIN races ON races.name = rated.race JOIN shown_players AS players ON players.id = won.player"
-        " ORDER BY lead",
+        " WHERE lead IS NOT NULL ORDER BY lead",
         board.key,
         player,
         settled,
@@ -150,23 +144,17 @@ def upsets(
 
 def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
     """Return the players with the highest ratings ever, after at least `settled` earlier races."""
-    hidden, read = ledger.orders.hidden(), 64
-    best: dict[str, tuple[int, int]] = {}
-    while True:
-        # Grouping all changes by player would sort them all.
-        rows = ledger.connection.rows(
-            "SELECT player, points_after, sequence FROM changes"
-            " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence LIMIT ?",
-            board.key,
-            settled,
-            read,
-        )
-        for row in rows:
-            if row[0] not in hidden and len(best) < SHOWN:
-                best.setdefault(row[0], (row[1], row[2]))
-        if len(best) == SHOWN or len(rows) < read:
+    hidden, best = ledger.orders.hidden(), dict[str, tuple[int, int]]()
+    for player, points, sequence in ledger.connection.stream(
+        "SELECT player, points_after, sequence FROM changes INDEXED BY changes_by_points"
+        " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence",
+        board.key,
+        settled,
+    ):
+        if player not in hidden:
+            best.setdefault(player, (points, sequence))
+        if len(best) == SHOWN:
             break
-        read *= 8
     found = [(points, sequence, (player,)) for player, (points, sequence) in best.items()]
     return ranked(ledger, board, found)
 
@@ -177,7 +165,7 @@ def streaks(ledger: Ledger, board: Leaderboard) -> list[Record]:
     runs: dict[str, tuple[int, int, int]] = {}
     longest: dict[str, tuple[int, int, int]] = {}
     for player, sequence, before in ledger.connection.rows(
-        "SELECT player, sequence, races_before FROM changes"
+        "SELECT player, sequence, races_before FROM changes INDEXED BY changes_won"
         " WHERE leaderboard = ? AND place = 1 ORDER BY sequence",
         board.key,
     ):
@@ -226,7 +214,7 @@ def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> li
         " FROM changes WHERE leaderboard = ?1 AND player IN (SELECT value FROM json_each(?4)))"
     )
     values = (result.goal, row and row.sequence, json.dumps(list(times)))
-    for _, _, finishers, _ in _finishers(ledger, board, own_races, *values):
+    for _, finishers, _ in _finishers(ledger, board, own_races, *values):
         for time, player in finishers:
             earlier[player].append(time)
     best = [p for p, time in times.items() if len(earlier[p]) >= BEST_FROM and time < min(earlier[p])]
@@ -235,55 +223,45 @@ def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> li
 
 def times_and_closest(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[Record]], list[Record]]:
     """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
-    hidden = ledger.orders.hidden()
-    best: dict[str, dict[str, tuple[int, int]]] = defaultdict(dict)
-    gaps: list[tuple[int, int, tuple[str, ...]]] = []
-    slowest, widest = defaultdict[str, float](lambda: inf), inf
-
-    def may_count(goal: str, result: str) -> bool:
-        first, second, *_ = *sorted(map(int, _FINISH.findall(result))), inf, inf
-        return first <= slowest[goal] or second - first <= widest
-
-    for sequence, goal, finishers, of_teams in _finishers(ledger, board, wanted=may_count):
-        own = best[goal]
-        for time, player in finishers:
-            if player and (player not in own or (time, sequence) < own[player]) and player not in hidden:
-                own[player] = (time, sequence)
-        if len(own) >= SHOWN:
-            slowest[goal] = sorted(own.values())[SHOWN - 1][0]
-        if len(finishers) > 1 and not of_teams:
-            (time, first), (later, second) = finishers[:2]
-            if first and second and hidden.isdisjoint({first, second}):
-                gaps = sorted([*gaps, (later - time, sequence, (first, second))])[:SHOWN]
-                widest = gaps[-1][0] if len(gaps) == SHOWN else inf
-    times = {}
-    for goal, of_players in best.items():
-        found = [(time / 1e6, sequence, (player,)) for player, (time, sequence) in of_players.items()]
-        times[goal] = ranked(ledger, board, sorted(found)[:SHOWN])
-    in_seconds = [(gap / 1e6, sequence, players) for gap, sequence, players in gaps]
-    return times, ranked(ledger, board, in_seconds)
+    hidden, times = ledger.orders.hidden(), dict[str, list[Record]]()
+    sql = "SELECT goal FROM races WHERE category = ? GROUP BY goal ORDER BY min(counted_at)"
+    for (goal,) in ledger.connection.rows(sql, board.category):
+        best: dict[str, tuple[int, int]] = {}
+        by_time = "AND category = ?2 AND goal = ?3 AND fastest > 0 ORDER BY fastest"
+        for sequence, finishers, _ in _finishers(ledger, board, by_time, board.category, goal):
+            slowest = sorted(best.values())[SHOWN - 1][0] if len(best) >= SHOWN else inf
+            if finishers and finishers[0][0] > slowest:
+                break
+            for time, player in finishers:
+                if player and player not in hidden:
+                    best[player] = min(best.get(player, (time, sequence)), (time, sequence))
+        found = sorted((time / 1e6, sequence, (player,)) for player, (time, sequence) in best.items())
+        if found:
+            times[goal] = ranked(ledger, board, found[:SHOWN])
+    gaps: list[tuple[float, int, tuple[str, ...]]] = []
+    by_gap = "AND category = ?2 AND gap >= 0 ORDER BY gap"
+    for sequence, finishers, of_teams in _finishers(ledger, board, by_gap, board.category):
+        (time, first), (later, second), *_ = *finishers, (0, ""), (0, "")
+        if len(gaps) >= SHOWN and (later - time) / 1e6 > gaps[SHOWN - 1][0]:
+            break
+        if first and second and not of_teams and hidden.isdisjoint({first, second}):
+            gaps = sorted([*gaps, ((later - time) / 1e6, sequence, (first, second))])
+    return times, ranked(ledger, board, gaps[:SHOWN])
 
 
 def _finishers(
-    ledger: Ledger,
-    board: Leaderboard,
-    which: str = "",
-    *values: object,
-    wanted: Callable[[str, str], bool] | None = None,
-) -> Iterator[tuple[int, str, list[tuple[int, str]], bool]]:
-    """Yield the number and goal of races that count, their times with players, and whether there are teams.
+    ledger: Ledger, board: Leaderboard, which: str, *values: object
+) -> Iterator[tuple[int, list[tuple[int, str]], bool]]:
+    """Yield the number of each race that counts, its times with players, and whether there are teams.
 
-    Times are in microseconds, the fastest first; a deleted account has no id. `which` is a condition in SQL,
-    and `wanted` chooses by the goal and the stored result before it is parsed.
+    Times are in microseconds, the fastest first; a deleted account has no id. `which` is a condition in SQL.
     """
-    for sequence, race, goal, result in ledger.connection.stream(
-        "SELECT sequence, race, goal, result FROM rated JOIN races ON races.name = race"  # noqa: S608
+    for sequence, race, result in ledger.connection.stream(
+        "SELECT sequence, race, result FROM rated JOIN races ON races.name = race"  # noqa: S608 - constants
         f" WHERE leaderboard = ?1 AND note IS NULL {which}",
         board.key,
         *values,
     ):
-        if wanted and not wanted(goal, result):
-            continue
         try:
             entrants = entrants_of(race, result)
         except DamagedRaceError:
@@ -293,7 +271,7 @@ def _finishers(
             for each in entrants
             if each.get("status") == EntrantStatus.DONE and (time := each.get("finish_time"))
         )
-        yield sequence, goal, finishers, any(each.get("team") for each in entrants)
+        yield sequence, finishers, any(each.get("team") for each in entrants)
 
 
 def ranked(

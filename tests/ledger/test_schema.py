@@ -31,6 +31,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import open_leaderboard, place_among, top_players
 from racebot.queries.listing import Listing
 from racebot.queries.races import races_numbered
+from racebot.queries.records import times_and_closest
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.races.rooms import RoomRule
@@ -344,6 +345,12 @@ def m026_positions(ledger: Ledger) -> None:
     assert source.counted_at == RACE.ended_at + timedelta(days=1)
 
 
+@stage()
+def m027_records(ledger: Ledger) -> None:
+    times, _ = times_and_closest(ledger, board_of(ledger))
+    assert [(each.player.name, each.number) for each in times["Any Orb"]] == [("Ann", 3600.0)]
+
+
 def schema(path: Path) -> set[tuple[str, str]]:
     """Return the name and the statement of each table, index and view but those of the migrations.
 
@@ -431,8 +438,8 @@ def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> 
 
 FOLLOWED = frozenset({"pending", "joined", "quiet", "unrecorded", "cases"})
 """Tables of races that the bot follows, which one migration merges."""
-ADDED = {"rule", "recorded", "author", "counts_on"}
-"""Columns that a later migration adds, with the value that leaves the rows as they were."""
+ADDED = {"rule", "recorded", "author", "counts_on", "fastest", "gap"}
+"""Columns that a later migration adds, without a change to the others."""
 
 
 def content(path: Path, but: frozenset[str] = frozenset()) -> dict[str, list[str]]:

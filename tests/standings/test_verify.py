@@ -43,8 +43,8 @@ DAMAGE = {
     "another model": "UPDATE leaderboards SET model = 'plackett-luce', parameters = '{}'",
     "a lost result": "DELETE FROM races WHERE name = 'orb/r5'",
     "an added result": (
-        "INSERT INTO races SELECT 'orb/d', 'orb', goal, ended_at, ended_at, 'live', NULL, '', result, 1, ''"
-        " FROM races LIMIT 1"
+        "INSERT INTO races SELECT 'orb/d', 'orb', goal, ended_at, ended_at, 'live', NULL, '', result, 1,"
+        " '', 0, 0 FROM races LIMIT 1"
     ),
     "another order": "UPDATE races SET counted_at = '2026-03-01T12:30:00.000000+00:00' WHERE name = 'orb/r7'",
     "an exclusion that was not carried out": (
