@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Collection, Iterable
 
@@ -12,12 +11,8 @@ from racebot.text.format import integer, ordinal_ending, percentage
 from racebot.text.safe import plain
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-WORD_JOINER = "\N{WORD JOINER}"
 WIDEST_ENTRY = 40
 """Widest entry to keep on one line. A column of chat is about 45 Latin letters wide."""
-_IDEOGRAPH = r"\u2e80-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff01-\uffee\U00020000-\U0003ffff"
-_BREAK = re.compile(rf"(?<=[{_IDEOGRAPH}])(?=\w)|(?<=\w)(?=[{_IDEOGRAPH}])")
-"""A place between Chinese, Japanese or Korean characters, where any line may break."""
 
 
 def chat_names(
@@ -60,20 +55,18 @@ def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
 def unbroken(entry: str) -> str:
     """Keep an entry on one line of chat, or on as few as possible if it is wider than a line.
 
-    Spaces become no-break spaces, and word joiners hold Chinese, Japanese and Korean characters together.
-    Other characters stay as they are, since the site notifies players only of their name as they write it.
+    Spaces become no-break spaces. Names stay as they are, since the site notifies players only of their name
+    as they write it.
     """
     line, *words = entry.split(" ")
-    lines = []
+    lines = ""
     for word in words:
         # A word that no line can hold breaks anyway, so it need not leave its line.
         if _width(line) + 1 + _width(word) <= WIDEST_ENTRY or _width(word) > WIDEST_ENTRY:
             line += NO_BREAK + word
         else:
-            lines.append(line)
-            line = word
-    kept = [line if _width(line) > WIDEST_ENTRY else _BREAK.sub(WORD_JOINER, line) for line in [*lines, line]]
-    return " ".join(kept)
+            lines, line = f"{lines}{line} ", word
+    return lines + line
 
 
 def _width(text: str) -> int:
