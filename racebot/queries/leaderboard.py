@@ -300,7 +300,6 @@ def new_places(
     """Return the place before and after a race of each of its players whom the leaderboard then lists.
 
     The place before is None for players whom the race brings onto the leaderboard.
-
     `sequence` is the race's number on the leaderboard, None if it is not settled yet.
     """
     if not changes:
@@ -309,25 +308,20 @@ def new_places(
     states = np.array([[change.before, change.after] for change in changes])
     ratings = model.rating(states.reshape(-1, states.shape[-1])).reshape(-1, 2)
     if sequence is None:
-        rows = standings_now(ledger, board, ratings.min(), [change.player for change in changes])
+        before = standings_now(ledger, board, ratings.min(), [change.player for change in changes])
         latest = ledger.standings.latest_race(board) or ended_at
     else:
-        is_last = sequence == ledger.ratings.count(board)
-        now = standings_now(ledger, board) if is_last else {}
-        rows = (
-            _undone(ledger, board, now, sequence, sequence)
-            if is_last
-            else _standings_before(ledger, board, sequence)
-        )
-        latest = _latest(rows) or ended_at
-    before, after = rows, dict(rows)
+        if sequence == ledger.ratings.count(board):
+            before = _undone(ledger, board, standings_now(ledger, board), sequence, sequence)
+        else:
+            before = _standings_before(ledger, board, sequence)
+        latest = _latest(before) or ended_at
+    after = dict(before)
     for change, rating in zip(changes, ratings[:, 1].tolist(), strict=True):
         end, player = exact_time(ended_at), change.player
         row = before.get(player, StandingRow(player, "", 0, 0, 0, 0, end, 0.0))
-        finishes = row.finishes + (change.place is not None)
-        after[player] = row._replace(
-            finishes=finishes, last_race_at=max(row.last_race_at, end), rating=rating
-        )
+        finishes, end = row.finishes + (change.place is not None), max(row.last_race_at, end)
+        after[player] = row._replace(finishes=finishes, last_race_at=end, rating=rating)
     hidden = ledger.orders.hidden()
     old = _place_of(_listed(before, listing, hidden, latest))
     new = _place_of(_listed(after, listing, hidden, max(latest, ended_at)))

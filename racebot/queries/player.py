@@ -282,9 +282,8 @@ def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Com
 def meetings(ledger: Ledger, board: Leaderboard, player: str, other: str) -> list[Meeting]:
     """Return every race of two players against each other, newest first."""
     rows = ledger.connection.rows(
-        "SELECT race, ended_at, mine.place AS place, theirs.place AS other_place, result,"
-        " mine.points_after - mine.points_before AS change,"
-        " theirs.points_after - theirs.points_before AS other_change"
+        "SELECT race, ended_at, mine.place, theirs.place, result,"
+        " mine.points_after - mine.points_before, theirs.points_after - theirs.points_before"
         " FROM changes AS mine INDEXED BY changes_by_player"
         " CROSS JOIN changes AS theirs USING (leaderboard, sequence)"
         " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
@@ -294,22 +293,12 @@ def meetings(ledger: Ledger, board: Leaderboard, player: str, other: str) -> lis
         other,
     )
     found = []
-    for row in rows:
-        entrants = {each.get("user_id"): each for each in entrants_of(row["race"], row["result"])}
+    for race, ended_at, place, other_place, result, *changes in rows:
+        entrants = {each.get("user_id"): each for each in entrants_of(race, result)}
         if not {player, other} <= entrants.keys():
-            raise damaged_race(row["race"], f"lacks {player} or {other}")
-        found.append(
-            Meeting(
-                race=row["race"],
-                ended_at=moment_of(row["ended_at"]),
-                place=row["place"],
-                other_place=row["other_place"],
-                finish_time=finish_time(entrants[player], row["place"]),
-                other_finish_time=finish_time(entrants[other], row["other_place"]),
-                change=row["change"],
-                other_change=row["other_change"],
-            )
-        )
+            raise damaged_race(race, f"lacks {player} or {other}")
+        times = finish_time(entrants[player], place), finish_time(entrants[other], other_place)
+        found.append(Meeting(race, moment_of(ended_at), place, other_place, *times, *changes))
     return found
 
 
