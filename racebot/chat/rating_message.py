@@ -138,9 +138,7 @@ def players(
                 place=standing_word(entrant, change, texts, of_team=team is not None),
                 team=escape(plain(entrant.team_name or entrant.team or "")),
                 name=escape(names[change.player]),
-                time=f" · {timer(entrant.finish_time / 1e6)}"
-                if entrant.finished and entrant.finish_time
-                else "",
+                time=f" · {timer(entrant.seconds)}" if entrant.seconds else "",
                 before=shown_points(
                     change.points_before, texts, ranked=change.player not in ranks.unranked_before
                 ),

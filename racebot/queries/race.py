@@ -187,14 +187,8 @@ def _raced_entrant(entrant: Entrant, name: str, place_of: Mapping[Entrant, int |
         place=place,
         standing="" if entrant.finished and not place_of else result_label(entrant.status, place),
         team=entrant.team_name or entrant.team,
-        finish_time=_seconds(entrant),
+        finish_time=entrant.seconds,
     )
-
-
-def _seconds(entrant: Entrant) -> float | None:
-    if not entrant.finished or entrant.finish_time is None:
-        return None
-    return entrant.finish_time / 1_000_000
 
 
 def race_on_board(
@@ -222,7 +216,7 @@ def race_on_board(
             RatedEntrant(
                 place=change.place,
                 standing=result_label(entrant.status, change.place),
-                finish_time=_seconds(entrant),
+                finish_time=entrant.seconds,
                 id=change.player,
                 name=names[change.player],
                 before=change.points_before,

@@ -75,6 +75,11 @@ class Entrant:
     def finished(self) -> bool:
         return self.status is EntrantStatus.DONE
 
+    @property
+    def seconds(self) -> float | None:
+        """The finish time in seconds, None without a finish or its time."""
+        return self.finish_time / 1e6 if self.finished and self.finish_time is not None else None
+
     def facts(self) -> Entrant:
         """Return the entrant without the account. It is equal for two entrants with the same result."""
         return replace(self, user_id=None, name="", discriminator=None, team_name=None)

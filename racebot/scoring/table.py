@@ -99,7 +99,10 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
     in_teams = result.team_race and teams is not TeamPolicy.INDIVIDUAL
     if in_teams and teams is TeamPolicy.IGNORE:
         return None
-    times = [_time(result, entrant) for entrant in result.entrants]
+    for each in result.entrants:
+        if each.finished and not each.finish_time:
+            raise PayloadError(f"race {result.name}: {each.name} has no finish time: scores need times")
+    times = [entrant.seconds for entrant in result.entrants]
     sides = times
     if in_teams:
         # An entrant without a team stands alone.
@@ -165,11 +168,3 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     satisfying = finished if rules.needed_are == "finished" else len(entered)
     key = (min(satisfying, rules.needed), total)
     return Total(total, len(entered), finished, tuple(kept), key)
-
-
-def _time(result: RaceResult, entrant: Entrant) -> float | None:
-    if entrant.status is not EntrantStatus.DONE:
-        return None
-    if not entrant.finish_time:
-        raise PayloadError(f"race {result.name}: {entrant.name} has no finish time: scores need times")
-    return entrant.finish_time / 1e6
