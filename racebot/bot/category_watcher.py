@@ -24,7 +24,7 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import CategoryProfile
-from racebot.racetime.client import Site, TokenSource, token_source
+from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings import orders
@@ -74,7 +74,8 @@ class CategoryWorker:
         self._ledger = worker.settler.ledger
         self._clock, self._failed, self._failures = worker.clock, worker.failed, worker.failures
         self._alive = alive
-        self._tokens = token_source(worker.site, settings.client_id, settings.client_secret)
+        bot, secret = settings.client_id, settings.client_secret
+        self._tokens = TokenSource(worker.site, bot, secret) if bot and secret else None
         self._context = _room_context(worker, self._tokens, self.follow_goal)
         self.goals: Collection[str] = ()
         """The goals that the category has now, known after `check`."""

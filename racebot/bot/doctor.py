@@ -18,7 +18,7 @@ from racebot.errors import CredentialsError, LedgerError, NotFoundError, Setting
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
 from racebot.races.rooms import Reason, Room
-from racebot.racetime.client import Site, token_source
+from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import NO_GOAL, CategorySettings, Settings
 from racebot.settings.sources import secret_files
@@ -143,12 +143,11 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         yield finding
     async for finding in _rules(site, slug, whole, public):
         yield finding
-    tokens = token_source(site, settings.client_id, settings.client_secret)
-    if tokens is None:
+    if settings.client_id is None or settings.client_secret is None:
         yield _right(f"bot: none for {slug}, so racebot reads what is public and says nothing in chat")
         return
     try:
-        token, lifetime = await site.token(tokens.client_id, tokens.client_secret)
+        token, lifetime = await site.token(settings.client_id, settings.client_secret)
     except CredentialsError:
         yield _wrong(
             f"credentials: the site refuses client id {settings.client_id!r} with this secret: "
@@ -178,9 +177,8 @@ async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> As
     with suppress(SiteError):
         rooms: list[Room] = [*public.rooms.values(), *(await site.past_races(slug, 1)).races]
         rated = set[str]()
-        if whole.database.exists():
-            with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
-                rated = {b.name for b in ledger.leaderboards.all() if ledger.ratings.count(b)}
+        with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
+            rated = {b.name for b in ledger.leaderboards.all() if ledger.ratings.count(b)}
         for config in configs:
             verdicts = (config.rule.judge(room, config.goals) for room in rooms)
             unknown = (Reason.OPENER_UNKNOWN, Reason.MATCHES, Reason.LISTED)
@@ -194,10 +192,9 @@ async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> As
 def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
     """Check that the goals to rate exist on the site, or existed when the ledger's races were raced."""
     stored, renamed = set[str](), dict[str, str]()
-    if whole.database.exists():
-        with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
-            stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
-            renamed = ledger.races.renamed_goals().get(settings.slug, {})
+    with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
+        stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
+        renamed = ledger.races.renamed_goals().get(settings.slug, {})
     boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
     limit = [goal for goal in settings.goals if settings.goals != [NO_GOAL]]
     wanted = dict.fromkeys([*limit, *(goal for board in boards for goal in board.goals)])

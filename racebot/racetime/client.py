@@ -278,13 +278,6 @@ class Site:
             raise Transient(f"{where} answered something other than JSON") from error
 
 
-def token_source(site: Site, client_id: str | None, secret: SecretStr | None) -> TokenSource | None:
-    """Return the source of a bot's tokens; None without credentials, where racebot only reads."""
-    if client_id is None or secret is None:
-        return None
-    return TokenSource(site, client_id, secret)
-
-
 @dataclass
 class TokenSource:
     """A bot's access token: requested when first needed, renewed before it expires or when refused."""

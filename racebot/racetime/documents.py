@@ -33,7 +33,6 @@ def _if(accept: Any) -> Any:
     return BeforeValidator(lambda value: value if accept(value) else None)
 
 
-_PATH = re.compile(r"/[\w./-]{1,500}", re.ASCII)
 _DIGITS = re.compile(r"\d{1,10}", re.ASCII)
 _IMAGE = re.compile(r"(?:https?://[A-Za-z0-9.:-]{1,200})?/[!#-;=?-~]{1,500}")
 """The address of a picture, absolute or a path on the site."""
@@ -152,8 +151,6 @@ class RaceDocument(SiteDocument):
     version: _Integer = None
     recordable: _Truthy = True
     recorded: _Truthy = False
-    websocket_url: Annotated[str | None, _matches(_PATH)] = None
-    websocket_bot_url: Annotated[str | None, _matches(_PATH)] = None
     info_bot: Annotated[str | None, _if(lambda value: isinstance(value, str))] = None
     bot_meta: Annotated[dict[str, Any] | None, _if(lambda value: isinstance(value, dict))] = None
     unlisted: _Truthy = False

@@ -44,9 +44,6 @@ class Race:
     recordable: bool
     recorded: bool
     result: RaceResult | None
-    websocket_path: str | None = None
-    public_path: str | None = None
-    """The path of the socket that is open to everybody."""
     info: str | None = None
     opened_by: str | None = None
     opened_by_bot: str | None = None
@@ -110,8 +107,11 @@ def _race(race: documents.RaceDocument, where: str) -> Race:
     category, status = race.name.partition("/")[0], race.status.value
     if status not in RACE_STATUS:
         warn_once("unknown race status %s from the site: ignored", reprlib.repr(status))
-    hidden = _is_hidden(race.entrants)
-    listed = _listed(race, hidden, where)
+    listed = _listed(race, where)
+    # In place of the entrants, the site shows invented users without ids.
+    hidden = any(each.user is not None and not each.user.id for each in listed)
+    if hidden and status != "finished":
+        listed = []
     entrants = tuple(entrant for entrant in map(_entrant, listed) if entrant is not None)
     is_own = "opened_by" in race.model_fields_set
     room: dict[str, Any] = {
@@ -147,8 +147,6 @@ def _race(race: documents.RaceDocument, where: str) -> Race:
         recordable=race.recordable,
         recorded=race.recorded,
         result=result,
-        websocket_path=race.websocket_bot_url,
-        public_path=race.websocket_url,
         info_bot=race.info_bot or "",
         bot_meta=race.bot_meta or {},
         entrants=entrants,
@@ -187,18 +185,10 @@ def parse_race_page(document: object) -> RacePage:
     return RacePage(tuple(races), page.num_pages, skipped)
 
 
-def _is_hidden(entrants: object) -> bool:
-    """Return whether the site shows invented users without ids in place of the entrants."""
-    return isinstance(entrants, list) and any(
-        isinstance(item, Mapping) and isinstance(item.get("user"), Mapping) and not item["user"].get("id")
-        for item in entrants[:MOST_ENTRANTS]
-    )
-
-
-def _listed(race: documents.RaceDocument, hidden: bool, where: str) -> list[documents.EntrantDocument]:
+def _listed(race: documents.RaceDocument, where: str) -> list[documents.EntrantDocument]:
     """Read the entrants. In an unfinished race, unreadable entrants are ignored."""
     finished, listed = race.status.value == "finished", race.entrants
-    if not finished and (hidden or not isinstance(listed, list)):
+    if not finished and not isinstance(listed, list):
         return []
     try:
         shown = {"entrants": listed if finished else listed[:MOST_ENTRANTS]}

@@ -66,13 +66,12 @@ class RoomSocket:
 
 @asynccontextmanager
 async def join(
-    site_url: str, name: str, path: str | None, token: str | None, gate: Gate | None = None
+    site_url: str, name: str, token: str | None, gate: Gate | None = None
 ) -> AsyncGenerator[RoomSocket]:
     """Open a race's socket and close it at the end of the block.
 
     Args:
         site_url: `http` or `https`; the socket is `ws` or `wss` accordingly.
-        path: its `websocket_bot_url`, or `websocket_url` without a token; None for the usual path.
         token: the bot's access token. The site only checks it on the first action. None joins the public
             socket, on which one can only read.
         gate: shared by all sockets of the site.
@@ -80,7 +79,7 @@ async def join(
     Raises:
         ConnectionLost: the room does not exist, or the site cannot be reached.
     """
-    path = path or f"/ws/{'race' if token is None else 'o/bot'}/{name.partition('/')[2]}"
+    path = f"/ws/{'race' if token is None else 'o/bot'}/{name.partition('/')[2]}"
     url = "ws" + site_url.removeprefix("http") + path
     gate = gate or Gate()
     try:

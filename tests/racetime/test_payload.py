@@ -56,8 +56,6 @@ def test_a_race_is_read_from_its_own_data() -> None:
         version=22,
         recordable=True,
         result=RaceResult("orb/first", "orb", GOAL, ended_at, entrants, recorded=True, **room),
-        websocket_path="/ws/o/bot/first",
-        public_path="/ws/race/first",
         entrants=entrants,
         opened_at=datetime(2026, 3, 1, 10, 0, 0, 100_000, UTC),
         ended_at=ended_at,
@@ -72,26 +70,7 @@ def test_a_list_entry_reads_like_the_detail() -> None:
     detailed = parse_race(race_document("first", FINISHED))
     assert listed.result == detailed.result
     assert listed.version is None
-    assert listed.websocket_path is None
     assert (listed.info_bot, listed.bot_meta) == ("", {})
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        None,
-        "",
-        5,
-        "@elsewhere.example/x",
-        ".elsewhere.example",
-        "/ws?x",
-        "/ws/o/bot/r\r\nHost: elsewhere.example",
-        "/ws o",
-        "/" + "x" * 501,
-    ],
-)
-def test_the_token_goes_to_no_other_host_than_the_sites(path: object) -> None:
-    assert parse_race(race_document(websocket_bot_url=path)).websocket_path is None
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ async def room(handler: Handler) -> AsyncIterator[RoomSocket]:
     async with serve(handler, "127.0.0.1", 0, close_timeout=0.1) as server:
         port = server.sockets[0].getsockname()[1]
         async with asyncio.timeout(PATIENCE):
-            async with join(f"http://127.0.0.1:{port}", "orb/r", None, TOKEN) as socket:
+            async with join(f"http://127.0.0.1:{port}", "orb/r", TOKEN) as socket:
                 yield socket
 
 
@@ -191,7 +191,7 @@ async def test_a_room_that_cannot_be_joined_is_a_lost_connection(
 ) -> None:
     async with listener() as port:
         with pytest.raises(ConnectionLost, match="the room's socket cannot be opened") as lost:
-            async with join(f"http://127.0.0.1:{port}", "orb/r", "/ws/o/bot/r", TOKEN):
+            async with join(f"http://127.0.0.1:{port}", "orb/r", TOKEN):
                 pass
     assert TOKEN not in f"{lost.value} {lost.value.__cause__}"
 
@@ -230,7 +230,7 @@ def _port(server: Server) -> int:
 
 
 async def enter(stack: AsyncExitStack, url: str, gate: Gate) -> None:
-    await stack.enter_async_context(join(url, "orb/r", "/ws/o/bot/r", TOKEN, gate))
+    await stack.enter_async_context(join(url, "orb/r", TOKEN, gate))
 
 
 @pytest.mark.parametrize("turns", [1, 3])

@@ -76,7 +76,7 @@ async def test_a_room_socket_follows_no_redirect(elsewhere: Server, status: int,
     """Not even without the token, since the other server could report any result."""
     async with Server(redirect(status, elsewhere.port, scheme)).serving() as server:
         with pytest.raises(ConnectionLost, match="cannot be opened"):
-            async with join(f"http://127.0.0.1:{server.port}", "orb/r", "/ws/o/bot/r", TOKEN):
+            async with join(f"http://127.0.0.1:{server.port}", "orb/r", TOKEN):
                 pass
     assert TOKEN.encode() in server.received
     assert elsewhere.received == b""
@@ -109,7 +109,7 @@ async def refused(port: int) -> tuple[str, str]:
         with pytest.raises(SiteError) as of_request:
             await site.token(*CREDENTIALS)
     with pytest.raises(ConnectionLost) as of_socket:
-        async with join(url, "orb/r", "/ws/o/bot/r", TOKEN):
+        async with join(url, "orb/r", TOKEN):
             pass
     return str(of_request.value), str(of_socket.value)
 

@@ -116,7 +116,6 @@ class Signal(Enum):
 
     READ_FAILED = "the site did not answer a read"
     SYSTEM_LINE = "a system message in chat, which may announce an edit, or an unreadable frame"
-    JOINED = "a connection to the room was made, perhaps after another was lost"
     TICK = "time has passed"
     LOOKED = "the poll looked at the race, whether the site answered or not"
     MISSING = "the site says that the race does not exist"
@@ -301,8 +300,6 @@ class _Step:
                     self.case._doubted_at = self.now.seconds
                 self.case._certain_at = self.now.seconds + CERTAIN_AFTER
                 self._read_soon()
-            case Signal.JOINED if self.case.is_unsure:  # the lost connection may have interrupted the read
-                self._read_soon()
             case Signal.LOOKED:
                 self._on_looked()
             case Signal.MISSING:
@@ -319,17 +316,10 @@ class _Step:
 
     def _on_frame(self, race: Race) -> None:
         case, shown = self.case, self.case.shown
-        if self._is_outdated(race):
+        # A deleted account raises no version: the frame may repeat what the connection received before.
+        is_doubtful = case.has_ended and not race.recorded and race.version == case._version
+        if self._is_outdated(race) or (is_doubtful and shown is not None and _state(race) != _state(shown)):
             self._read_soon()  # the version that we know may be the wrong one
-        elif (
-            shown is not None
-            and case.has_ended
-            and not race.recorded
-            and race.version == case._version
-            and _state(race) != _state(shown)
-        ):
-            # A deleted account raises no version: the frame may repeat what the connection received before.
-            self._read_soon()
         else:
             self._show(race)
 

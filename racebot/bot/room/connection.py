@@ -83,11 +83,7 @@ class RoomWatch:
             joined_at: float | None = None
             try:
                 token = await tokens.get() if tokens else None
-                race = self._inbox.race
-                path = None
-                if race is not None:
-                    path = race.websocket_path if tokens else race.public_path
-                async with join(context.site.url, self.name, path, token, context.site.gate) as socket:
+                async with join(context.site.url, self.name, token, context.site.gate) as socket:
                     joined_at = time.monotonic()
                     if not joined_before:
                         log.info("%s: joined the room", self.name)
@@ -122,7 +118,6 @@ class RoomWatch:
 
     async def _stay(self, socket: RoomSocket) -> None:
         """Follow the room on one connection until the room is done."""
-        self._inbox.put(Signal.JOINED)
         self._work.set()
         room = Conversation(socket.send)
         tasks = [

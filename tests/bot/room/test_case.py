@@ -337,15 +337,6 @@ def test_a_read_that_failed_is_repeated_later(standing: Room) -> None:
     assert 220 < again <= 271
 
 
-def test_reads_that_a_lost_connection_interrupted_are_repeated(standing: Room) -> None:
-    standing.on(Signal.JOINED, 200)
-    assert standing.deadline is None
-    standing.on(Signal.SYSTEM_LINE, 201)
-    reads(standing, 220)
-    standing.on(Signal.JOINED, 300)
-    assert reads(standing, 310)
-
-
 def test_an_answer_needs_data_of_the_last_ten_seconds(standing: Room) -> None:
     assert standing.is_old(200), "a frame may show old data"
     standing.on_read(seen(FIRST, 19), 201, sent_at=200)
