@@ -217,7 +217,9 @@ class CategoryWorker:
         followed, seen = {*self.goals, *self._waits_since}, {}
         async for _, listed in self._site.past_race_pages(self.slug, since=oldest):
             seen.update({race.name: race for race in listed.races})
-        await self._follow_renames(seen.values())
+        shown = [race.result for race in seen.values() if race.result and self._is_ours(race.name)]
+        if self.goals:
+            await self._call(self._context.work.follow_renames, shown, self.goals)
         await self._forget_deleted(seen.values())
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
@@ -279,12 +281,6 @@ class CategoryWorker:
                         raise SiteError(str(error)) from error
                     log.warning("goal %s is taken for a new one: %s", race.goal, error)
             self._followed.add(race.goal)
-
-    async def _follow_renames(self, races: Iterable[Race]) -> None:
-        """Keep the leaderboards of goals that the site renamed, and correct what was said too early."""
-        shown = [race.result for race in races if race.result is not None and self._is_ours(race.name)]
-        if self.goals:
-            await self._call(self._context.work.follow_renames, shown, self.goals)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
         shown = [race.result for race in races if race.result is not None and not race.result.hidden]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias
@@ -53,40 +53,35 @@ class _OpenRoom:
     changed: bool = True
 
 
+@dataclass
 class LiveWriter:
     """Keeps the live file of one worker up to date."""
 
-    def __init__(
-        self,
-        settler: Settler,
-        listing: Callable[[Leaderboard], Listing],
-        call: RunOnLedger,
-        clock: Callable[[], datetime],
-        failures: FailureLog,
-    ) -> None:
-        self._settler = settler
-        self._listing = listing
-        self._ledger = settler.ledger
-        self._call = call
-        self._clock = clock
-        self._failures = failures
-        self._path = live_path(settler.ledger.path)
-        self._open: dict[str, _OpenRoom] = {}
-        self._woken = asyncio.Event()
-        self._revision: tuple[int, ...] = ()
-        self._writing: asyncio.Future[None] | None = None
+    settler: Settler
+    listing: Callable[[Leaderboard], Listing]
+    call: RunOnLedger
+    clock: Callable[[], datetime]
+    failures: FailureLog
+    _open: dict[str, _OpenRoom] = field(default_factory=dict)
+    _woken: asyncio.Event = field(default_factory=asyncio.Event)
+    _revision: tuple[int, ...] = ()
+    _writing: asyncio.Future[None] | None = None
+
+    def __post_init__(self) -> None:
+        self._ledger = self.settler.ledger
+        self._path = live_path(self._ledger.path)
 
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
         known = self._open.get(race.name)
-        needs_record = race.status == "cancelled" or not self._settler.rules.needs_no_record(race)
+        needs_record = race.status == "cancelled" or not self.settler.rules.needs_no_record(race)
         cannot = race.over or race.custom_goal or not race.recordable
         if race.recorded or (needs_record and cannot):
             if self._open.pop(race.name, None) is None:
                 return
         else:
             described = known.described if known else None
-            self._open[race.name] = _OpenRoom(race, self._clock(), described)
+            self._open[race.name] = _OpenRoom(race, self.clock(), described)
         self._woken.set()
 
     async def run(self) -> None:
@@ -110,9 +105,9 @@ class LiveWriter:
 
     async def _write_once(self) -> None:
         self._woken.clear()
-        now = self._clock()
+        now = self.clock()
         self._open = {name: room for name, room in self._open.items() if not self._is_old(room, now)}
-        revision = await self._call(self._ledger.revision)
+        revision = await self.call(self._ledger.revision)
         failed = False
         for name, room in list(self._open.items()):
             if not room.changed and revision == self._revision:
@@ -129,11 +124,11 @@ class LiveWriter:
         self._revision = revision
         shown = [(room, room.described) for room in self._open.values() if room.described is not None]
         unlisted = frozenset(described.race for room, described in shown if room.race.unlisted)
-        report = LiveReport(self._clock(), tuple(described for _, described in shown), unlisted)
+        report = LiveReport(self.clock(), tuple(described for _, described in shown), unlisted)
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
         await asyncio.shield(self._writing)
         if not failed:
-            self._failures.recovered(_SOURCE)
+            self.failures.recovered(_SOURCE)
 
     def _is_old(self, room: _OpenRoom, now: datetime) -> bool:
         ended_at = room.race.result.ended_at if room.race.result else None
@@ -142,11 +137,11 @@ class LiveWriter:
     def _note_problem(self, error: Exception) -> None:
         expected = isinstance(error, RacebotError)
         problem = f"live rooms: {error if expected else repr(error)}"
-        self._failures.failed(_SOURCE, problem, error=None if expected else error)
+        self.failures.failed(_SOURCE, problem, error=None if expected else error)
 
     async def _described(self, race: Race, seen_at: datetime) -> LiveRoom | None:
         """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""
-        drafts = await self._call(self._read, race)
+        drafts = await self.call(self._read, race)
         if not drafts:
             return None
         boards = await asyncio.to_thread(lambda: [draft() for draft in drafts])
@@ -159,14 +154,14 @@ class LiveWriter:
             started_at=race.started_at,
             ended_at=race.result.ended_at if race.result else None,
             updated_at=seen_at,
-            leaderboards=await self._call(self._ranked, boards),
+            leaderboards=await self.call(self._ranked, boards),
         )
 
     def _ranked(self, drafts: Sequence[_Draft]) -> tuple[LiveBoard, ...]:
         """Add the places on the leaderboards before and after the race."""
         boards = []
         for live, board, rated in drafts:
-            now, listing, new = {}, self._listing(board), {}
+            now, listing, new = {}, self.listing(board), {}
             if rated is None:
                 now = places_now(self._ledger, board, listing)
             else:
@@ -183,7 +178,7 @@ class LiveWriter:
 
         Empty if the race is settled.
         """
-        rules, result = self._settler.rules, race.result
+        rules, result = self.settler.rules, race.result
         if self._ledger.races.has(race.name):
             return []
         entrants = tuple(
@@ -195,11 +190,11 @@ class LiveWriter:
         stems = dict(zip((b.key for b in stored), (a.stem for a in board_addresses(stored)), strict=True))
         previews = {}
         if result is not None and result.final and rules.counts(result):
-            previews = {each.leaderboard.name: each for each in self._settler.previews(result)}
+            previews = {each.leaderboard.name: each for each in self.settler.previews(result)}
         drafts, hidden = [], self._ledger.orders.hidden()
         for planned in rules.leaderboards(race):
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
-            states = tuple(current_states(self._settler.ledger, board, [str(e.user_id) for e in entrants]))
+            states = tuple(current_states(self._ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]
             preview = previews.get(board.name)
             masked = None if preview is None else self._ledger.orders.masked(preview.result)

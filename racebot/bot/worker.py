@@ -6,7 +6,6 @@ import asyncio
 import logging
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -73,7 +72,9 @@ class Worker:
             LedgerError: the database cannot be used, or another worker uses it.
         """
         settings = self._settings
-        with locked(settings.database), self._monitor():
+        timeout = health_timeout(settings.rooms_every).total_seconds()
+        host, port, ages = settings.monitor_host, settings.monitor_port, self._health.ages
+        with locked(settings.database), monitor(host, port, ages=ages, health_timeout=timeout):
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, settings.rules())
             jobs = Jobs(self._failed, self._failures.recovered)
@@ -113,13 +114,6 @@ class Worker:
             working.cancel()
             stopping.cancel()
             await asyncio.gather(working, stopping, return_exceptions=True)
-
-    def _monitor(self) -> AbstractContextManager[object]:
-        settings, ages = self._settings, self._health.ages
-        if settings.monitor_port is None:
-            return nullcontext()
-        timeout = health_timeout(settings.rooms_every).total_seconds()
-        return monitor(settings.monitor_host, settings.monitor_port, ages=ages, health_timeout=timeout)
 
     async def _start(
         self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs

@@ -53,16 +53,19 @@ ERRORS = Counter("racebot_errors_total", "Errors by kind.", ["kind"], registry=R
 
 @contextmanager
 def monitor(
-    host: str, port: int, *, ages: Callable[[], dict[str, float | None]], health_timeout: float
+    host: str, port: int | None, *, ages: Callable[[], dict[str, float | None]], health_timeout: float
 ) -> Generator[int | None]:
     """Serve `/healthz` and `/metrics` inside a `with` block, and yield the port; None if it is not available.
 
     Args:
-        port: 0 chooses a free one.
+        port: 0 chooses a free one; None serves nothing.
         ages: returns the seconds since each category was last seen, None if it has not been seen yet. Called
             from another thread.
         health_timeout: seconds after which a category that was not seen makes the bot unhealthy.
     """
+    if port is None:
+        yield None
+        return
     metrics = make_wsgi_app(REGISTRY)
 
     def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -36,19 +36,17 @@ MARKED_PLACES = 20
 """Places of a leaderboard within which messages mark a player's move."""
 
 
+@dataclass(frozen=True, slots=True)
 class Announcements:
     """The announcements of all races, as the outbox holds them.
 
     `bot` is the bot's client id: two bots in one room must not send equal guids. None says nothing.
     """
 
-    def __init__(
-        self, ledger: Ledger, clock: Callable[[], datetime], settings: Settings, bot: str | None
-    ) -> None:
-        self._ledger = ledger
-        self._clock = clock
-        self._settings = settings
-        self._bot = bot
+    ledger: Ledger
+    clock: Callable[[], datetime]
+    settings: Settings
+    bot: str | None
 
     def announce(self, rated: Sequence[RatedRace]) -> str | None:
         """Queue the changes of a finished race, or a correction of those that chat was told.
@@ -61,8 +59,10 @@ class Announcements:
             return None
         self.drop_waiting(result.name, "the result changed")
         last = self._last_announced(result.name)
-        if last is not None and last.result == key and self._is_complete(result.name, key):
-            return None
+        parts = chat_messages(self.ledger.messages.of(result.name))
+        states = [row.state for row, body in parts if body.result == key]
+        if last is not None and last.result == key and states[-1] in {Delivery.SENT, Delivery.DELIVERED}:
+            return None  # no part of it was dropped
         if last is None or last.result == key:
             return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
         return self._correct(rated, last, key)
@@ -83,7 +83,7 @@ class Announcements:
         edits = edits_between(last.told, result)
         if not edits and list(self._entries(rated).values()) == list(last.entries.values()):
             return None
-        number = 1 + max(body.correction for _, body in chat_messages(self._ledger.messages.of(result.name)))
+        number = 1 + max(body.correction for _, body in chat_messages(self.ledger.messages.of(result.name)))
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
         return "correction" if self._put_changes(rated, body, last.entries) else None
 
@@ -95,7 +95,7 @@ class Announcements:
         """
         facts: list[object] = [(r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
         facts += [
-            sorted(facts_of(r.result).items()) for r in rated if self._settings.listing(r.leaderboard).scoring
+            sorted(facts_of(r.result).items()) for r in rated if self.settings.listing(r.leaderboard).scoring
         ]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
@@ -105,8 +105,8 @@ class Announcements:
         """Queue a race's message on Discord, if it has changes and `is_new`, or an edit of a queued one."""
         changed = [each for each in rated if each.changes]
         moves = {name: each.moves for name, each in self._rank_changes(changed).items()}
-        webhooks = [self._settings.webhook_of(each.leaderboard) for each in changed if is_new]
-        self._ledger.posts.put(result, filter(None, webhooks), None if settled else moves)
+        webhooks = [self.settings.webhook_of(each.leaderboard) for each in changed if is_new]
+        self.ledger.posts.put(result, filter(None, webhooks), None if settled else moves)
 
     def repeat(self, rated: Sequence[RatedRace], ordered_in: str) -> bool:
         """Queue the changes of a finished race once more. Return False if there are none.
@@ -117,20 +117,20 @@ class Announcements:
 
     def greet(self, race: Race, compose: Callable[[Race], str]) -> None:
         """Queue the greeting of a room once. `compose` returns it, empty if there is none yet."""
-        if any(body.greets for _, body in chat_messages(self._ledger.messages.of(race.name))):
+        if any(body.greets for _, body in chat_messages(self.ledger.messages.of(race.name))):
             return
         if text := compose(race):
             self._put(race.name, race.category, ChatBody(text, greets=True))
 
     def tell_of_event(self, room: str, event: Event) -> None:
         """Queue, once each, that a room belongs to an event, and that the event is closed."""
-        texts, title = self._settings.texts, plain(event.title)
+        texts, title = self.settings.texts, plain(event.title)
         if event.closed_at is None:
             text = texts.in_event if event.shown else texts.in_event_sealed
             told = sum(body.result is not None for body in self._sent(room))
             lines, seed = [text.format(event=title)], f"open{told or ''}"  # told again after new changes
         else:
-            page = race_page(self._settings, event.name)
+            page = race_page(self.settings, event.name)
             link = texts.link.format(url=page) if page else ""
             lines, seed = [texts.event_closed.format(event=title), link], exact_time(event.closed_at)
         if text := texts.separator.join(filter(None, lines)):
@@ -143,7 +143,7 @@ class Announcements:
 
         `reason` replaces the text for a race that is not recorded; nothing is said if it is empty.
         """
-        reason = self._settings.texts.withdrawn if reason is None else reason
+        reason = self.settings.texts.withdrawn if reason is None else reason
         if not (reason and self._is_told(race)):
             return False
         self._put(race, category, ChatBody(reason, withdraws=True))
@@ -151,15 +151,15 @@ class Announcements:
 
     def drop_waiting(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages."""
-        self._ledger.messages.drop_waiting(race, "chat", self._clock(), reason)
+        self.ledger.messages.drop_waiting(race, "chat", self.clock(), reason)
 
     def drop_unbegun(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages, except the rest of a half-sent announcement."""
         begun = {body.correction for body in self._since_withdrawal(race) if body.result is not None}
-        for row, body in chat_messages(self._ledger.messages.open_for(race)):
+        for row, body in chat_messages(self.ledger.messages.open_for(race)):
             is_rest = body.result is not None and body.correction in begun
             if row.state is Delivery.WAITING and not is_rest:
-                self._ledger.messages.mark(row, Delivery.DROPPED, self._clock(), reason)
+                self.ledger.messages.mark(row, Delivery.DROPPED, self.clock(), reason)
 
     def was_told(self, race: str) -> bool:
         """Return whether chat was told anything about ratings."""
@@ -168,20 +168,20 @@ class Announcements:
     def queued_key(self, race: str) -> str | None:
         """Return the key of the last announcement that was queued and not dropped or withdrawn, or None."""
         key = None
-        for row, body in chat_messages(self._ledger.messages.of(race)):
+        for row, body in chat_messages(self.ledger.messages.of(race)):
             if row.state is not Delivery.DROPPED and (body.withdraws or body.result is not None):
                 key = body.result
         return key
 
     def final(self, rated: Sequence[RatedRace]) -> Iterator[Message]:
         """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted."""
-        boards = [masked(self._ledger, each, self._settings.texts) for each in rated if each.changes]
-        if not boards or self._bot is None:
+        boards = [masked(self.ledger, each, self.settings.texts) for each in rated if each.changes]
+        if not boards or self.bot is None:
             return
-        texts, race = self._settings.texts, boards[0].result
+        texts, race = self.settings.texts, boards[0].result
         yield self._message(race.name, race.category, MetaBody(tuple(map(info_box.meta_entry, boards))))
         if texts.info:
-            ranks, page = self._rank_changes(boards, settled=True), race_page(self._settings, race.name)
+            ranks, page = self._rank_changes(boards, settled=True), race_page(self.settings, race.name)
             blocks = (
                 info_box.info_block(each, texts, ranks.get(each.leaderboard.name, NO_RANK_CHANGES), page=page)
                 for each in boards
@@ -193,12 +193,12 @@ class Announcements:
 
         If it is settled, the standings include the race already, and new places are not marked.
         """
-        found, listing = partial(rank_changes, self._ledger, settled=settled), self._settings.listing
+        found, listing = partial(rank_changes, self.ledger, settled=settled), self.settings.listing
         return {each.leaderboard.name: found(each, listing(each.leaderboard)) for each in rated}
 
     def _entries(self, rated: Sequence[RatedRace]) -> dict[str, dict[str, str]]:
-        named = [masked(self._ledger, each, self._settings.texts) for each in rated if each.changes]
-        return rating_message.entries(named, self._settings.texts, self._rank_changes(named))
+        named = [masked(self.ledger, each, self.settings.texts) for each in rated if each.changes]
+        return rating_message.entries(named, self.settings.texts, self._rank_changes(named))
 
     def _put_changes(
         self,
@@ -212,8 +212,8 @@ class Announcements:
 
         A correction lists the entries that differ from `announced`.
         """
-        result, texts = rated[0].result, self._settings.texts
-        rated = [masked(self._ledger, each, texts) for each in rated]
+        result, texts = rated[0].result, self.settings.texts
+        rated = [masked(self.ledger, each, texts) for each in rated]
         ranks = self._rank_changes(rated)
         if body.correction:
             parts = rating_message.correction(rated, announced or {}, body.edits, texts, ranks=ranks)
@@ -228,29 +228,29 @@ class Announcements:
                 part = replace(part, told=facts_of(result))
             if is_last and changed:
                 entries = rating_message.entries(changed, texts, ranks)
-                buttons = rating_buttons(self._settings, self._ledger, changed[0].leaderboard, result.name)
-                part = replace(part, entries=entries, buttons=buttons, pin=self._settings.pin)
+                buttons = rating_buttons(self.settings, self.ledger, changed[0].leaderboard, result.name)
+                part = replace(part, entries=entries, buttons=buttons, pin=self.settings.pin)
             self._put(result.name, result.category, part, seed and f"{seed}:{number}")
         return bool(parts)
 
     def _race_scores(self, rated: RatedRace) -> list[str]:
-        board, races = rated.leaderboard, self._ledger.races
-        race = scored(board, rated.result, self._settings.listing(board).scoring)
+        board, races = rated.leaderboard, self.ledger.races
+        race = scored(board, rated.result, self.settings.listing(board).scoring)
         if race is None:
             return []
         number = races.count_between(board, START) + (not races.has(rated.result.name))
-        return race_scores(race, board.name, number, self._settings.texts, self._ledger.orders.hidden())
+        return race_scores(race, board.name, number, self.settings.texts, self.ledger.orders.hidden())
 
     def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
-        if self._bot is None:
+        if self.bot is None:
             return
-        self._ledger.messages.put(self._message(race, category, body, seed), self._clock())
+        self.ledger.messages.put(self._message(race, category, body, seed), self.clock())
 
     def _message(self, race: str, category: str, body: Body, seed: str | None = None) -> Message:
         """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if seed is None:
-            seed = f"{race}:{len(self._ledger.messages.of(race))}:{self._clock().isoformat()}"
-        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self._bot}:{seed}")
+            seed = f"{race}:{len(self.ledger.messages.of(race))}:{self.clock().isoformat()}"
+        guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:{seed}")
         return Message(race, category, str(guid), body)
 
     def _last_announced(self, race: str) -> ChatBody | None:
@@ -258,17 +258,11 @@ class Announcements:
         announced = [body for body in self._since_withdrawal(race) if body.result is not None]
         return announced[-1] if announced else None
 
-    def _is_complete(self, race: str, key: str) -> bool:
-        """Return whether no part of the announcement that stands in chat was dropped."""
-        rows = chat_messages(self._ledger.messages.of(race))
-        last = [row.state for row, body in rows if body.result == key]
-        return last[-1] in {Delivery.SENT, Delivery.DELIVERED}
-
     def _sent(self, race: str) -> list[ChatBody]:
         """Return the chat messages about ratings that were sent to a room, oldest first."""
         return [
             body
-            for row, body in chat_messages(self._ledger.messages.of(race))
+            for row, body in chat_messages(self.ledger.messages.of(race))
             if not (body.greets or body.notes) and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 

@@ -288,7 +288,8 @@ class OutboxDelivery:
         log.warning("%s: the site refused a %s message: %s", self.name, kind, reason)
         await self._mark(Delivery.REFUSED, reason)
         if event.chat_closed:
-            await self.call(self._drop_waiting_chat)
+            messages, now = self.ledger.messages, self.clock()
+            await self.call(messages.drop_waiting, self.name, "chat", now, "chat is closed")
 
     async def _history(self) -> Sequence[ChatMessage]:
         """Return the last messages of chat, or none if the site refuses to show them."""
@@ -322,10 +323,6 @@ class OutboxDelivery:
                 self.ledger.messages.mark(self._row, state, now, detail)
 
         await self.call(write)
-
-    def _drop_waiting_chat(self) -> None:
-        with self.ledger.transaction():
-            self.ledger.messages.drop_waiting(self.name, "chat", self.clock(), "chat is closed")
 
     def _arrived(self, text: str, history: Sequence[ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.

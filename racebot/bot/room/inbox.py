@@ -6,8 +6,8 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
@@ -61,38 +61,36 @@ class RoomContext:
         return Moment(time.monotonic(), self.site.clock())
 
 
+@dataclass
 class Inbox:
     """One room's events, its case, and the work that both lead to.
 
     `changed` is called whenever the outbox may hold new messages, or the room may be done.
     """
 
-    def __init__(
-        self, name: str, context: RoomContext, delivery: OutboxDelivery, changed: Callable[[], None]
-    ) -> None:
-        self._name = name
-        self._context = context
-        self._delivery = delivery
-        self._changed = changed
-        self._events: deque[RoomEvent] = deque()
-        self._came = asyncio.Event()
-        self._case: Case | None = None
-        self._stored: CaseRow | None = None
-        """The row of the case as the ledger has it."""
-        self._effects: list[Effect] = []
-        """Effects to carry out. They are kept while the ledger is unavailable."""
-        self._retry_at: float | None = None
-        self._pauses = retry_pauses()
-        self._questions: deque[Question] = deque()
-        self._saw_history = False
-        self._history: ChatHistory | None = None
-        """A chat history that came before the race was shown."""
-        self._reading: asyncio.Task[None] | None = None
-        self._read_again = False
-        self._read_at = float("-inf")
-        """When the last read ended, well or not."""
-        self._answering: asyncio.Task[None] | None = None
-        self._is_busy = False
+    name: str
+    context: RoomContext
+    delivery: OutboxDelivery
+    changed: Callable[[], None]
+    _events: deque[RoomEvent] = field(default_factory=deque)
+    _came: asyncio.Event = field(default_factory=asyncio.Event)
+    _case: Case | None = None
+    _stored: CaseRow | None = None
+    """The row of the case as the ledger has it."""
+    _effects: list[Effect] = field(default_factory=list)
+    """Effects to carry out. They are kept while the ledger is unavailable."""
+    _retry_at: float | None = None
+    _pauses: Iterator[float] = field(default_factory=retry_pauses)
+    _questions: deque[Question] = field(default_factory=deque)
+    _saw_history: bool = False
+    _history: ChatHistory | None = None
+    """A chat history that came before the race was shown."""
+    _reading: asyncio.Task[None] | None = None
+    _read_again: bool = False
+    _read_at: float = float("-inf")
+    """When the last read ended, well or not."""
+    _answering: asyncio.Task[None] | None = None
+    _is_busy: bool = False
 
     @property
     def race(self) -> Race | None:
@@ -113,14 +111,14 @@ class Inbox:
                 self.put(cases.Frame(race))
             case Unreadable() | ChatMessage(is_system=True):
                 self.put(Signal.SYSTEM_LINE)
-            case ChatMessage() | ChatHistory() if self._context.commands is not None:
+            case ChatMessage() | ChatHistory() if self.context.commands is not None:
                 self.put(event)
 
     def may_leave(self) -> bool:
         """Return whether nothing is left to do in the room, apart from its outbox."""
         busy = self._is_busy or self._is_unstored()
         idle = not (busy or self._events or self._questions or self._answering)
-        return idle and self._case is not None and self._case.may_leave(self._context.now())
+        return idle and self._case is not None and self._case.may_leave(self.context.now())
 
     async def run(self) -> None:
         """Handle events until the site no longer has the race, or the database is damaged."""
@@ -149,7 +147,7 @@ class Inbox:
                         self._case = replace(self._case, row=self._stored)
                 finally:
                     self._is_busy = False
-                self._changed()
+                self.changed()
         finally:
             for task in (self._reading, self._answering):
                 if task is not None:
@@ -159,7 +157,7 @@ class Inbox:
         """Load the case, once the ledger can be read."""
         while self._case is None:
             try:
-                self._case = await self._context.call(self._context.work.load, self._name, watched=True)
+                self._case = await self.context.call(self.context.work.load, self.name, watched=True)
                 self._stored = self._case.row
             except LedgerUnavailable as error:
                 self._failed(error)
@@ -188,7 +186,7 @@ class Inbox:
                 self._on_history(event)
             case _:
                 if isinstance(event, (cases.Frame, cases.Read, cases.Listed)):
-                    await self._context.follow_goal(event.race)
+                    await self.context.follow_goal(event.race)
                 self._step(event)
                 if self._history is not None and self.race is not None:
                     self._on_history(self._history)
@@ -198,12 +196,12 @@ class Inbox:
     def _step(self, event: cases.Event) -> None:
         assert self._case is not None  # noqa: S101 - loaded before the first event
         before = self._case.shown
-        self._case, effects = step(self._case, event, self._context.now())
+        self._case, effects = step(self._case, event, self.context.now())
         if Act.READ in effects:
             self._read()
         self._effects += [effect for effect in effects if effect is not Act.READ]
         if self._case.shown is not None and (effects or self._case.shown is not before):
-            self._context.on_race(self._case.shown)
+            self.context.on_race(self._case.shown)
 
     async def _carry_out(self) -> None:
         """Store the case's row, and carry out the effects that still hold."""
@@ -214,11 +212,11 @@ class Inbox:
         if self._retry_at is not None and time.monotonic() < self._retry_at:
             return
         self._effects = [e for e in self._effects if not isinstance(e, Announce) or case.holds(e.result)]
-        await self._context.call(self._context.work.carry_out, case, self._stored, tuple(self._effects))
+        await self.context.call(self.context.work.carry_out, case, self._stored, tuple(self._effects))
         self._stored = case.row
         self._effects.clear()
         self._retry_at, self._pauses = None, retry_pauses()
-        self._context.failures.recovered(f"{self._name} inbox")
+        self.context.failures.recovered(f"{self.name} inbox")
 
     def _is_unstored(self) -> bool:
         """Return whether the ledger has yet to store or carry out anything."""
@@ -228,7 +226,7 @@ class Inbox:
         """Log a failure, and plan to carry out again what it left."""
         text = str(error) if isinstance(error, RacebotError) else f"unexpected error: {error!r}"
         unexpected = None if isinstance(error, RacebotError) else error
-        self._context.failures.failed(f"{self._name} inbox", text, level=logging.ERROR, error=unexpected)
+        self.context.failures.failed(f"{self.name} inbox", text, level=logging.ERROR, error=unexpected)
         self._retry_at = time.monotonic() + next(self._pauses)
 
     # Reads over HTTP
@@ -236,21 +234,21 @@ class Inbox:
     def _read(self) -> None:
         """Read the race over HTTP, or once more after the read that is under way."""
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read_race(), name=f"read {self._name}")
+            self._reading = asyncio.create_task(self._read_race(), name=f"read {self.name}")
         else:
             self._read_again = True
 
     async def _read_race(self) -> None:
-        source = f"{self._name} read"
+        source = f"{self.name} read"
         while True:
             self._read_again = False
             event: cases.Event = Signal.READ_FAILED
             try:
-                event = cases.Read(*await self._context.site.race(self._name))
+                event = cases.Read(*await self.context.site.race(self.name))
             except Exception as error:
-                self._context.failures.failed(source, str(error) or repr(error))
+                self.context.failures.failed(source, str(error) or repr(error))
             else:
-                self._context.failures.recovered(source)
+                self.context.failures.recovered(source)
             self._read_at = time.monotonic()
             self.put(event)
             if not self._read_again:
@@ -260,7 +258,7 @@ class Inbox:
 
     def _ask(self, message: ChatMessage) -> None:
         """Queue a chat line if it is a command to answer."""
-        handler, case = self._context.commands, self._case
+        handler, case = self.context.commands, self._case
         if handler is None or case is None or case.shown is None or case.is_recorded:
             return
         question = handler.parse(message, case.shown)
@@ -269,7 +267,7 @@ class Inbox:
 
     def _on_history(self, history: ChatHistory) -> None:
         """Queue the commands that the chat history shows."""
-        handler, case = self._context.commands, self._case
+        handler, case = self.context.commands, self._case
         if handler is None or case is None:
             return
         self._history = history if case.shown is None else None
@@ -288,7 +286,7 @@ class Inbox:
         now = time.monotonic()
         while self._answering is None and self._case is not None:
             for late in [question for question in self._questions if now >= question.asked_at + EXPIRES]:
-                log.warning("%s: a command could not be answered in time", self._name)
+                log.warning("%s: a command could not be answered in time", self.name)
                 self._questions.remove(late)
             ready = next((question for question in self._questions if self._is_ready(question, now)), None)
             if ready is None:
@@ -299,7 +297,7 @@ class Inbox:
             if self._is_unstored():
                 return  # until the ledger can store the order
             self._questions.remove(ready)
-            self._answering = asyncio.create_task(self._answer(ready), name=f"answer {self._name}")
+            self._answering = asyncio.create_task(self._answer(ready), name=f"answer {self.name}")
 
     def _is_ready(self, question: Question, now: float) -> bool:
         """Return whether the case is fresh enough to answer; read the race again if it is not.
@@ -315,7 +313,7 @@ class Inbox:
             return False
         asked_at = question.asked_at
         has_waited = self._read_at > asked_at or now >= asked_at + READ_FOR_ANSWER
-        if has_waited or not case.is_old(self._context.now()):
+        if has_waited or not case.is_old(self.context.now()):
             return True
         if self._reading is None or self._reading.done():
             self._read()
@@ -323,17 +321,17 @@ class Inbox:
 
     async def _answer(self, question: Question) -> None:
         """Answer a command. If it fails, only this answer is lost."""
-        handler, race, case = self._context.commands, self.race, self._case
+        handler, race, case = self.context.commands, self.race, self._case
         try:
             if handler is None or case is None or race is None or race.recorded:
                 return
-            reply = await self._context.call(handler.reply, question, race, is_quiet=case.is_quiet)
+            reply = await self.context.call(handler.reply, question, race, is_quiet=case.is_quiet)
             # Explaining a large race is slow, and must not block the ledger's thread.
             text = "" if reply is None else await asyncio.to_thread(reply.draft)
             is_wanted = text and not handler.silent
             if reply is not None and is_wanted and not handler.is_repeat(race.name, reply, text):
                 metrics.COMMANDS.labels(question.command.command.value).inc()
-                self._delivery.answer(text, question.message.id, to=reply.to)
+                self.delivery.answer(text, question.message.id, to=reply.to)
         except LedgerUnavailable as error:
             log.warning("%s; trying again", error)
             # Later commands wait, since the next order may be the opposite.
@@ -343,7 +341,7 @@ class Inbox:
             # A damaged database stops the bot elsewhere; a command must not.
             log.error("%s; no answer given", error)
         except Exception:
-            log.exception("%s: unexpected error while answering %s", self._name, question.command.command)
+            log.exception("%s: unexpected error while answering %s", self.name, question.command.command)
         finally:
             self._answering = None
             self.put(Signal.TICK)

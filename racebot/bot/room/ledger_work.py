@@ -60,7 +60,7 @@ class LedgerWork:
         `stored` is the row as it is stored. Returns whether the room must be joined, since its chat was told
         of another result.
         """
-        needs_room = False
+        needs_room, told = False, self._announcements
         with self.ledger.transaction(lasting=bool(effects)):
             is_known = case.is_watched or (stored is not None and not stored.unrecorded_since)
             if case.row != stored:
@@ -69,12 +69,16 @@ class LedgerWork:
                 match effect:
                     case Announce(result, is_late) if case.is_watched:
                         self._announce(result, is_late=is_late)
-                    case Announce(result):
-                        needs_room = self._is_told_otherwise(result)
+                    case Announce(result) if told.was_told(result.name):
+                        key = told.key(self.settler.preview(result))
+                        needs_room = told.queued_key(result.name) != key
                     case Settle(result, chat_is_open):
                         self._settle(result, is_known=is_known or chat_is_open)
                     case GiveUp(reason):
-                        self._give_up(case.name, reason)
+                        for row in self.ledger.messages.open_for(case.name):
+                            self.ledger.messages.mark(row, Delivery.DROPPED, self.clock(), "the room is gone")
+                        self.ledger.posts.withdraw(case.name)
+                        log.warning("%s: %s; given up", case.name, reason)
                     case Act():
                         self._act(effect, case)
         return needs_room
@@ -177,11 +181,6 @@ class LedgerWork:
         if said is not None:
             log.info("%s: queued the %s of the rating changes", result.name, said)
 
-    def _is_told_otherwise(self, result: RaceResult) -> bool:
-        told = self._announcements
-        was_told = told.was_told(result.name)
-        return was_told and told.queued_key(result.name) != told.key(self.settler.preview(result))
-
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a race, and queue its final changes if we know the room."""
         is_known = is_known or bool(self.ledger.messages.of(result.name))
@@ -200,9 +199,3 @@ class LedgerWork:
         for each in rated or ():
             outcome = each.note or f"{len(each.changes)} ratings changed"
             log.info("%s: settled on %s: %s", result.name, each.leaderboard.name, outcome)
-
-    def _give_up(self, name: str, reason: str) -> None:
-        for row in self.ledger.messages.open_for(name):
-            self.ledger.messages.mark(row, Delivery.DROPPED, self.clock(), "the room is gone")
-        self.ledger.posts.withdraw(name)
-        log.warning("%s: %s; given up", name, reason)
