@@ -153,11 +153,6 @@ def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
     return reports
 
 
-def event_results(ledger: Ledger, race: str) -> tuple[Attempt, ...]:
-    """Return the results of the event whose race this is, none for other races and while they are sealed."""
-    return next((report.results for report in event_reports(ledger, race)), ())
-
-
 def _masked(attempt: Attempt) -> Attempt:
     name = attempt.entrant.name if attempt.entrant.name == NO_NAME else HIDDEN_NAME
     entrant = replace(attempt.entrant, user_id=None, name=name, discriminator=None)

@@ -183,6 +183,7 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
     done(racebot, "hide", "id-cy")
     done(racebot, "export-site", "site")
     text = page.read_text()
+    assert "<h1>Qualifier 1</h1>" in text
     assert 'href="https://example.org/bo"' in text
     assert 'racetime.gg/orb/one"' in text
     assert f"racetime.gg/{EVENT}" not in text

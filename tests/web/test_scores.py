@@ -39,6 +39,10 @@ def test_a_leaderboard_ordered_by_rating_shows_scores_below(view: LedgerView) ->
     by_rating = LedgerView(view.ledger, Publication(lambda _: replace(SCORED, by_rating=True)))
     page = page_at(by_rating, BOARD)
     assert page.index('class="league"') > page.index('class="board two"')
+    assert (
+        "leads with 67." in page_at(view, "index.html"),
+        "points" in page_at(by_rating, "index.html"),
+    ) == (1, 1)
 
 
 def test_a_race_and_a_player_show_par_and_scores(view: LedgerView) -> None:

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from racebot.queries.leaderboard import listed_points, new_places
 from racebot.queries.odds import expected_course
-from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports, event_results
+from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports
 from racebot.queries.reasons import RULES, ReasonKind
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
@@ -49,7 +49,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         template,
         report=report,
         racer=racer,
-        attempts=event_results(request.view.ledger, race) if is_event(race) else (),
+        event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
         **table(request),
