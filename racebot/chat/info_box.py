@@ -44,7 +44,7 @@ def info_block(
 
     `page` is the address of the race's published page.
     """
-    opening = texts.info.format(goal=plain(rated.leaderboard.name, bare_domains=True))
+    opening = texts.info.format(goal=without_domains(plain(rated.leaderboard.name)))
     parts = [without_domains(text) for text in players(rated, texts, ranks).values()]
     text = ""
     for shown in range(min(len(parts), MOST_ENTRIES), -1, -1):

@@ -179,7 +179,7 @@ def tell(text: str, *, to: Console | None = None) -> None:
 
 def print_json(document: Any) -> None:
     """Print a value as JSON, with invisible characters escaped."""
-    text = to_json(document, indent=2)
+    text = to_json(document)
     seen = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
     sys.stdout.write("".join(seen) + "\n")
     sys.stdout.flush()  # an error is reported here, not when Python ends

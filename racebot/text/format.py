@@ -66,10 +66,9 @@ def exact_time(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def to_json(value: Any, *, indent: int | None = None) -> str:
-    """Format a value as JSON: dataclasses as objects, times as ISO 8601."""
-    separators = (",", ":") if indent is None else None
-    return json.dumps(value, ensure_ascii=False, separators=separators, indent=indent, default=_jsonable)
+def to_json(value: Any) -> str:
+    """Format a value as indented JSON: dataclasses as objects, times as ISO 8601."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=_jsonable)
 
 
 def _jsonable(value: Any) -> Any:

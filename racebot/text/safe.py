@@ -24,16 +24,14 @@ MOST_MARKS = 4
 """Most combining marks on one letter. More would reach into other lines."""
 
 
-def plain(text: str, *, bare_domains: bool = False) -> str:
+def plain(text: str) -> str:
     """Make a user's text harmless in a room: no mention, link, markup, control character or line break.
 
     The site turns `@everyone` and addresses into notifications and links, even in a bot's message, so their
-    characters are replaced by look-alikes. In some places it also links `bare_domains` such as `example.org`.
-    Right-to-left text is isolated.
+    characters are replaced by look-alikes. Right-to-left text is isolated.
     """
     shown = printable(text).replace("@", "＠").replace("://", ":∕∕").replace("##", "#＃")
-    shown = " ".join(shown.split()) or "?"
-    return isolated(without_domains(shown) if bare_domains else shown)
+    return isolated(" ".join(shown.split()) or "?")
 
 
 def isolated(text: str) -> str:
@@ -49,7 +47,7 @@ def in_markdown(text: str, longest: int = 40) -> str:
 
 
 def without_domains(text: str) -> str:
-    """Replace the dots that make a name look like a domain, and let no line break beside them."""
+    """Replace the dots of names such as `example.org`, which info boxes link, and let no line break there."""
     return re.sub(r"\.(?=[^\W\d_]{2})", "\N{WORD JOINER}․\N{WORD JOINER}", text)
 
 

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from racebot.text.safe import MOST_MARKS, plain, printable
+from racebot.text.safe import MOST_MARKS, plain, printable, without_domains
 
 users_text = st.text(st.characters(), max_size=60) | st.text(
     "@#:/ .everyonhcm\n\u202e\u200d\x00\ufe0f\u0301\u3164👍", max_size=30
@@ -28,7 +28,7 @@ def test_plain_text_is_harmless(text: str) -> None:
     assert "@" not in safe
     assert "##" not in safe
     assert "://" not in safe
-    assert not re.search(r"\.[^\W\d_]{2}", plain(text, bare_domains=True))
+    assert not re.search(r"\.[^\W\d_]{2}", without_domains(plain(text)))
     assert safe == safe.strip()
     inner = safe[1:-1] if safe[0] == "\u2068" and safe[-1] == "\u2069" else safe
     inner = inner.replace("\N{ZERO WIDTH JOINER}", "")
@@ -71,7 +71,7 @@ def test_plain_text_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_plain_text_replaces_what_the_site_would_format(text: str, safe: str) -> None:
-    assert plain(text, bare_domains=True) == safe
+    assert without_domains(plain(text)) == safe
 
 
 @pytest.mark.parametrize("emoji", ["👩\u200d👩\u200d👧", "🏳\ufe0f\u200d🌈", "👍🏽"])

@@ -10,7 +10,6 @@ from operator import itemgetter
 from racebot import __version__
 from racebot.chat.answers import odds, rating, scores, why
 from racebot.chat.answers.context import (
-    NO_LINKS,
     Context,
     Draft,
     Links,
@@ -42,7 +41,7 @@ class Answers:
     texts: Texts
     names: CommandNames
     listing: Callable[[Leaderboard], Listing]
-    links: Links = NO_LINKS
+    links: Links = field(default_factory=Links)
     preview: Callable[[Preview], RatedRace] = field(
         default_factory=lambda: lru_cache(RACES_KEPT)(Preview.rate), init=False
     )

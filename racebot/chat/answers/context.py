@@ -31,9 +31,6 @@ class Links:
     comparison: Callable[[Leaderboard, str, str], str | None] = lambda *_: None
 
 
-NO_LINKS = Links()
-
-
 @dataclass(frozen=True, slots=True)
 class Context:
     """A leaderboard, stored or not, and everything that an answer about it uses."""
@@ -49,11 +46,6 @@ class Context:
     @property
     def ledger(self) -> Ledger:
         return self.settler.ledger
-
-    @property
-    def name(self) -> str:
-        """Return the leaderboard's name, safe to show."""
-        return plain(self.board.name)
 
     def standing(self, person: NamedPlayer) -> Standing | None:
         """Return a player's stored standing."""
