@@ -21,6 +21,8 @@ from racebot.queries.records import Record, Upset, hall_of_fame, ranked, upsets
 from racebot.queries.scores import league
 
 WEEK = timedelta(days=7)
+CLIMBERS = 3
+"""Most players of a week who climbed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,7 @@ def _first(records: Sequence[Record]) -> list[Record]:
     return [each for each in records if each.rank == 1]
 
 
-def week(
-    ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime, *, settled: int, limit: int = 3
-) -> Week | None:
+def week(ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime, *, settled: int) -> Week | None:
     """Return what the week before a time changed, None if it had no race. `settled` is as for upsets."""
     first, last = (ledger.ratings.sequence_until(board, moment) for moment in (end - WEEK, end))
     if first == last:
@@ -127,7 +127,7 @@ def week(
         if before and then.places[before.rating] > place and listing.ordering is None:
             gained[row.player] = then.places[before.rating] - place
     places = {row.player: now.places[row.rating] for row in now.rows}
-    best = sorted(gained, key=lambda player: (-gained[player], places[player]))[:limit]
+    best = sorted(gained, key=lambda player: (-gained[player], places[player]))[:CLIMBERS]
     most = max(races.values(), default=0)
     return Week(
         {player: places[player] for player in best},
