@@ -72,14 +72,6 @@ class DamagedRaceError(LedgerError):
     """A stored result was altered since it was stored, or cannot be read."""
 
 
-class ExportError(RacebotError):
-    """The pages cannot be written into their folder."""
-
-
-class CommandError(RacebotError):
-    """A command that the worker runs in another process failed."""
-
-
 class NoSuchEntryError(RacebotError):
     """The ledger has no such player, race or leaderboard."""
 

@@ -120,7 +120,8 @@ class CategoryWorker:
         """Watch rooms that are open, ended recently, or have messages to deliver."""
         polled = await self._call(self._ledger.cases.polled, self.slug)
         metrics.PENDING.labels(self.slug).set(sum(not row.over and row.standing is None for row in polled))
-        metrics.OUTBOX.labels(self.slug).set(await self._call(self._ledger.messages.length, self.slug))
+        waiting = await self._call(self._ledger.messages.open_in, self.slug)
+        metrics.OUTBOX.labels(self.slug).set(len(waiting))
         token = await self._own_token()
         try:
             category = await self._site.category(self.slug, token)
@@ -147,7 +148,7 @@ class CategoryWorker:
             elif row.ended_at is not None and now - row.ended_at < stay:
                 self._watch(row.race)
         unfinished = [row.race for row in await self._call(self._ledger.cases.unfinished, self.slug)]
-        for name in [*unfinished, *await self._call(self._ledger.messages.rooms, self.slug)]:
+        for name in [*unfinished, *dict.fromkeys(row.message.race for row in waiting)]:
             if name not in missing:
                 self._watch(name)
         await self._call(self._context.work.tell_of_events, list(self._watches))

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from racebot.bot.retry import retry_pauses
-from racebot.errors import CommandError, ExportError, reason
+from racebot.errors import RacebotError, reason
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +43,9 @@ class SiteExporter:
         try:
             line = await asyncio.wait_for(run_command(self.command), TIMEOUT)
         except TimeoutError:
-            raise ExportError("the pages were not written: the export timed out") from None
-        except CommandError as error:
-            raise ExportError(f"the pages were not written: {error}") from None
+            raise RacebotError("the pages were not written: the export timed out") from None
+        except RacebotError as error:
+            raise RacebotError(f"the pages were not written: {error}") from None
         end = self.clock()
         self._done, self._not_before = revision, end + PAUSE * (end - start)
         log.info("pages: %s", line)
@@ -80,7 +80,7 @@ class JobStarter:
 
 
 async def run_command(command: Sequence[str]) -> str:
-    """Run a command, and return the last line that it prints. Raise `CommandError` if it fails.
+    """Run a command, and return the last line that it prints. Raise `RacebotError` if it fails.
 
     If the caller is cancelled, the command is killed. If this process is killed, the standard input of the
     command ends.
@@ -89,7 +89,7 @@ async def run_command(command: Sequence[str]) -> str:
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
     except OSError as error:
-        raise CommandError(reason(error)) from None
+        raise RacebotError(reason(error)) from None
     try:
         # Not communicate(), which closes the input.
         out, problems = await asyncio.gather(_read(process.stdout), _read(process.stderr))
@@ -99,9 +99,9 @@ async def run_command(command: Sequence[str]) -> str:
             process.kill()
             await process.wait()
     if code < 0:
-        raise CommandError(f"the command was killed by signal {-code}")
+        raise RacebotError(f"the command was killed by signal {-code}")
     if code:
-        raise CommandError(_last_line(problems).removeprefix("racebot: "))
+        raise RacebotError(_last_line(problems).removeprefix("racebot: "))
     return _last_line(out)
 
 

@@ -27,7 +27,7 @@ from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
-from racebot.standings.follow_settings import apply_checked_settings, apply_settings
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
 from racebot.telemetry.metrics import monitor
@@ -132,7 +132,7 @@ class Worker:
             self._add_category_jobs(category, jobs)
         goals = [goal for each in categories for goal in each.goals]
         # The goals of a suspended category are unknown, and may be the ones to carry over from.
-        apply = apply_settings if refused else partial(apply_checked_settings, goals=goals)
+        apply = partial(apply_settings, goals=None if refused else goals)
         await self._call(apply, settler)
         self._add_ledger_jobs(settler.ledger, site.gate, jobs)
         jobs.start()

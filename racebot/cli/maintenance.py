@@ -22,7 +22,7 @@ from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
-from racebot.standings.follow_settings import apply_checked_settings
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
@@ -70,7 +70,7 @@ def rebuild(
             common.carry_out_jobs(ledger)
             return
         settler = Settler(ledger, settings.rules())
-        apply_checked_settings(settler)
+        apply_settings(settler, ())
         boards = sources_first(common.chosen_boards(ledger.leaderboards.all(), name))
         if not boards:
             console.print(NO_BOARDS)

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import typer
 
@@ -28,7 +29,7 @@ from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import require_sources, unknown_sources
 from racebot.standings.counting import MOVE_NO_RATING
 from racebot.standings.fitted_odds import rated_history, with_fitted_odds
-from racebot.standings.follow_settings import apply_checked_settings, apply_settings
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.standings.updater import save_settings
@@ -58,7 +59,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
                         slug, page, max(pages, page), f"pages, {races} races"
                     ),
                     # A later category may bring the leaderboard that another one carries over from.
-                    before_commit=apply_checked_settings if slug == slugs[-1] else None,
+                    before_commit=partial(apply_settings, goals=()) if slug == slugs[-1] else None,
                 )
 
     for slug in slugs:

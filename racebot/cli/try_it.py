@@ -248,7 +248,7 @@ async def _until_told(database: Path, rooms: list[FakeRoom]) -> None:
     with Ledger.open(database, create=False) as ledger:
         try:
             async with asyncio.timeout(SETTLE_WITHIN):
-                while ledger.messages.rooms(CATEGORY) or not all(map(ledger.races.get, names)):  # noqa: ASYNC110
+                while ledger.messages.open_in(CATEGORY) or not all(map(ledger.races.get, names)):  # noqa: ASYNC110
                     await asyncio.sleep(0.05)
         except TimeoutError:
             return

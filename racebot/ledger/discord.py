@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from racebot.ledger.connection import Table
-from racebot.ledger.rows import result_of
+from racebot.ledger.rows import read, result_of
 from racebot.races.result import RaceResult
 
 Moves = Mapping[str, Mapping[str, int]]
@@ -74,13 +74,11 @@ class Posts(Table):
     def waiting(self, webhook: str) -> list[Post]:
         """Return the messages to post or edit, in the order of their races."""
         sql = "SELECT * FROM discord WHERE shown <> wanted AND webhook = ? ORDER BY id LIMIT 100"
-        posts = []
+        found = []
         for row in self._connection.rows(sql, webhook):
-            result, moves = row["result"] and result_of(row["race"], row["result"]), json.loads(row["moves"])
-            posts.append(
-                Post(row["race"], webhook, row["wanted"], result, moves, row["message"], row["posts"])
-            )
-        return posts
+            result = row["result"] and result_of(row["race"], row["result"])
+            found.append({**row, "result": result, "moves": json.loads(row["moves"])})
+        return read(Post, found)
 
     def note(self, post: Post, message: str | None, problem: str | None = None, waits: bool = False) -> None:
         """Store the id of the message that shows a post now, or the problem that keeps it from that."""

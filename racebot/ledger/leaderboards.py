@@ -24,7 +24,6 @@ from racebot.ledger.rows import (
     leaderboard_of,
     position_of,
     rating_columns,
-    state_text,
     states_of,
 )
 from racebot.races.change import State
@@ -190,7 +189,7 @@ class Leaderboards(Table):
             self._connection.write("DELETE FROM carried WHERE leaderboard = ?", board.key)
             self._connection.write_many(
                 "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)",
-                [(board.key, player, state_text(state)) for player, state in states.items()],
+                [(board.key, player, json.dumps(state)) for player, state in states.items()],
             )
 
 

@@ -145,18 +145,13 @@ class Outbox(Table):
 
     def put(self, message: Message, now: datetime) -> None:
         """Queue a message, unless one with its guid is already stored."""
-        body = {name: value for name, value in asdict(message.body).items() if value}
-        self._connection.write(
+        given = {name: value for name, value in asdict(message.body).items() if value}
+        sql = (
             "INSERT OR IGNORE INTO outbox (race, category, kind, guid, body, state, created_at, updated_at)"
-            " VALUES (?, ?, ?, ?, ?, 'waiting', ?, ?)",
-            message.race,
-            message.category,
-            message.kind,
-            message.guid,
-            json.dumps(body, ensure_ascii=False),
-            now,
-            now,
+            " VALUES (?1, ?2, ?3, ?4, ?5, 'waiting', ?6, ?6)"
         )
+        body = json.dumps(given, ensure_ascii=False)
+        self._connection.write(sql, message.race, message.category, message.kind, message.guid, body, now)
 
     def open_for(self, race: str) -> list[OutboxRow]:
         """Return a room's undelivered messages, in order."""
@@ -165,16 +160,6 @@ class Outbox(Table):
     def open_in(self, category: str) -> list[OutboxRow]:
         """Return a category's undelivered messages, in order."""
         return self._select(f"category = ? AND {_OPEN}", category)
-
-    def rooms(self, category: str) -> list[str]:
-        """Return the names of a category's races with undelivered messages."""
-        sql = f"SELECT DISTINCT race FROM outbox WHERE category = ? AND {_OPEN}"  # noqa: S608 - ours
-        return [row["race"] for row in self._connection.rows(sql, category)]
-
-    def length(self, category: str) -> int:
-        """Return the number of a category's undelivered messages."""
-        sql = f"SELECT count(*) FROM outbox WHERE category = ? AND {_OPEN}"  # noqa: S608 - ours
-        return int(self._connection.value(sql, category))
 
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
         """Store a message's new state."""

@@ -227,11 +227,6 @@ class Profiles(Table):
         rows = self._connection.rows("SELECT player, avatar, pronouns, twitch FROM profiles")
         return {row[0]: Profile(*row[1:]) for row in rows}
 
-    def avatars(self) -> dict[str, str]:
-        """Return the address of each player's picture, by player."""
-        rows = self._connection.rows("SELECT player, avatar FROM profiles WHERE avatar IS NOT NULL")
-        return dict(map(tuple, rows))
-
     def remove(self, player: str) -> None:
         """Delete a player's profile."""
         self._connection.write("DELETE FROM profiles WHERE player = ?", player)

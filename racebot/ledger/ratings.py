@@ -24,7 +24,6 @@ from racebot.ledger.rows import (
     moment_of,
     position_of,
     standings_of,
-    state_text,
     states_of,
 )
 from racebot.races.change import State
@@ -176,8 +175,8 @@ class Ratings(Table):
                         row.sequence,
                         change.player,
                         change.place,
-                        state_text(change.before),
-                        state_text(change.after),
+                        json.dumps(change.before),
+                        json.dumps(change.after),
                         change.points_before,
                         change.points_after,
                         change.races_before,
@@ -283,7 +282,7 @@ class Standings(Table):
                 {
                     "leaderboard": board.key,
                     "player": s.player,
-                    "state": state_text(s.state),
+                    "state": json.dumps(s.state),
                     "rating": s.rating,
                     "points": s.points,
                     "races": s.races,

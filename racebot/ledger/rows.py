@@ -230,11 +230,6 @@ def states_of(texts: Sequence[object]) -> list[State]:
     return list(map(tuple, states))
 
 
-def state_text(state: State) -> str:
-    """Return a state as the ledger stores it: JSON."""
-    return json.dumps(state)
-
-
 def _column(kind: type[T]) -> Callable[[object], T]:
     """Return a function that returns a column's value, and raises TypeError if it has another type."""
 

@@ -17,7 +17,6 @@ from typing import Self
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable
-from racebot.ledger.backfills import Backfills
 from racebot.ledger.backup import back_up, copy_to, folder_of
 from racebot.ledger.cases import Cases
 from racebot.ledger.connection import Connection, translated
@@ -28,7 +27,7 @@ from racebot.ledger.lock import make_folder, running
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
 from racebot.ledger.players import Players, Profiles
-from racebot.ledger.races import Races
+from racebot.ledger.races import Backfills, Races
 from racebot.ledger.ratings import Ratings, Standings
 from racebot.ledger.schema import migrations, unknown
 from racebot.races.result import HIDDEN_NAME, NO_NAME
@@ -88,7 +87,16 @@ class Ledger:
             LedgerError: the file is missing (with `create` false), not accessible, not an SQLite database,
                 written by a newer version, or written by an older version whose worker is still running.
         """
-        return cls(_connect(path, create=create, holds_lock=holds_lock), path)
+        _find(path, create=create)
+        with _opened(path, "rwc") as db:
+            for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = OFF"):
+                db.conn.execute(f"PRAGMA {pragma}")
+            if migrations.pending(db):
+                if migrations.applied(db) and not holds_lock and running(path):
+                    raise LedgerError(f"{path} is in use by an older racebot: stop its worker first")
+                _migrate(db, path)
+            db.conn.execute("PRAGMA foreign_keys = ON")
+        return cls(db, path)
 
     @classmethod
     def open_to_read(cls, path: Path) -> Ledger:
@@ -97,7 +105,24 @@ class Ledger:
         Raises:
             LedgerError: the file is missing, not accessible, not a ledger, or from another version.
         """
-        return cls(_connect_to_read(path), path)
+        if not path.exists():
+            raise _missing(path)
+        try:
+            with _opened(path, "ro") as db:
+                pending = migrations.pending(db)
+        except LedgerUnavailable:
+            log = path.with_name(f"{path.name}-wal")
+            if log.exists() and log.stat().st_size:
+                raise
+            # The write-ahead log needs a folder that can be written. A read-only file system changes nothing.
+            with _opened(path, "ro&immutable=1") as db:
+                pending = migrations.pending(db)
+        if pending:
+            db.close()
+            raise LedgerError(
+                f"{path} was written by an older racebot: run `racebot verify`, which brings it up to date"
+            )
+        return cls(db, path)
 
     @classmethod
     def open_to_publish(cls, path: Path) -> Ledger:
@@ -141,20 +166,6 @@ class Ledger:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def _connect(path: Path, *, create: bool, holds_lock: bool = False) -> Database:
-    """Open the database at `path` and bring its schema up to date; see `Ledger.open`."""
-    _find(path, create=create)
-    with _opened(path, "rwc") as db:
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = OFF"):
-            db.conn.execute(f"PRAGMA {pragma}")
-        if migrations.pending(db):
-            if migrations.applied(db) and not holds_lock and running(path):
-                raise LedgerError(f"{path} is in use by an older racebot: stop its worker first")
-            _migrate(db, path)
-        db.conn.execute("PRAGMA foreign_keys = ON")
-    return db
 
 
 def _migrate(db: Database, path: Path) -> None:
@@ -209,28 +220,6 @@ def _back_up(path: Path) -> None:
     with closing(sqlite3.connect(path)) as reader:
         made = copy_to(folder_of(path), reader, path.stem, datetime.now(UTC))
     log.info("backed up to %s before the database is brought up to date", made)
-
-
-def _connect_to_read(path: Path) -> Database:
-    """Open the database at `path` read-only; see `Ledger.open_to_read`."""
-    if not path.exists():
-        raise _missing(path)
-    try:
-        with _opened(path, "ro") as db:
-            pending = migrations.pending(db)
-    except LedgerUnavailable:
-        log = path.with_name(f"{path.name}-wal")
-        if log.exists() and log.stat().st_size:
-            raise
-        # The write-ahead log needs a folder that can be written. On a read-only file system, nothing changes.
-        with _opened(path, "ro&immutable=1") as db:
-            pending = migrations.pending(db)
-    if pending:
-        db.close()
-        raise LedgerError(
-            f"{path} was written by an older racebot: run `racebot verify`, which brings it up to date"
-        )
-    return db
 
 
 def similar(path: Path) -> str:

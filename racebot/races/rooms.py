@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from fnmatch import fnmatchcase
@@ -139,22 +138,17 @@ class RoomRule:
 
     def to_json(self) -> str:
         """Return the rule as JSON, empty if it has no condition. `from_json` reads it back."""
-        given = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
-        return json.dumps(given, default=_as_json, sort_keys=True) if given else ""
+        return "" if self == BY_GOALS else _AS_JSON.dump_json(self, exclude_defaults=True).decode()
 
     @staticmethod
     def from_json(text: str) -> RoomRule:
         """Return the rule that `to_json` wrote."""
-        return _READER.validate_json(text or "{}")
+        return _AS_JSON.validate_json(text or "{}")
 
 
-_READER = TypeAdapter(RoomRule)
+_AS_JSON = TypeAdapter(RoomRule)
 BY_GOALS = RoomRule()
 """The rule of a leaderboard that has goals and no other condition."""
-
-
-def _as_json(value: datetime | timedelta) -> str | float:
-    return value.total_seconds() if isinstance(value, timedelta) else value.isoformat()
 
 
 def room_named(text: str) -> str:

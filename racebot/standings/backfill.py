@@ -56,7 +56,7 @@ async def backfill(
     selection: Selection,
     clock: Callable[[], datetime],
     progress: Callable[[int, int, int], None],
-    before_commit: Callable[[Settler], None] | None = None,
+    before_commit: Callable[[Settler], object] | None = None,
 ) -> PastRacesReport:
     """Fetch a category's past races and rate those that count.
 

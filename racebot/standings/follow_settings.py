@@ -93,12 +93,19 @@ def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]
     return joined
 
 
-def apply_settings(settler: Settler) -> list[Leaderboard]:
+def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> list[Leaderboard]:
     """Bring stored leaderboards in line with the settings, and return those that were rated again.
 
     Leaderboards whose settings changed are rebuilt, new ones start with the races already stored, and
     those whose goals now count elsewhere are dropped. If the model or a parameter is not set, a
     leaderboard keeps its own, even if racebot's defaults have changed since.
+
+    Args:
+        settler: has the settings.
+        goals: those that the categories have now. Without them, sources of carry-over are not checked.
+
+    Raises:
+        SettingsError: a source is unknown; nothing has changed.
     """
     with settler.ledger.transaction():
         changed = _changed_boards(settler)
@@ -109,17 +116,9 @@ def apply_settings(settler: Settler) -> list[Leaderboard]:
         since = {board.key: START for board in changed}
         since |= {board.key: START for board in _outdated_seasons(settler, since)}
         update_ratings(settler.ledger, since, SETTINGS_CHANGED)
+        if goals is not None:
+            require_sources(settler.rules, settler.ledger.leaderboards.all(), goals)
         return changed
-
-
-def apply_checked_settings(settler: Settler, goals: Collection[str] = ()) -> None:
-    """Bring stored leaderboards in line with the settings; change nothing if they name an unknown source.
-
-    Takes the goals and raises the error of `require_sources`.
-    """
-    with settler.ledger.transaction():
-        apply_settings(settler)
-        require_sources(settler.rules, settler.ledger.leaderboards.all(), goals)
 
 
 def _changed_boards(settler: Settler) -> list[Leaderboard]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from operator import attrgetter
@@ -14,7 +14,7 @@ import numpy as np
 
 from racebot import __version__
 from racebot.errors import ModelError, PayloadError
-from racebot.ledger.rows import TEAM_RACE, Leaderboard, Position, RatedRow, Standing
+from racebot.ledger.rows import END, TEAM_RACE, Leaderboard, Position, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
@@ -33,8 +33,6 @@ UNSUITED = "the model cannot rate it"
 
 BATCH = 100
 """Number of stored races to read and rate at a time, which limits memory."""
-
-_AFTER_ALL = datetime.max.replace(tzinfo=UTC)
 
 
 @cache
@@ -216,7 +214,7 @@ def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], mo
 
 def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
     """Return each player's state before the next race, and whether the player has raced here."""
-    rater = current_rater(ledger, board, players, _AFTER_ALL)
+    rater = current_rater(ledger, board, players, END.counted_at)
     return [rater.state(player) for player in players]
 
 

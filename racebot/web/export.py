@@ -17,7 +17,7 @@ from typing import NamedTuple
 from filelock import FileLock
 
 import racebot
-from racebot.errors import ExportError
+from racebot.errors import RacebotError
 from racebot.ledger.store import Ledger
 from racebot.queries.race import event_reports
 from racebot.queries.races import RaceDigest, race_digests
@@ -55,11 +55,11 @@ def export(
     `now`, which is the current time by default, decides which seasons are final.
 
     Raises:
-        ExportError: the folder cannot be written, or holds the ledger.
+        RacebotError: the folder cannot be written, or holds the ledger.
         LedgerError: the ledger cannot be read.
     """
     if folder.resolve() in ledger.path.resolve().parents:
-        raise ExportError(
+        raise RacebotError(
             f"{folder} holds the database {ledger.path}, which must stay private: choose another folder"
         )
     try:
@@ -67,7 +67,7 @@ def export(
         with FileLock(folder / LOCK, mode=0o644, fallback_to_soft=False):
             return _export(ledger, publication, folder, now)
     except OSError as error:
-        raise ExportError(
+        raise RacebotError(
             f"cannot write the pages into {folder}: {error.strerror or error}: check the folder and its disk"
         ) from None
 

@@ -15,7 +15,7 @@ from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
 from racebot.bot.child_processes import JobStarter, SiteExporter
-from racebot.errors import CommandError, ExportError
+from racebot.errors import RacebotError
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
 from racebot.sandbox.site import CATEGORY
@@ -77,13 +77,13 @@ async def test_the_command_runs_only_if_a_job_is_due(jobs: Jobs) -> None:
 async def test_a_command_that_fails_is_started_again_after_growing_pauses(jobs: Jobs) -> None:
     for _ in range(6):
         jobs.left = "wrong"
-        with pytest.raises(CommandError, match=r"^no room left$"):
+        with pytest.raises(RacebotError, match=r"^no room left$"):
             await jobs.starter.start_if_due()
         jobs.left = "job"
         assert not await jobs.starter.start_if_due()
         jobs.seconds += 400
     jobs.left = "wrong"
-    with pytest.raises(CommandError):
+    with pytest.raises(RacebotError):
         await jobs.starter.start_if_due()
     jobs.left = "job"
     jobs.seconds += 2
@@ -244,7 +244,7 @@ async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Exp
 
 async def test_failed_export_is_reported_and_retried_later(made: Exports) -> None:
     made.broken.touch()
-    with pytest.raises(ExportError, match="no room left"):
+    with pytest.raises(RacebotError, match="no room left"):
         await made.exporter.export_if_changed()
     await made.exporter.export_if_changed()
     assert made.runs == 1
@@ -284,5 +284,5 @@ async def test_race_settled_during_an_export_is_exported_next(made: Exports) -> 
 async def test_slow_export_is_killed(made: Exports, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_processes, "TIMEOUT", 0.05)
     sleeping = made.of("-c", "import time; time.sleep(60)")
-    with pytest.raises(ExportError, match="timed out"):
+    with pytest.raises(RacebotError, match="timed out"):
         await sleeping.export_if_changed()

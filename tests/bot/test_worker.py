@@ -128,7 +128,7 @@ async def test_unexpected_error_while_applying_the_settings_stops_the_worker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apply = Mock(side_effect=ValueError("unexpected"))
-    monkeypatch.setattr("racebot.bot.worker.apply_checked_settings", apply)
+    monkeypatch.setattr("racebot.bot.worker.apply_settings", apply)
     async with serve(FakeSite()) as address:
         settings = Settings(
             site=address,

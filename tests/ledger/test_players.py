@@ -164,7 +164,6 @@ def test_newest_profile_from_the_site_is_kept_and_changes_no_rating(ledger: Ledg
     assert (report.known, report.changed) == (1, 0)
     assert ledger.profiles.get("id-ann") == NEW
     assert ledger.profiles.get("id-bo") == Profile()
-    assert ledger.profiles.avatars() == {"id-ann": NEW.avatar}
 
 
 def test_files_only_fill_gaps_in_profiles(ledger: Ledger) -> None:

@@ -112,7 +112,7 @@ async def test_every_page_is_read_and_the_oldest_race_rated_first(
     assert fake.asked == [1, 2, 3]
     assert told == [(1, 3, 2), (2, 3, 4), (3, 3, 5)]
     assert rated(settler) == [f"orb/r{number}" for number in range(5)]
-    assert settler.ledger.messages.rooms(CATEGORY) == []
+    assert settler.ledger.messages.open_in(CATEGORY) == []
     assert settler.ledger.backfills.results(CATEGORY) == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from builders import NOON, entrant, result
 
 import racebot
-from racebot.errors import ExportError
+from racebot.errors import RacebotError
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings import orders
@@ -76,7 +76,7 @@ def test_a_folder_that_holds_the_database_is_refused(filled: Ledger, tmp_path: P
     (tmp_path / "link").symlink_to(filled.path.parent)
     before = sorted(filled.path.parent.iterdir())
     target = tmp_path / "link" if place == "link" else filled.path.parent / place
-    with pytest.raises(ExportError, match="private"):
+    with pytest.raises(RacebotError, match="private"):
         run(filled, target)
     assert sorted(filled.path.parent.iterdir()) == before
 
@@ -111,7 +111,7 @@ def test_export_removes_only_its_own_files(filled: Ledger, folder: Path) -> None
 
 def test_unwritable_folder_is_an_export_error(filled: Ledger, folder: Path) -> None:
     folder.write_text("a file", encoding="utf-8")
-    with pytest.raises(ExportError, match="public"):
+    with pytest.raises(RacebotError, match="public"):
         run(filled, folder)
 
 

@@ -187,8 +187,9 @@ class LedgerView:
     def pictures(self) -> dict[str, str]:
         """The name of each player's picture, by player, if the bot has fetched it."""
         names = self.picture_names
-        avatars = self.ledger.profiles.avatars().items() if names else ()
-        shown = ((player, name_of(at)) for player, at in avatars if player not in self.hidden)
+        profiles = self.ledger.profiles.all().items() if names else ()
+        avatars = ((player, each.avatar) for player, each in profiles if player not in self.hidden)
+        shown = ((player, name_of(at)) for player, at in avatars if at)
         return {player: name for player, name in shown if name in names}
 
     @cached_property
