@@ -24,8 +24,6 @@ QUALITY = 72
 """Of WebP. Pages draw most pictures at a quarter of their size, where more would not be seen."""
 MOST_BYTES = 4 * 2**20
 """Larger files are refused."""
-LONGEST_SIDE = 4096
-"""Most pixels in the width or height of a picture to decode."""
 MOST_PIXELS = 2048 * 2048
 """Most pixels of a picture to decode, at 4 bytes each in some copies."""
 AT_ONCE = 200
@@ -115,7 +113,7 @@ def resized(content: bytes, kind: str) -> bytes:
 
     try:
         with Image.open(io.BytesIO(content), formats=[kind]) as picture:
-            if max(picture.size) > LONGEST_SIDE or picture.width * picture.height > MOST_PIXELS:
+            if picture.width * picture.height > MOST_PIXELS:
                 raise SiteError(f"{picture.width} x {picture.height} pixels are too many")
             side = min(SIZE, *picture.size)
             square = ImageOps.fit(picture.convert("RGBA"), (side, side))

@@ -43,18 +43,3 @@ def message(
     options = {"direct_to": to, "actions": buttons, "pinned": pinned}
     given = {name: value for name, value in options.items() if value}
     return Action("message", {"message": text, "guid": guid, **given})
-
-
-def unpin(message_id: str) -> Action:
-    """Unpin a chat message."""
-    return Action("unpin_message", {"message": message_id})
-
-
-def set_info(text: str) -> Action:
-    """Replace `info_bot`."""
-    return Action("setinfo", {"info_bot": text})
-
-
-def set_meta(keys: Mapping[str, Any]) -> Action:
-    """Merge keys into `bot_meta`."""
-    return Action("setmeta", keys)

@@ -120,7 +120,7 @@ class Announcements:
         if any(body.greets for _, body in chat_messages(self.ledger.messages.of(race.name))):
             return
         if text := compose(race):
-            self._put(race.name, race.category, ChatBody(text, greets=True))
+            self._put(race.name, ChatBody(text, greets=True))
 
     def tell_of_event(self, room: str, event: Event) -> None:
         """Queue, once each, that a room belongs to an event, and that the event is closed."""
@@ -136,9 +136,9 @@ class Announcements:
         if text := texts.separator.join(filter(None, lines)):
             withdraws = self._is_told(room)
             body = ChatBody(text, withdraws=withdraws, notes=not withdraws)
-            self._put(room, event.category, body, f"{event.name}:{room}:{seed}")
+            self._put(room, body, f"{event.name}:{room}:{seed}")
 
-    def withdraw(self, race: str, category: str, reason: str | None = None) -> bool:
+    def withdraw(self, race: str, reason: str | None = None) -> bool:
         """Queue the withdrawal of changes that chat was told. Return False if there are none.
 
         `reason` replaces the text for a race that is not recorded; nothing is said if it is empty.
@@ -146,7 +146,7 @@ class Announcements:
         reason = self.settings.texts.withdrawn if reason is None else reason
         if not (reason and self._is_told(race)):
             return False
-        self._put(race, category, ChatBody(reason, withdraws=True))
+        self._put(race, ChatBody(reason, withdraws=True))
         return True
 
     def drop_waiting(self, race: str, reason: str) -> None:
@@ -179,14 +179,14 @@ class Announcements:
         if not boards or self.bot is None:
             return
         texts, race = self.settings.texts, boards[0].result
-        yield self._message(race.name, race.category, MetaBody(tuple(map(info_box.meta_entry, boards))))
+        yield self._message(race.name, MetaBody(tuple(map(info_box.meta_entry, boards))))
         if texts.info:
             ranks, page = self._rank_changes(boards, settled=True), race_page(self.settings, race.name)
             blocks = (
                 info_box.info_block(each, texts, ranks.get(each.leaderboard.name, NO_RANK_CHANGES), page=page)
                 for each in boards
             )
-            yield self._message(race.name, race.category, InfoBody(tuple(blocks)))
+            yield self._message(race.name, InfoBody(tuple(blocks)))
 
     def _rank_changes(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, RankChanges]:
         """Return what a race changed in the ranking, by leaderboard.
@@ -230,7 +230,7 @@ class Announcements:
                 entries = rating_message.entries(changed, texts, ranks)
                 buttons = rating_buttons(self.settings, self.ledger, changed[0].leaderboard, result.name)
                 part = replace(part, entries=entries, buttons=buttons, pin=self.settings.pin)
-            self._put(result.name, result.category, part, seed and f"{seed}:{number}")
+            self._put(result.name, part, seed and f"{seed}:{number}")
         return bool(parts)
 
     def _race_scores(self, rated: RatedRace) -> list[str]:
@@ -241,17 +241,17 @@ class Announcements:
         number = races.count_between(board, START) + (not races.has(rated.result.name))
         return race_scores(race, board.name, number, self.settings.texts, self.ledger.orders.hidden())
 
-    def _put(self, race: str, category: str, body: ChatBody, seed: str | None = None) -> None:
+    def _put(self, race: str, body: ChatBody, seed: str | None = None) -> None:
         if self.bot is None:
             return
-        self.ledger.messages.put(self._message(race, category, body, seed), self.clock())
+        self.ledger.messages.put(self._message(race, body, seed), self.clock())
 
-    def _message(self, race: str, category: str, body: Body, seed: str | None = None) -> Message:
+    def _message(self, race: str, body: Body, seed: str | None = None) -> Message:
         """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if seed is None:
             seed = f"{race}:{len(self.ledger.messages.of(race))}:{self.clock().isoformat()}"
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:{seed}")
-        return Message(race, category, str(guid), body)
+        return Message(race, race.partition("/")[0], str(guid), body)
 
     def _last_announced(self, race: str) -> ChatBody | None:
         """Return the announcement or correction that stands in a room's chat, or None."""

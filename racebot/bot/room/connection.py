@@ -157,7 +157,7 @@ class RoomWatch:
             elif isinstance(event, ChatMessage) and event.is_system:
                 # The site announces changes in chat, too; the race's data should follow at once.
                 refresh_at = min(refresh_at, now + REFRESH_MISSED)
-            elif isinstance(event, Refusal) and event.token_refused and not room.expects_confirmation:
+            elif isinstance(event, Refusal) and event.token_refused and room.expected is None:
                 raise TokenRefused("the site refuses the token")
             if event is not None:
                 room.on_event(event)

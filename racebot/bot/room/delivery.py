@@ -60,20 +60,16 @@ class Conversation:
         self.has_sent = False
         """Whether any action was sent for the message that is being delivered."""
         self._came = asyncio.Event()
-        self._expected: tuple[Confirms, asyncio.Future[Event]] | None = None
-
-    @property
-    def expects_confirmation(self) -> bool:
-        """Return whether the site has yet to confirm or refuse something."""
-        return self._expected is not None
+        self.expected: tuple[Confirms, asyncio.Future[Event]] | None = None
+        """What the site has yet to confirm or refuse."""
 
     def on_event(self, event: Event) -> None:
         """Process an event of the room, which may confirm or refuse an action."""
         if isinstance(event, RaceUpdate):
             self.shown = event.race
             self._came.set()
-        if self._expected is not None:
-            confirms, answer = self._expected
+        if self.expected is not None:
+            confirms, answer = self.expected
             if not answer.done() and (isinstance(event, Refusal) or confirms(event)):
                 answer.set_result(event)
 
@@ -101,7 +97,7 @@ class Conversation:
             TokenRefused: the site refuses the token.
         """
         answer: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
-        self._expected = confirms, answer
+        self.expected = confirms, answer
         try:
             for action in sent:
                 await self._send(action)
@@ -110,7 +106,7 @@ class Conversation:
         except TimeoutError:
             raise ConnectionLost(f"no answer within {within:g} s") from None
         finally:
-            self._expected = None
+            self.expected = None
         if isinstance(event, Refusal) and event.token_refused:
             raise TokenRefused("the site refuses the token")
         return event
@@ -231,9 +227,9 @@ class OutboxDelivery:
         if all(race.bot_meta.get(key) == value for key, value in keys.items()):
             await self._mark(Delivery.DELIVERED)
         elif await self._mark_sent():
-            await self._conclude(
-                await self._exchange(actions.set_meta(keys), actions.PING, confirms=_is_pong)
-            )
+            # The site merges the keys into its own.
+            sent = Action("setmeta", keys)
+            await self._conclude(await self._exchange(sent, actions.PING, confirms=_is_pong))
 
     async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
         policy, texts = self.settings.info_block, self.settings.texts
@@ -250,7 +246,8 @@ class OutboxDelivery:
         elif text is None:
             await self._mark(Delivery.DROPPED, f"info box left alone ({policy.value})")
         elif await self._mark_sent():
-            await self._conclude(await self._exchange(actions.set_info(text), confirms=_shows_info(text)))
+            sent = Action("setinfo", {"info_bot": text})
+            await self._conclude(await self._exchange(sent, confirms=_shows_info(text)))
 
     async def _may_pin(self) -> bool:
         """Return False if a moderator unpinned the rating message that stands."""
@@ -275,7 +272,8 @@ class OutboxDelivery:
         if pinned and _shows_any(pinned[-1], [body.text]):
             pinned.pop()
         for message in pinned:
-            event = await self._exchange(actions.unpin(message.id), actions.PING, confirms=_is_pong)
+            unpin = Action("unpin_message", {"message": message.id})
+            event = await self._exchange(unpin, actions.PING, confirms=_is_pong)
             if isinstance(event, Refusal):
                 log.warning("%s: the site refused to unpin a message: %s", self.name, "; ".join(event.errors))
 

@@ -116,7 +116,7 @@ class LedgerWork:
         with self.ledger.transaction():
             self._announcements.drop_waiting(race, "a moderator decided that the race does not count")
             self.ledger.posts.withdraw(race)
-            return self._announcements.withdraw(race, race.partition("/")[0], reason)
+            return self._announcements.withdraw(race, reason)
 
     def follow_renames(self, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
         """Follow renamed goals, and correct what was said of races whose goal was taken for a new one.
@@ -161,7 +161,7 @@ class LedgerWork:
                 announcements.drop_waiting(name, "a moderator asked for quiet")
             case Act.WITHDRAW:
                 announcements.drop_waiting(name, "the race is not recorded")
-                announcements.withdraw(name, name.partition("/")[0])
+                announcements.withdraw(name)
                 self.ledger.posts.withdraw(name)
                 log.info("%s: cancelled or set to do not record; no ratings change", name)
             case Act.UNDO_SETTLING:

@@ -234,7 +234,7 @@ async def test_the_next_message_waits_for_the_echo(room: FakeRoom) -> None:
     room.mute = {"message"}
     delivering = asyncio.create_task(room.deliver())
     await until(lambda: room.done("message"))
-    assert room.conversation.expects_confirmation
+    assert room.conversation.expected is not None
     assert room.states == ["sent", "waiting"], "marked as sent before it is sent"
     assert len(room.done("message")) == 1
     for other in (
@@ -250,7 +250,7 @@ async def test_the_next_message_waits_for_the_echo(room: FakeRoom) -> None:
     room.conversation.on_event(room.wrote("text   of\ng1 "))
     await delivering
     assert room.states == ["delivered", "delivered"]
-    assert not room.conversation.expects_confirmation
+    assert room.conversation.expected is None
 
 
 async def test_a_message_queued_during_a_delivery_is_delivered_too(room: FakeRoom) -> None:
