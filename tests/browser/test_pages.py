@@ -211,7 +211,7 @@ def test_addresses_choose_the_same_on_a_server_and_in_files(
         for path in (
             f"{BOARD}.html?active=3&sort=points&order=up",
             f"{BOARD}.html?q=racer+1&sort=races",
-            "players/id-r00/orb/any-orb/races.html?result=won&opponent=id-r04",
+            "players/id-r00/orb/any-orb/races.html?result=won",
         ):
             page.goto(served + path)
             rows = page.locator("main table tbody tr:visible > :is(.b, :nth-child(3))")
@@ -233,33 +233,6 @@ def test_headings_sort_all_opponents_of_a_long_list(visit: Visit, long: str, pat
     name = page.locator("table.opponents tbody a.player").last.inner_text()
     page.locator("table.opponents a.button").last.click()
     expect(page.get_by_role("slider", name=f"Ratings of Hub and {name}")).to_be_visible()
-
-
-def test_races_against_an_opponent_are_found_in_files(visit: Visit, long: str) -> None:
-    page = visit(f"{long}players/id-hub/orb/any-orb/races.html")
-    page.get_by_label("Opponent").select_option("P123")
-    expect(page.get_by_role("status")).to_have_text("1 race")
-    assert page.locator("table.player-races tbody tr:visible th").all_inner_texts() == ["r120"]
-    expect(page.get_by_text("No race matches.")).to_be_hidden()
-    page.get_by_label("Result").select_option("DNF")
-    expect(page.get_by_text("No race matches.")).to_be_visible()
-
-
-def test_a_late_answer_does_not_replace_a_later_choice(opened: Open, long: str) -> None:
-    page = opened().new_page()
-    held = hold(page, "**/api/**")
-    page.goto(f"{long}players/id-hub/orb/any-orb/races.html")
-    page.get_by_label("Opponent").select_option("P123")
-    late = held()
-    page.get_by_label("Opponent").select_option("any")
-    expect(page.get_by_role("status")).to_have_text("30 races")
-    with page.expect_event("requestfailed"):
-        late.abort()
-    page.get_by_label("Result").select_option("won")
-    expect(page.get_by_role("status")).to_have_text("30 races")
-    page.unroute_all()
-    page.get_by_label("Opponent").select_option("P123")
-    expect(page.get_by_role("status")).to_have_text("1 race")
 
 
 def test_files_work_from_a_folder(visit: Visit, exported: Path) -> None:

@@ -79,8 +79,6 @@ def test_programs_cannot_ask_about_hidden_players(view: LedgerView) -> None:
     assert body(view, player, vs="id-zaphira") == body(view, player)
     race = "races/orb/b.html"
     assert body(view, race, p="id-zaphira") == body(view, race) != body(view, race, p="id-ann")
-    opponent = "players/id-ann/orb/any-orb/races.html"
-    assert body(view, opponent, opponent="id-zaphira") is None
 
 
 def test_odds_do_not_tell_a_hidden_player_from_an_unknown_one(view: LedgerView) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from racebot.queries.player import NamedPlayer, PlayedRace, PlayerStanding, meetings
+from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.races import winners_of
 from racebot.queries.records import upsets
 from racebot.text.format import integer
@@ -39,8 +39,6 @@ ROUND_WINS = (10, 50, 100)
 """Numbers of races and wins that are milestones."""
 MEETINGS = 50
 """Races together on one page of a comparison."""
-OPPONENTS_TO_CHOOSE = 300
-"""Most opponents in the filter of a player's races."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,16 +170,12 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     """Render one page of a player's races, newest first, or of those that a filter chooses."""
     view = request.view
     standing = view.standing(board, player)
-    choice = {name: request.query.get(name, "")[:300] for name in ("result", "goal", "opponent")}
-    goal, opponent = choice["goal"], choice["opponent"]
-    if standing is None or opponent in view.hidden:
+    choice = {name: request.query.get(name, "")[:300] for name in ("result", "goal")}
+    if standing is None:
         return None
     history = view.history(board, player)
     number = page_number(request.query) or number
-    chosen = [race for race in history if _has(race, choice["result"]) and goal in {"", race.goal}]
-    if opponent:
-        met = {each.race for each in meetings(view.ledger, board.stored, player, opponent)}
-        chosen = [race for race in chosen if race.race in met]
+    chosen = [race for race in history if _has(race, choice["result"]) and choice["goal"] in {"", race.goal}]
 
     def page_link(page: int | None) -> str:
         if not any(choice.values()):
@@ -204,7 +198,6 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
         won_by=_won_by(request, board, player, shown),
         matching=len(chosen),
         goals=sorted({race.goal for race in history}),
-        opponents=_most_frequent_opponents(view, board, player),
         choice=choice,
         pages=listed.pages,
         whole=[] if request.served else listed.whole,
@@ -236,16 +229,6 @@ def opponents(request: PageRequest, board: Board, player: str, number: int | Non
         pages=pager(number, count, lambda page: links[page - 1]),
         whole=links if count > 1 else [],
     )
-
-
-def _most_frequent_opponents(view: LedgerView, board: Board, player: str) -> list[NamedPlayer]:
-    """Return the opponents that readers can choose to see only the races with them, by name."""
-    shown = (
-        view.rated_players[each.id]
-        for each in view.opponents(board, player)[:OPPONENTS_TO_CHOOSE]
-        if each.id not in view.hidden
-    )
-    return sorted(shown, key=lambda each: each.name.casefold())
 
 
 def _timed(history: Sequence[PlayedRace]) -> bool:

@@ -37,7 +37,7 @@
     return;
   }
   if (!isBoard && !form.classList.contains("scripted")) return;
-  const {choice, choose, fill, like, load, plain, key, segment, list} = window.racebot;
+  const {choice, choose, fill, like, plain, key, list} = window.racebot;
   const found = document.querySelector(".found");
   const none = table.parentElement.querySelector(".none");
   const body = table.tBodies[0];
@@ -46,7 +46,7 @@
   const column = name => headings.findIndex(heading => heading.dataset.sort === name);
   const races = column("races"), last = column("last");
 
-  const narrowed = () => ["q", "min", "active", "result", "goal", "opponent"].some(name => choice.get(name)?.trim());
+  const narrowed = () => ["q", "min", "active", "result", "goal"].some(name => choice.get(name)?.trim());
   const boardMatch = named => {
     const wanted = plain((choice.get("q") ?? "").trim());
     const least = Number(choice.get("min")) || 0, days = Number(choice.get("active")) || 0;
@@ -55,37 +55,22 @@
       && (!least || key(row.cells[races]) >= least)
       && (!days || new Date(key(row.cells[last])) >= newest - days * 864e5);
   };
-  const raceMatch = met => {
+  const raceMatch = row => {
     const result = choice.get("result"), goal = choice.get("goal");
-    return row => (!result || row.dataset.result === result || result === "finished" && row.dataset.result === "won")
-      && (!goal || row.dataset.goal === goal) && (!met || met.has(row.dataset.race));
-  };
-
-  // The races of an opponent, by their numbers on the leaderboard; null without an opponent.
-  const histories = new Map();
-  const racesOf = async opponent => {
-    if (!opponent) return null;
-    if (!histories.has(opponent)) {
-      const player = await (await load(form.dataset.player.replace("ID.json", `${segment(opponent)}.json`))).json();
-      histories.set(opponent, new Set(player.history.map(race => String(race.sequence))));
-    }
-    return histories.get(opponent);
+    return (!result || row.dataset.result === result || result === "finished" && row.dataset.result === "won")
+      && (!goal || row.dataset.goal === goal);
   };
 
   let latest = 0;
   const filter = async () => {
     const turn = ++latest;
-    const [complete, met] = await Promise.all([whole(), isBoard ? null : racesOf(choice.get("opponent")).catch(() => undefined)]);
+    const complete = await whole();
     if (turn !== latest) return;
-    if (met === undefined) {
-      found.textContent = "The opponent's races can't be loaded here.";
-      return;
-    }
     const show = match => {
       for (const row of body.rows) row.hidden = !match(row);
       return [...body.rows].filter(row => !row.hidden).length;
     };
-    const count = isBoard ? show(boardMatch((name, wanted) => name.includes(wanted))) || show(boardMatch(like)) : show(raceMatch(met));
+    const count = isBoard ? show(boardMatch((name, wanted) => name.includes(wanted))) || show(boardMatch(like)) : show(raceMatch);
     none.hidden = count > 0;
     if (document.getElementById("unranked")) document.getElementById("unranked").hidden = narrowed();
     const one = isBoard ? "1 player found" : "1 race", many = isBoard ? "players found" : "races";
