@@ -212,7 +212,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         without |= set() if board.final_since else {addresses.RECAP, addresses.RECAP_CARD}
         of_board = (board.address.of(route) for route in routes["board",] if route not in without)
         tokens |= dict.fromkeys(of_board, everything)
-        tokens[board.address.races()] = everything
+        tokens[board.address.of(addresses.RACES)] = everything
         tokens.update(_board_parts(view, board, own, digests, of_players))
         for player, token in of_players.items():
             players[player].append(token)
@@ -275,14 +275,14 @@ def _board_parts(
     for number in range(1, older + 1):
         first, last = race_span(len(digests), number)
         values = (str(digest.value) for digest in digests[first - 1 : last])
-        yield board.address.races(number), _token(own, str(older), *values)
+        yield board.address.of(addresses.RACES, number=number), _token(own, str(older), *values)
 
 
 def _more_of_player(board: Board, player: str, raced: Sequence[RaceDigest]) -> Iterator[str]:
     """Yield the pages that only players with many races or opponents have on a leaderboard."""
     if len(raced) > player_pages.LAST_RACES:
         for number in (None, *range(1, older_race_pages(len(raced)) + 1)):
-            yield board.address.player_races(player, number)
+            yield board.address.of(addresses.PLAYER_RACES, player=player, number=number)
     opponents = len(set().union(*(digest.players for digest in raced))) - 1
     if opponents > addresses.OPPONENTS_SHOWN:
         for number in range(1, player_pages.opponent_pages(opponents) + 1):

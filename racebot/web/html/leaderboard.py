@@ -21,7 +21,7 @@ from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.movement import climber
-from racebot.web.site.addresses import PAGE_SIZE, BadQueryError, day_in, link, whole_number
+from racebot.web.site.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
@@ -277,7 +277,7 @@ def embedded_board(request: PageRequest, board: Board) -> Content:
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
     """Render one page of a leaderboard's races, the newest without a number."""
     total = request.view.totals(board).races
-    found = race_pages(total, number, lambda page: link(request.path, board.address.races(page)))
+    found = race_pages(total, number, lambda page: link(request.path, board.address.of(RACES, number=page)))
     if found is None:
         return None
     return templating.board_page(

@@ -178,11 +178,11 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     chosen = [race for race in history if _has(race, choice["result"]) and choice["goal"] in {"", race.goal}]
 
     def page_link(page: int | None) -> str:
-        if not any(choice.values()):
-            return link(request.path, board.address.player_races(player, page))
-        fields = {**choice, "page": page}
-        query = urlencode({name: value for name, value in fields.items() if value})
-        return f"{link(request.path, board.address.player_races(player))}?{query}"
+        chosen = any(choice.values())
+        number = None if chosen else page
+        to = link(request.path, board.address.of(addresses.PLAYER_RACES, player=player, number=number))
+        query = {name: value for name, value in {**choice, "page": page}.items() if value}
+        return f"{to}?{urlencode(query)}" if chosen else to
 
     listed = race_pages(len(chosen), number, page_link)
     if listed is None:
@@ -285,7 +285,9 @@ def _person(request: PageRequest, board: Board, standing: PlayerStanding) -> dic
         # An export has separate pages only of long lists.
         "tabs": {
             "Overview": (own, ""),
-            "Races": (address.player_races(standing.id), "") if all_races else (own, "#races"),
+            "Races": (address.of(addresses.PLAYER_RACES, player=standing.id), "")
+            if all_races
+            else (own, "#races"),
             "Opponents": (address.opponents(standing.id), "") if all_opponents else (own, "#opponents"),
         },
         "standing": standing,

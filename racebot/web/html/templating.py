@@ -116,7 +116,7 @@ def _tabs_of(board: Board) -> dict[str, str]:
     return {
         "Leaderboard": address.page(),
         **recap,
-        "Races": address.races(),
+        "Races": address.of(addresses.RACES),
         "Records": address.of(addresses.FAME),
         "How it works": address.of(addresses.EXPLAINED),
     }

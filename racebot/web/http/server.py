@@ -14,6 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import h11
 import orjson
 import uvicorn
 from starlette.applications import Starlette
@@ -135,12 +136,7 @@ def application(
 
     app = Starlette(
         lifespan=closing,
-        exception_handlers={
-            HTTPException: _refused,
-            LedgerError: _unavailable,
-            BadQueryError: _invalid,
-            Exception: _failed,
-        },
+        exception_handlers=dict.fromkeys((HTTPException, LedgerError, BadQueryError, Exception), _failed),
         routes=[
             Route("/events/{path:path}", Events(document, stamp, HEADERS, stopping), methods=["GET", "HEAD"]),
             Route("/{path:path}", answer, methods=["GET", "HEAD"]),
@@ -228,30 +224,23 @@ def _known(tags: str, tag: str) -> bool:
     return tags.strip() == "*" or tag.removeprefix("W/") in tags
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for this exception only
-    headers = error.headers or {}
-    path = request.url.path.lstrip("/")
-    detail = f"Use {headers['Allow']}." if "Allow" in headers else _missing(path)
-    answer = _problem(request, error.status_code, f"{error.detail}.", detail)
-    answer.headers.update(headers)
-    return answer
-
-
-def _unavailable(request: Request, error: Exception) -> Response:
-    log.error("%s", error)
-    return _problem(request, 503, "The ratings are not available right now.", "Try again in a minute.")
-
-
-def _invalid(request: Request, error: Exception) -> Response:
-    return _problem(request, 400, "Invalid query.", str(error))
-
-
 def _failed(request: Request, error: Exception) -> Response:
-    """Return the response for an unexpected error. Only the log has its details."""
-    del error
-    answer = _problem(request, 500, "Internal error.", "The server's log says more.")
-    answer.headers["Access-Control-Allow-Origin"] = "*"  # no middleware sees this response
+    """Return the response for an error. Only the log has the details of an unexpected one."""
+    match error:
+        case HTTPException(headers=headers, status_code=status):
+            allowed = (headers or {}).get("Allow")
+            detail = f"Use {allowed}." if allowed else _missing(request.url.path.lstrip("/"))
+            answer = _problem(request, status, f"{error.detail}.", detail)
+            answer.headers.update(headers or {})
+        case LedgerError():
+            log.error("%s", error)
+            text = "The ratings are not available right now."
+            answer = _problem(request, 503, text, "Try again in a minute.")
+        case BadQueryError():
+            answer = _problem(request, 400, "Invalid query.", str(error))
+        case _:
+            answer = _problem(request, 500, "Internal error.", "The server's log says more.")
+            answer.headers["Access-Control-Allow-Origin"] = "*"  # no middleware sees this response
     return answer
 
 
@@ -263,10 +252,8 @@ def _problem(request: Request, status: int, text: str, detail: str) -> Response:
         media_type = "application/problem+json"
     else:
         at, branding = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.branding
-        body, media_type = (
-            templating.render("error.html", at, branding=branding, text=text, detail=detail),
-            HTML,
-        )
+        body = templating.render("error.html", at, branding=branding, text=text, detail=detail)
+        media_type = HTML
     return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})
 
 
@@ -274,8 +261,6 @@ HEADERS_TIMEOUT = 10.0
 """Seconds within which the headers of a request must arrive."""
 WRITE_TIMEOUT = 30.0
 """Seconds that a client may stop reading a response."""
-
-_END_OF_HEADERS = re.compile(rb"\n\r?\n")
 
 
 class ImpatientProtocol(H11Protocol):
@@ -288,23 +273,18 @@ class ImpatientProtocol(H11Protocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
-        self._last_bytes = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._abort = transport.abort
         self._set_deadline("headers", HEADERS_TIMEOUT)
 
-    def data_received(self, data: bytes) -> None:
-        recent = self._last_bytes + data
-        ends = [match.end() for match in _END_OF_HEADERS.finditer(recent)]
-        if ends:
+    def handle_events(self) -> None:
+        super().handle_events()
+        if self.conn.their_state is not h11.IDLE:
             self._cancel("headers")
-            recent = recent[ends[-1] :]
-        if recent and "headers" not in self._deadlines:
+        elif "headers" not in self._deadlines:
             self._set_deadline("headers", HEADERS_TIMEOUT)
-        self._last_bytes = recent[-2:]
-        super().data_received(data)
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -257,19 +257,14 @@ class BoardAddress:
     stem: str
 
     def of(self, route: Route, **fields: Any) -> str:
-        """Return the address of the page of this leaderboard that a route names."""
+        """Return the address of the page of this leaderboard that a route names.
+
+        A list of races without a `number` is the page of the newest ones.
+        """
         return route.path(board=self.stem, **fields)
 
     def page(self, number: int = 1) -> str:
         return BOARD.path(board=self.stem) if number == 1 else BOARD_PAGE.path(board=self.stem, page=number)
-
-    def races(self, number: int | None = None) -> str:
-        """Return the address of page `number` of the older races, or of the newest races if it is None."""
-        return RACES.path(board=self.stem, number=number)
-
-    def player_races(self, player: str, number: int | None = None) -> str:
-        """Return the address of a player's older races on page `number`, or of the newest if it is None."""
-        return PLAYER_RACES.path(player=player, board=self.stem, number=number)
 
     def opponents(self, player: str, number: int = 1) -> str:
         return OPPONENTS.path(player=player, board=self.stem, number=number if number > 1 else None)
@@ -293,7 +288,9 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
     taken: set[str] = set()
     addresses = []
     for board in boards:
-        stem = f"{segment(board.category or '-')}/{_slug(board.name) or f'leaderboard-{board.number}'}"
+        plain = unicodedata.normalize("NFKD", board.name).encode("ascii", "ignore").decode().lower()
+        slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80]
+        stem = f"{segment(board.category or '-')}/{slug or f'leaderboard-{board.number}'}"
         if stem in taken:
             stem = f"{stem}-{board.number}"
         taken.add(stem)
@@ -318,8 +315,3 @@ def link(source: str, target: str) -> str:
     while same < most and here[same] == there[same]:
         same += 1
     return "../" * (len(here) - 1 - same) + "/".join(there[same:])
-
-
-def _slug(text: str) -> str:
-    ascii_only = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    return re.sub(r"[^a-z0-9]+", "-", ascii_only.lower()).strip("-")[:80]
