@@ -114,10 +114,9 @@ def player_on_board(request: PageRequest, board: Board, player: str) -> types.Pl
 
 def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | None:
     view = request.view
-    standings = view.standings(player)
-    if not standings:
+    on_boards = _on_boards(view, player)
+    if not on_boards:
         return None
-    on_boards = [_on_board(view, board, standing) for board, standing in standings]
     name = on_boards[0].name
     profile, picture = view.ledger.profiles.get(player), view.face(player, name).picture
     return types.PlayerAnswer(
@@ -130,6 +129,10 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
         page=page_of(view, addresses.PLAYER.path(player=player)),
         leaderboards=on_boards,
     )
+
+
+def _on_boards(view: LedgerView, player: str) -> list[types.StandingOnBoard]:
+    return [_on_board(view, board, standing) for board, standing in view.standings(player)]
 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
@@ -166,14 +169,9 @@ def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
     if one is None or other is None:
         return None
     found = compared(view.ledger, board.stored, a, b)
-    facing = {"a": _facing(view, board, one), "b": _facing(view, board, other)}
-    answer = with_fields(types.HeadToHead, found, board=board.address.stem, **facing)
+    both = {"a": _on_board(view, board, one), "b": _on_board(view, board, other)}
+    answer = with_fields(types.HeadToHead, found, board=board.address.stem, **both)
     return replace(answer, meetings=_with_addresses(view, types.SharedRace, found.meetings))
-
-
-def _facing(view: LedgerView, board: Board, standing: PlayerStanding) -> types.FacingPlayer:
-    page = page_of(view, board.address.player(standing.id))
-    return types.FacingPlayer(standing.id, standing.name, standing.points, standing.place, page)
 
 
 def find_players(request: PageRequest) -> types.FoundPlayers:
@@ -188,10 +186,7 @@ def find_players(request: PageRequest) -> types.FoundPlayers:
             id=player.id,
             name=player.name,
             page=page_of(view, addresses.PLAYER.path(player=player.id)),
-            leaderboards=[
-                types.FoundStanding(board.address.stem, standing.points, standing.place)
-                for board, standing in view.standings(player.id)
-            ],
+            leaderboards=_on_boards(view, player.id),
         )
         for player in named[:MOST_FOUND]
     ]

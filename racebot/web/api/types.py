@@ -152,20 +152,11 @@ class PlayerAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundStanding:
-    """A found player's points on one leaderboard."""
-
-    board: str
-    points: int
-    place: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class FoundPlayer(NamedPlayer):
-    """A found player, with the points on every leaderboard, the most recently raced first."""
+    """A found player, with the standing on every leaderboard, the most recently raced first."""
 
     page: str
-    leaderboards: Sequence[FoundStanding]
+    leaderboards: Sequence[StandingOnBoard]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,22 +200,13 @@ class SharedRace(Meeting):
 
 
 @dataclass(frozen=True, slots=True)
-class FacingPlayer(NamedPlayer):
-    """One of two compared players, with the points on the leaderboard."""
-
-    points: int
-    place: int | None
-    page: str
-
-
-@dataclass(frozen=True, slots=True)
 class HeadToHead(Comparison):
     """Two players against each other: their record, all their races, and the chance next time."""
 
     meetings: Sequence[SharedRace]
     board: str
-    a: FacingPlayer
-    b: FacingPlayer
+    a: StandingOnBoard
+    b: StandingOnBoard
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +239,10 @@ HIDDEN_IDS = frozenset({"Opponent.player", "RatedEntrant.id", "RatingChange.play
 
 FIELDS: Mapping[str, str] = {
     **dict.fromkeys(HIDDEN_IDS, "null for a hidden player"),
-    "board": "The leaderboard's id: its category and name as written in addresses",
+    **dict.fromkeys(
+        ("board", "BoardSummary.id", "LeaderboardPart.id"),
+        "The leaderboard's id: its category and name as written in addresses",
+    ),
     "final_since": "Since when the season is final; null while it is under way",
     "finish_chance": "Chance to finish; null if the model has none",
     "finish_time": "Seconds; null if the player did not finish",
@@ -272,7 +257,6 @@ FIELDS: Mapping[str, str] = {
     "standing": "The place, DNF, DQ, or team DNF",
     "state": "Everything the model stores about the player",
     "win_chance": "Chance to win, before the race; null in team races",
-    "BoardSummary.id": "The leaderboard's id: its category and name as written in addresses",
     "Changes.next": "The last race's sequence number, or `after` without new races",
     "FoundPlayers.players": "At most 50",
     "HeadToHead.ahead": "Races in which `a` was placed before `b`",
@@ -280,7 +264,6 @@ FIELDS: Mapping[str, str] = {
     "HeadToHead.meetings": "Newest first; `other_` marks the values of `b`",
     "LeaderboardPart.address": "Address of the leaderboard's page, like every `page`",
     "LeaderboardPart.everybody": "Players with a rating, listed or not",
-    "LeaderboardPart.id": "The leaderboard's id: its category and name as written in addresses",
     "LeaderboardPart.page": "Number of this part of the list, from 1",
     "LeaderboardPart.since": "Start of the time that `moved` covers",
     "ListedPlayer.moved": "Change since `since`; null if the player had not raced by then",

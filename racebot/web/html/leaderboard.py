@@ -148,8 +148,8 @@ class PageLink:
 def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Content:
     """Render one page of a leaderboard. Return None if there is no page with that number."""
     choice = Choice.of(request.query)
-    at, view = choice.moment, request.view
-    report = view.report(board) if at is None else view.report_at(board, at)
+    view = request.view
+    report = view.report(board, choice.moment) if choice.moment else view.report(board)
     players = _chosen(view, report, choice)
     number = page_number(request.query) or page
     count = max(1, -(-len(players) // PAGE_SIZE))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date
 from functools import partial
 from itertools import groupby
-from math import inf
 from typing import Any
 from urllib.parse import urlencode
 
@@ -27,8 +25,6 @@ from racebot.web.site.formats import day, shown_name
 from racebot.web.site.ledger_view import Board, LedgerView
 from racebot.web.site.request import Content, PageRequest
 
-LAST_PLACE = 10
-"""Places after this one are counted together."""
 RACES_NAMED = 3
 """Number of best races to show, and of worst races."""
 LAST_RACES = 25
@@ -46,16 +42,15 @@ class PlayerFigures:
     """Statistics of a player's races.
 
     `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
-    ratings if `only_settled`. `places` has the number of races of each place, `months` the races of each
-    month, newest first, and `fastest` one race a goal. `wins` and `finishes` are the lengths of the current
-    run of won or finished races and of the longest one.
+    ratings if `only_settled`. `months` has the races of each month, newest first, and `fastest` one race a
+    goal. `wins` and `finishes` are the lengths of the current run of won or finished races and of the
+    longest one.
     """
 
     peak: PlayedRace
     only_settled: bool
     best: Sequence[PlayedRace]
     worst: Sequence[PlayedRace]
-    places: Mapping[str, int]
     months: Sequence[tuple[date, Sequence[PlayedRace]]]
     wins: tuple[int, int]
     finishes: tuple[int, int]
@@ -76,7 +71,6 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigur
         only_settled=bool(settled),
         best=[race for race in rises[:RACES_NAMED] if race.change > 0],
         worst=[race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
-        places=Counter(map(_place, sorted(races, key=lambda race: race.place or inf))),
         months=months[::-1],
         wins=streak(race.place == 1 for race in races),
         finishes=streak(race.place is not None for race in races),
@@ -105,12 +99,6 @@ def best_of_year(view: LedgerView, player: str, races: Sequence[PlayedRace]) -> 
     entrants = (each for part in parts for each in part.entrants)
     own = next((each for each in entrants if each.id == player and each.after == best.after), None)
     return best, "; ".join(own.reasons) if own else ""
-
-
-def _place(race: PlayedRace) -> str:
-    if race.place is None:
-        return "unfinished"
-    return str(race.place) if race.place <= LAST_PLACE else f"{LAST_PLACE + 1}+"
 
 
 def _has(race: PlayedRace, result: str) -> bool:

@@ -138,7 +138,7 @@ def render(
         href=href,
         branding=branding,
         theme=f"{href(THEME)}?v={_fingerprint(branding.theme)}" if branding.theme else None,
-        asset=partial(_asset_link, href),
+        asset=lambda path: f"{href(path)}?v={_fingerprint(asset(path))}",
         scripts=SCRIPTS,
         **{"share": None, "updated": None, **context},
     )
@@ -157,10 +157,6 @@ def _fingerprint(content: bytes) -> str:
 
 def _absolute(root: str, target: str) -> str:
     return f"{root}/{quote(target)}"
-
-
-def _asset_link(href: Any, path: str) -> str:
-    return f"{href(path)}?v={_fingerprint(asset(path))}"
 
 
 @cache

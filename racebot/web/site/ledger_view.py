@@ -270,12 +270,8 @@ class LedgerView:
         return {player.id: player for player in rated_players(self.ledger)}
 
     @_remembered
-    def report(self, board: Board) -> OpenLeaderboard:
-        """Return a leaderboard with its listed players."""
-        return self.report_at(board, None)
-
-    def report_at(self, board: Board, at: datetime | None) -> OpenLeaderboard:
-        """Return a leaderboard as it was at an earlier time."""
+    def report(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
+        """Return a leaderboard with its listed players, perhaps as it was at an earlier time."""
         provisional = self.publication.provisional_races
         return open_leaderboard(
             self.ledger, board.stored, board.listing, provisional_races=provisional, at=at
@@ -315,19 +311,14 @@ class LedgerView:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
         if player in self.hidden:
             return None
-        provisional = self.publication.provisional_races
-        return player_standing(
-            self.ledger, board.stored, board.listing, player, provisional_races=provisional
-        )
+        races = self.publication.provisional_races
+        return player_standing(self.ledger, board.stored, board.listing, player, provisional_races=races)
 
     def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
         """Return a player's standing on each of their leaderboards, the most recently raced first."""
-        found = [
-            (board, standing)
-            for board in self.boards
-            if (standing := self.standing(board, player)) is not None
-        ]
-        return sorted(found, key=lambda pair: pair[1].last_race_at, reverse=True)
+        found = ((board, self.standing(board, player)) for board in self.boards)
+        raced = [(board, standing) for board, standing in found if standing is not None]
+        return sorted(raced, key=lambda pair: pair[1].last_race_at, reverse=True)
 
     @_remembered
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:

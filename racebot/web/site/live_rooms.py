@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live
+from racebot.queries.live import LiveReport, LiveRoom, live_path, read_live
 from racebot.races.result import HIDDEN_NAME
 
 LATE_AFTER = timedelta(seconds=60)
@@ -84,14 +84,12 @@ class LiveReader:
 
 
 def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
-    if not hidden:
-        return room
-    return replace(room, leaderboards=tuple(_board_without(board, hidden) for board in room.leaderboards))
-
-
-def _board_without(board: LiveBoard, hidden: Set[str]) -> LiveBoard:
-    rated = board.outcome.entrants if board.outcome else ()
-    # The worker masks names in the outcome. If an order is newer than the file, the outcome has to wait.
-    named = any(each.id in hidden and not each.name.startswith(HIDDEN_NAME) for each in rated)
-    entrants = tuple(each for each in board.entrants if each.id not in hidden)
-    return replace(board, entrants=entrants, outcome=None if named else board.outcome)
+    """Return a room without hidden players."""
+    boards = []
+    for board in room.leaderboards:
+        rated = board.outcome.entrants if board.outcome else ()
+        # The worker masks names in the outcome. If an order is newer than the file, the outcome has to wait.
+        named = any(each.id in hidden and not each.name.startswith(HIDDEN_NAME) for each in rated)
+        entrants = tuple(each for each in board.entrants if each.id not in hidden)
+        boards.append(replace(board, entrants=entrants, outcome=None if named else board.outcome))
+    return replace(room, leaderboards=tuple(boards))
