@@ -23,7 +23,7 @@ from racebot.queries.race import event_reports
 from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span
-from racebot.web.routes import CONTENT, SERVED, Pages
+from racebot.web.routes import CONTENT, Pages
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, segment
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
@@ -162,10 +162,10 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     """Return the token of every file of an export, by path."""
     publication = view.publication
     cards = {addresses.PLAYER_CARD, addresses.YEAR_CARD, addresses.RACE_CARD}
-    left_out = SERVED if publication.export_cards else SERVED | cards
     routes: dict[tuple[str, ...], list[Route]] = defaultdict(list)
-    for route in CONTENT.keys() - left_out:
-        routes[route.fields].append(route)
+    for route in CONTENT:
+        if not route.served_only and (publication.export_cards or route not in cards):
+            routes[route.fields].append(route)
     settings = [getattr(publication, each.name) for each in fields(publication) if each.name != "listing"]
     program = _token(racebot.__version__, *_texts(), repr(settings))
     names = {

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from racebot.web.api.endpoints import ENDPOINTS
 from racebot.web.api.feeds import board_feed, player_feed
 from racebot.web.api.openapi import DATA
 from racebot.web.html import leaderboard, live, player, search, templating
@@ -59,7 +58,7 @@ class Pages:
 
     def content(self, match: Match, query: Mapping[str, str]) -> Content:
         """Return the content at an address, as `document` does."""
-        if match.route in (_EXPORTED if self.served else SERVED):
+        if match.route in _EXPORTED if self.served else match.route.served_only:
             return None
         fields = dict(match.fields)
         if "board" in fields:
@@ -136,11 +135,6 @@ def match_of(path: str) -> Match | None:
     return None
 
 
-_OF_PAIRS = {addresses.COMPARED, addresses.PAIR_CARD, addresses.RACER_CARD}
-_STUDIO = {addresses.OVERLAYS, addresses.OVERLAY_SAMPLE}
-_SERVED_DATA = {route for route, endpoint in ENDPOINTS.items() if endpoint.served_only}
-SERVED = frozenset({*_SERVED_DATA, *live.LIVE, *_STUDIO, *_OF_PAIRS, addresses.LATEST_BADGE})
-"""Addresses that an export does not have."""
 _EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})
 """Addresses that only an export has."""
 _INDEXES = {"": "index.html", "api": "api/index.json", "api/": "api/index.json"}

@@ -253,14 +253,13 @@ def _without_ids(value: Any, hidden: Set[str]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address of the API. If it is `served_only`, an export does not have it.
+    """An address of the API.
 
     `answer` returns a record of the type `kind`; or if that is a text, the CSV file that the text describes.
     """
 
     answer: Callable[..., Any]
     kind: type | str
-    served_only: bool = False
 
     def content(self, request: PageRequest, **fields: Any) -> Content:
         found = self.answer(request, **fields)
@@ -275,14 +274,14 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.ALL_DATA: Endpoint(all_leaderboards, types.LeaderboardsAnswer),
     addresses.DATA: Endpoint(leaderboard, types.LeaderboardPart),
     addresses.RACES_DATA: Endpoint(races_of, types.RacesPart),
-    addresses.CHANGES_DATA: Endpoint(changes, types.Changes, served_only=True),
+    addresses.CHANGES_DATA: Endpoint(changes, types.Changes),
     addresses.PLAYER_ON_BOARD_DATA: Endpoint(player_on_board, types.PlayerOnBoard),
     addresses.PLAYER_DATA: Endpoint(player_on_boards, types.PlayerAnswer),
-    addresses.FIND_PLAYERS: Endpoint(find_players, types.FoundPlayers, served_only=True),
+    addresses.FIND_PLAYERS: Endpoint(find_players, types.FoundPlayers),
     addresses.RACE_DATA: Endpoint(rated_race, types.RaceAnswer),
-    addresses.ODDS_DATA: Endpoint(odds_of, types.OddsAnswer, served_only=True),
-    addresses.HEAD_TO_HEAD_DATA: Endpoint(head_to_head, types.HeadToHead, served_only=True),
-    addresses.LIVE_DATA: Endpoint(live_rooms, types.LiveAnswer, served_only=True),
+    addresses.ODDS_DATA: Endpoint(odds_of, types.OddsAnswer),
+    addresses.HEAD_TO_HEAD_DATA: Endpoint(head_to_head, types.HeadToHead),
+    addresses.LIVE_DATA: Endpoint(live_rooms, types.LiveAnswer),
     addresses.LEADERBOARD_CSV: Endpoint(csv_files.leaderboard_csv, "Listed players by place, as CSV"),
     addresses.SCORES_DATA: Endpoint(lambda request, board: request.view.scores(board), LeagueTable),
     addresses.SCORES_CSV: Endpoint(csv_files.scores_csv, "Scores by par of each racer and race, as CSV"),

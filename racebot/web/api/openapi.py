@@ -103,7 +103,7 @@ def _paths_and_schemas(*, served: bool) -> Schema:
         else:
             summary = (kind.__doc__ or "").partition("\n")[0].rstrip(".")
             answer = _answer(summary, "application/json", schemas[kind, "serialization"])
-        if served or not endpoint.served_only:
+        if served or not route.served_only:
             paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
     return {"paths": paths, "components": {"schemas": definitions["$defs"]}}
 

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -115,10 +115,12 @@ class Route:
     """The URL pattern of one kind of page, such as `races/{race}.html`, with its query parameters.
 
     The field `board` is the stem of a `BoardAddress`, `player` a player id, `race` and `event` a race name.
+    An export has no pages that are `served_only`.
     """
 
     pattern: str
     query: frozenset[str] = frozenset()
+    served_only: bool = False
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -155,6 +157,7 @@ class Route:
         return found
 
 
+_of_server = partial(Route, served_only=True)
 _PARTS = frozenset({"page", "per_page"})
 
 FRONT = Route("index.html")
@@ -186,24 +189,24 @@ RECAP = Route("leaderboards/{board}/recap.html")
 SEEDS = Route("leaderboards/{board}/seeds.html", frozenset({"entrants"}))
 SEARCH = Route("search.html", frozenset({"q", "race"}))
 COMPARE = Route("compare.html", frozenset({"a", "b", "on", "players", "add"}))
-COMPARED = Route("compare/{player}/{other}.html", frozenset({"on", "page"}))
+COMPARED = _of_server("compare/{player}/{other}.html", frozenset({"on", "page"}))
 SEARCH_INDEX = Route("assets/players.js")
 ASSET = Route("assets/{file}")
 NO_JEKYLL = Route(".nojekyll")
 """Stops GitHub Pages from processing the files with Jekyll."""
 
 OPENAPI = Route("api/openapi.json")
-LIVE_DATA = Route("api/live.json")
+LIVE_DATA = _of_server("api/live.json")
 ALL_DATA = Route("api/leaderboards.json")
 RACE_DATA = Route("api/races/{race}.json")
-FIND_PLAYERS = Route("api/players.json", frozenset({"name"}))
+FIND_PLAYERS = _of_server("api/players.json", frozenset({"name"}))
 PLAYER_DATA = Route("api/players/{player}.json")
 PLAYER_ON_BOARD_DATA = Route("api/leaderboards/{board}/players/{player}.json", frozenset({"before", "limit"}))
 RACES_DATA = Route("api/leaderboards/{board}/races.json", _PARTS)
-CHANGES_DATA = Route("api/leaderboards/{board}/changes.json", frozenset({"after", "limit"}))
+CHANGES_DATA = _of_server("api/leaderboards/{board}/changes.json", frozenset({"after", "limit"}))
 CHANGES_CSV = Route("api/leaderboards/{board}/changes.csv")
-ODDS_DATA = Route("api/leaderboards/{board}/odds.json", frozenset({"players"}))
-HEAD_TO_HEAD_DATA = Route("api/leaderboards/{board}/head-to-head.json", frozenset({"a", "b"}))
+ODDS_DATA = _of_server("api/leaderboards/{board}/odds.json", frozenset({"players"}))
+HEAD_TO_HEAD_DATA = _of_server("api/leaderboards/{board}/head-to-head.json", frozenset({"a", "b"}))
 SCORES_CSV = Route("api/leaderboards/{board}/scores.csv")
 SCORES_DATA = Route("api/leaderboards/{board}/scores.json")
 SEEDS_DATA = Route("api/leaderboards/{board}/seeds.json", frozenset({"entrants"}))
@@ -214,17 +217,17 @@ DATA = Route("api/leaderboards/{board}.json", _PARTS)
 
 FRONT_CARD = Route("cards/index.png")
 RACE_CARD = Route("cards/races/{race}.png")
-RACER_CARD = Route("cards/racers/{player}/{race}.png")
+RACER_CARD = _of_server("cards/racers/{player}/{race}.png")
 YEAR_CARD = Route("cards/years/{player}/{board}.png")
 PLAYER_CARD = Route("cards/players/{player}/{board}.png")
-PAIR_CARD = Route("cards/compare/{player}/{other}.png", frozenset({"on"}))
+PAIR_CARD = _of_server("cards/compare/{player}/{other}.png", frozenset({"on"}))
 RECAP_CARD = Route("cards/leaderboards/{board}/recap.png")
 BOARD_CARD = Route("cards/leaderboards/{board}.png")
 
 BOARD_FEED = Route("leaderboards/{board}/feed.xml")
 PLAYER_FEED = Route("players/{player}/{board}/feed.xml")
 BADGE = Route("badges/{player}/{board}.svg")
-LATEST_BADGE = Route("badges/{player}.svg")
+LATEST_BADGE = _of_server("badges/{player}.svg")
 EMBED = Route("embed/{board}.html", frozenset({"rows"}))
 
 OVERLAY_OPTIONS = frozenset(
@@ -236,18 +239,18 @@ OVERLAY_OPTIONS = frozenset(
         "delay",
     }
 )
-OVERLAYS = Route("overlays.html", OVERLAY_OPTIONS | {"overlay", "category", "player", "source"})
-OVERLAY_SAMPLE = Route("overlay/sample/{stage}.html", OVERLAY_OPTIONS | {"overlay"})
-LIVE = Route("live.html")
-LIVE_PART = Route("live/rooms.html")
-RACE_PART = Route("live/races/{race}.html")
-OVERLAY_STYLE = Route("overlay/style.css", OVERLAY_OPTIONS)
-OVERLAY_ROOM = Route("overlay/room/{race}.html", OVERLAY_OPTIONS)
-OVERLAY_ROOM_PART = Route("overlay/part/room/{race}.html", frozenset({"rows", "board"}))
-OVERLAY_PLAYER = Route("overlay/player/{player}.html", OVERLAY_OPTIONS)
-OVERLAY_PLAYER_PART = Route("overlay/part/player/{player}.html", frozenset({"board"}))
-OVERLAY_PLAYER_ROOM = Route("overlay/player/{player}/room.html", OVERLAY_OPTIONS)
-OVERLAY_PLAYER_ROOM_PART = Route("overlay/part/player/{player}/room.html", frozenset({"rows", "board"}))
+OVERLAYS = _of_server("overlays.html", OVERLAY_OPTIONS | {"overlay", "category", "player", "source"})
+OVERLAY_SAMPLE = _of_server("overlay/sample/{stage}.html", OVERLAY_OPTIONS | {"overlay"})
+LIVE = _of_server("live.html")
+LIVE_PART = _of_server("live/rooms.html")
+RACE_PART = _of_server("live/races/{race}.html")
+OVERLAY_STYLE = _of_server("overlay/style.css", OVERLAY_OPTIONS)
+OVERLAY_ROOM = _of_server("overlay/room/{race}.html", OVERLAY_OPTIONS)
+OVERLAY_ROOM_PART = _of_server("overlay/part/room/{race}.html", frozenset({"rows", "board"}))
+OVERLAY_PLAYER = _of_server("overlay/player/{player}.html", OVERLAY_OPTIONS)
+OVERLAY_PLAYER_PART = _of_server("overlay/part/player/{player}.html", frozenset({"board"}))
+OVERLAY_PLAYER_ROOM = _of_server("overlay/player/{player}/room.html", OVERLAY_OPTIONS)
+OVERLAY_PLAYER_ROOM_PART = _of_server("overlay/part/player/{player}/room.html", frozenset({"rows", "board"}))
 
 
 @dataclass(frozen=True, slots=True)
