@@ -270,7 +270,7 @@ def show_seeds(
     if as_csv:
         from racebot.web.api.csv_files import seeds_csv
 
-        sys.stdout.write(b"".join(seeds_csv(found)).decode().replace("\r\n", "\n"))
+        sys.stdout.write(seeds_csv(found).body.decode().replace("\r\n", "\n"))
         return
     made = tables.table(found.leaderboard, ">Seed", "Player", "Twitch", ">Points", "Why")
     for seed in found.seeds:

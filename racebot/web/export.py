@@ -27,7 +27,7 @@ from racebot.web.routes import CONTENT, Pages
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, segment
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
-from racebot.web.site.request import Document, Streamed
+from racebot.web.site.request import Document
 
 MANIFEST = ".racebot-pages"
 """Manifest of the last export: a line for each file, with its path and token."""
@@ -96,8 +96,6 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, now: datetim
 def _render(pages: Pages, folder: Path, path: str) -> bool | None:
     """Render a file. Return whether it was written, or None if the ledger has no content for it."""
     content = pages.document(path, {})
-    if isinstance(content, Streamed):
-        return _write(folder / path, b"".join(content.chunks()))
     return _write(folder / path, content.body) if isinstance(content, Document) else None
 
 

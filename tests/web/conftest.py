@@ -27,7 +27,7 @@ from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import Match, Pages, match_of
 from racebot.web.site.ledger_view import Board, LedgerView, Publication
-from racebot.web.site.request import Document, Streamed
+from racebot.web.site.request import Document
 
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))
@@ -119,10 +119,8 @@ def at(path: str) -> Match:
 def document_at(
     view: LedgerView, path: str, query: Mapping[str, str] | None = None, *, served: bool = True
 ) -> Document:
-    """Return the document at a path, in memory even if it would be streamed."""
+    """Return the document at a path."""
     found = Pages(view, served=served).document(path, query or {})
-    if isinstance(found, Streamed):
-        return Document(b"".join(found.chunks()), found.media_type)
     assert isinstance(found, Document), path
     return found
 

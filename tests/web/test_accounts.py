@@ -25,7 +25,7 @@ from racebot.web.export import export, export_tokens
 from racebot.web.http.server import application
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Document, Streamed
+from racebot.web.site.request import Document
 
 from .conftest import PLAYER_PATHS, RACES, Merge, page_at, rate
 from .test_api import check_answers
@@ -47,8 +47,6 @@ def view(ledger: Ledger) -> Iterator[LedgerView]:
 
 def body(view: LedgerView, path: str, *, served: bool = True, **query: str) -> bytes | None:
     content = Pages(view, served=served).document(path, query)
-    if isinstance(content, Streamed):
-        return b"".join(content.chunks())
     return content.body if isinstance(content, Document) else None
 
 

@@ -21,7 +21,7 @@ from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Key
 from racebot.web.routes import Match, Pages
 from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import Content, Document, Streamed
+from racebot.web.site.request import Content, Document
 
 from .conftest import RACES, at, rate
 
@@ -112,8 +112,8 @@ def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Cache
     def state(library: CachedPages) -> tuple[str, bytes]:
         path = "api/leaderboards/orb/any-orb/changes.csv"
         found = library.document(at(path), {})
-        assert isinstance(found, Streamed)
-        return found.tag, b"".join(library.chunks(at(path)))
+        assert isinstance(found, Document)
+        return found.tag, found.body
 
     winner, second = RACES[2].entrants
     slower = replace(RACES[2], entrants=(winner, replace(second, finish_time=10 * HOUR)))

@@ -5,7 +5,7 @@ import html
 import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -18,13 +18,12 @@ from uvicorn.server import ServerState
 from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
-from racebot.web.api import csv_files
 from racebot.web.http import server as server_module
-from racebot.web.http.cache import Cache, CachedPages, Key, cache_key
+from racebot.web.http.cache import Cache, Key, cache_key
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import NO_RACE, Match, Pages
 from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import Content, Document, Streamed
+from racebot.web.site.request import Content, Document
 
 from .conftest import RACES, at, listening, rate
 
@@ -240,18 +239,6 @@ def test_cache_key_has_known_parameters_only() -> None:
     assert cache_key(at(BOARD[1:-5]), {"z": "1", "sort": "won", "q": "a"}) == (BOARD[1:], known)
 
 
-def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in ("RACES_IN_A_CHUNK", "ROWS_IN_A_CHUNK"):
-        monkeypatch.setattr(csv_files, size, 10)
-    rate(ledger, *(result(f"r{n:04d}", "ann bo", after=n) for n in range(40)))
-    with closing(CachedPages(ledger.path, Publication())) as library:
-        assert isinstance(library.document(at(CHANGES[1:]), {}), Streamed)
-        assert library.cache.size == 0
-        chunks = list(library.chunks(at(CHANGES[1:])))
-    assert len(chunks) > 2
-    assert b"".join(chunks).count(b"\r\n") == 81
-
-
 @pytest.mark.parametrize("path", ["/", CHANGES])
 def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: str) -> None:
     plain = get(path, headers={"Accept-Encoding": "identity"})
@@ -262,11 +249,11 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
     assert "Accept-Encoding" in packed.headers["vary"]
 
 
-def test_head_of_a_csv_file_reads_none_of_it(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_files, "rating_changes", MagicMock(side_effect=AssertionError))
-    answer = get(CHANGES, method="HEAD")
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
-    assert "content-length" not in answer.headers  # of the file, which is unknown
+def test_large_documents_arrive_whole(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = get(CHANGES)
+    monkeypatch.setattr(server_module, "CHUNK", 10)
+    assert get(CHANGES).content == whole.content
+    assert get(CHANGES, method="HEAD").headers["content-type"] == "text/csv; charset=utf-8"
 
 
 @pytest.mark.parametrize(

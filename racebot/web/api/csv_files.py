@@ -1,4 +1,4 @@
-"""The data API's CSV files, written in chunks."""
+"""The data API's CSV files."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain, islice
+from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from racebot import __version__
 from racebot.queries.races import rating_changes
 from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names
 from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import CSV, Document, PageRequest, Streamed, entity_tag
+from racebot.web.site.request import CSV, Document, PageRequest
 
 RACES_IN_A_CHUNK = 500
 """Number of races to read at once while writing a CSV file of changes."""
-ROWS_IN_A_CHUNK = 1000
 
 
 def leaderboard_csv(request: PageRequest, board: Board) -> Document:
     """Return a leaderboard as CSV, with one row per listed player."""
     columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
     rows = map(attrgetter(*columns), request.view.report(board).players)
-    return Document(b"".join(_csv_rows(columns, rows)), CSV)
+    return _document(columns, rows)
 
 
 def scores_csv(request: PageRequest, board: Board) -> Document | None:
@@ -43,17 +41,17 @@ def scores_csv(request: PageRequest, board: Board) -> Document | None:
         for each in filter(None, racer.scores)
     )
     columns = (*of_racer[:3], "total", *of_racer[4:], *of_race)
-    return Document(b"".join(_csv_rows(columns, rows)), CSV)
+    return _document(columns, rows)
 
 
-def seeds_csv(found: SeedList) -> Iterator[bytes]:
-    """Yield the seeds of a leaderboard as CSV, with one row per seed."""
+def seeds_csv(found: SeedList) -> Document:
+    """Return the seeds of a leaderboard as CSV, with one row per seed."""
     columns = field_names(Seed)
-    return _csv_rows(columns, map(attrgetter(*columns), found.seeds))
+    return _document(columns, map(attrgetter(*columns), found.seeds))
 
 
-def changes_csv(request: PageRequest, board: Board) -> Streamed:
-    """Return the rating changes of a leaderboard as CSV, in race order, with a tag found without them."""
+def changes_csv(request: PageRequest, board: Board) -> Document:
+    """Return the rating changes of a leaderboard as CSV, in race order."""
     view = request.view
     columns = (
         "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
@@ -67,15 +65,7 @@ def changes_csv(request: PageRequest, board: Board) -> Streamed:
             yield from map(attrgetter(*columns), shown)
             last = found[-1].sequence
 
-    depends_on = (
-        __version__,
-        view.totals(board).updated_at,
-        view.ledger.ratings.revision_of(board.stored),
-        view.ledger.races.fingerprints(board.stored),
-        view.rated_players,
-        sorted(view.hidden),
-    )
-    return Streamed(lambda: _csv_rows(columns, rows()), CSV, entity_tag(repr(depends_on).encode()))
+    return _document(columns, rows())
 
 
 def cell(value: Any) -> Any:
@@ -92,9 +82,7 @@ def cell(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
-def _csv_rows(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
-    lines = chain([columns], rows)
-    while some := list(islice(lines, ROWS_IN_A_CHUNK)):
-        chunk = io.StringIO()
-        csv.writer(chunk).writerows([cell(value) for value in row] for row in some)
-        yield chunk.getvalue().encode(errors="replace")
+def _document(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Document:
+    content = io.StringIO()
+    csv.writer(content).writerows([cell(value) for value in row] for row in chain([columns], rows))
+    return Document(content.getvalue().encode(errors="replace"), CSV)

@@ -24,7 +24,7 @@ from racebot.web.html.leaderboard import seeds_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import CSV, JSON, Content, Document, PageRequest
+from racebot.web.site.request import JSON, Content, Document, PageRequest
 
 PER_PAGE = 100
 MOST_PER_PAGE = 1000
@@ -236,10 +236,6 @@ def _part(request: PageRequest, total: int) -> types.ListPage:
     return types.ListPage(whole_number(request.query, "page", 1, most=pages), per_page, pages, total)
 
 
-def _seeds_csv(request: PageRequest, board: Board) -> Document:
-    return Document(b"".join(csv_files.seeds_csv(seeds_of(request, board))), CSV)
-
-
 def _without_ids(value: Any, hidden: Set[str]) -> Any:
     """Return a record with None in place of the ids of hidden players, in the records inside it as well."""
     if isinstance(value, list | tuple):
@@ -286,6 +282,9 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.SCORES_DATA: Endpoint(lambda request, board: request.view.scores(board), LeagueTable),
     addresses.SCORES_CSV: Endpoint(csv_files.scores_csv, "Scores by par of each racer and race, as CSV"),
     addresses.SEEDS_DATA: Endpoint(seeds_of, SeedList),
-    addresses.SEEDS_CSV: Endpoint(_seeds_csv, "Seeds of a bracket, best first, as CSV"),
+    addresses.SEEDS_CSV: Endpoint(
+        lambda request, board: csv_files.seeds_csv(seeds_of(request, board)),
+        "Seeds of a bracket, best first, as CSV",
+    ),
     addresses.CHANGES_CSV: Endpoint(csv_files.changes_csv, "All changes in order, as CSV"),
 }

@@ -35,7 +35,7 @@ from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import HTML, Content, Moved, Streamed
+from racebot.web.site.request import HTML, Content, Moved
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +47,8 @@ KEEP_ALIVE = 5
 CARDS = "cards/"
 CARD_MAX_AGE = 300
 """Seconds for which crawlers and proxies may keep a card, which takes long to draw."""
+CHUNK = 2**20
+"""Bytes of a large document to compress and send at once."""
 SHUTDOWN_TIMEOUT = 5
 """Seconds to wait for open requests when the server stops."""
 
@@ -78,11 +80,12 @@ def application(
     """Return an ASGI application that serves the pages of a ledger. Once `stopping`, open streams end."""
     library = CachedPages(database, publication)
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
-    # Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
-    card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
+    # Readers must not wait while crawlers ask for many cards, or programs for all changes, at once.
+    slow_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
 
     def document(match: Match, query: Mapping[str, str]) -> Awaitable[Content]:
-        chosen = card_thread if match.path.startswith(CARDS) else threads
+        is_slow = match.path.startswith(CARDS) or match.route is addresses.CHANGES_CSV
+        chosen = slow_thread if is_slow else threads
         return asyncio.get_running_loop().run_in_executor(chosen, library.document, match, query)
 
     def stamp() -> Awaitable[str]:
@@ -121,8 +124,10 @@ def application(
         }
         if _known(request.headers.get("if-none-match", ""), found.tag):
             return Response(status_code=304, headers=headers)
-        if isinstance(found, Streamed):
-            chunks = library.chunks(match) if request.method != "HEAD" else iter(())
+        if (
+            len(found.body) > CHUNK and request.method == "GET"
+        ):  # other requests do not wait for its compression
+            chunks = (found.body[at : at + CHUNK] for at in range(0, len(found.body), CHUNK))
             return StreamingResponse(chunks, media_type=found.media_type, headers=headers)
         return Response(found.body, media_type=found.media_type, headers=headers)
 
@@ -130,7 +135,7 @@ def application(
     async def closing(app: Starlette) -> AsyncGenerator[None]:
         del app
         yield
-        for executor in (threads, card_thread):
+        for executor in (threads, slow_thread):
             await asyncio.to_thread(executor.shutdown)
         library.close()
 

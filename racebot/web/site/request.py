@@ -1,9 +1,9 @@
-"""The request for a document, and its content, in memory or streamed."""
+"""The request for a document, and its content."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,23 +29,7 @@ class Document:
     @cached_property
     def tag(self) -> str:
         """The entity tag: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3."""
-        return entity_tag(self.body)
-
-
-@dataclass(frozen=True, slots=True)
-class Streamed:
-    """Content that may be too large to hold in memory.
-
-    Each call of `chunks` starts from the beginning. `tag` changes whenever the body may have changed.
-    """
-
-    chunks: Callable[[], Iterator[bytes]]
-    media_type: str
-    tag: str
-
-
-def entity_tag(content: bytes) -> str:
-    return f'W/"{hashlib.sha256(content).hexdigest()[:20]}"'
+        return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +39,7 @@ class Moved:
     path: str
 
 
-Content = Document | Streamed | Moved | None
+Content = Document | Moved | None
 """The content at an address, or None if there is none."""
 
 
