@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import LeaderboardConfig
 from racebot.web.html import explained as module, templating
-from racebot.web.html.explained import ChangeSizes, RaceFigures, histogram, race_figures
-from racebot.web.html.player import PlayerFigures, player_figures
+from racebot.web.html.explained import ChangeSizes, histogram, race_figures
+from racebot.web.html.player import player_figures
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge
@@ -78,8 +79,8 @@ def history(view: LedgerView, player: str) -> list[PlayedRace]:
     return list(view.history(view.boards[0], player))
 
 
-def figures(view: LedgerView, player: str) -> PlayerFigures:
-    return player_figures(view, history(view, player))
+def figures(view: LedgerView, player: str) -> SimpleNamespace:
+    return SimpleNamespace(**player_figures(view, history(view, player)))
 
 
 def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -> None:
@@ -126,8 +127,8 @@ def test_streaks_and_best_times_count_all_races(merge: Merge) -> None:
     found = player_figures(
         view, [replace(race, goal="Any" if race.sequence > 4 else "All") for race in races]
     )
-    assert (found.wins, found.finishes) == ((0, 3), (8, 8))
-    assert [(best.goal, best.race, best.finish_time) for best in found.fastest] == [
+    assert (found["wins"], found["finishes"]) == ((0, 3), (8, 8))
+    assert [(best.goal, best.race, best.finish_time) for best in found["fastest"]] == [
         ("All", "orb/r0", 3600),
         ("Any", "orb/r5", 3600),
     ]
@@ -157,9 +158,10 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LEAST", 1)
 
 
-def of(view: LedgerView) -> RaceFigures:
+def of(view: LedgerView) -> SimpleNamespace:
     (board,) = view.boards
-    return existing(race_figures(view, board, create(board.stored.model, board.stored.parameters)))
+    model = create(board.stored.model, board.stored.parameters)
+    return SimpleNamespace(**existing(race_figures(view, board, model)))
 
 
 @pytest.mark.usefixtures("few")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,28 +63,6 @@ class Calibration:
     happened: float
 
 
-@dataclass(frozen=True, slots=True)
-class RaceFigures:
-    """Statistics of the last races.
-
-    `finishing` is empty if the model does not predict finishes. `higher_ahead` is the share of pairs in which
-    the higher-rated entrant finished ahead, None without pairs; `gaps` are those without provisional ratings.
-    """
-
-    races: int
-    entries: int
-    changes: Sequence[ChangeSizes]
-    finished: float
-    finishing: Sequence[Calibration]
-    unfinished: int
-    gained_unfinished: int
-    winners: int
-    lost_winning: int
-    pairs: int
-    higher_ahead: float | None
-    gaps: Sequence[Calibration]
-
-
 def explained(request: PageRequest, board: Board) -> Content:
     """Render how a leaderboard rates, and how well that predicted its last races."""
     model = registry.create(board.stored.model, board.stored.parameters)
@@ -117,28 +96,32 @@ def histogram(points: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(int(number * BAR), int((bins == number).sum())) for number in range(bins.min(), bins.max() + 1)]
 
 
-def race_figures(view: LedgerView, board: Board, model: RatingModel) -> RaceFigures | None:
-    """Return statistics of a leaderboard's last races, None without any."""
+def race_figures(view: LedgerView, board: Board, model: RatingModel) -> dict[str, Any] | None:
+    """Return statistics of a leaderboard's last races by name, None without any.
+
+    `finishing` is empty if the model does not predict finishes. `higher_ahead` is the share of pairs in which
+    the higher-rated entrant finished ahead, None without pairs; `gaps` are those without provisional ratings.
+    """
     entries = last_entries(view.ledger, board.key, RACES)
     if entries is None:
         return None
     change = entries.after - entries.before
     out, won = np.isinf(entries.place), entries.place == 1
     right, gaps = _pairs(entries, model, view.publication.provisional_races)
-    return RaceFigures(
-        races=np.unique(entries.sequence).size,
-        entries=change.size,
-        changes=list(_change_sizes(entries.races_before + 1, np.abs(change))),
-        finished=float(1.0 - out.mean()),
-        finishing=_finishing(entries, out, model),
-        unfinished=int(out.sum()),
-        gained_unfinished=int((change[out] > 0).sum()),
-        winners=int(won.sum()),
-        lost_winning=int((change[won] < 0).sum()),
-        pairs=right.size,
-        higher_ahead=float(right.mean()) if right.size else None,
-        gaps=gaps,
-    )
+    return {
+        "races": np.unique(entries.sequence).size,
+        "entries": change.size,
+        "changes": list(_change_sizes(entries.races_before + 1, np.abs(change))),
+        "finished": float(1.0 - out.mean()),
+        "finishing": _finishing(entries, out, model),
+        "unfinished": int(out.sum()),
+        "gained_unfinished": int((change[out] > 0).sum()),
+        "winners": int(won.sum()),
+        "lost_winning": int((change[won] < 0).sum()),
+        "pairs": right.size,
+        "higher_ahead": float(right.mean()) if right.size else None,
+        "gaps": gaps,
+    }
 
 
 def _change_sizes(number: NDArray[np.int64], size: NDArray[np.int64]) -> Iterator[ChangeSizes]:

@@ -84,14 +84,13 @@ def hour(moment: datetime) -> Markup:
 def dots(results: Sequence[Result]) -> Markup:
     """Return a row of dots, one for each result."""
     words = ", ".join(f"{each.place or 'DNF'} {signed(each.change)}" for each in results)
-    shown = "".join(f'<i class="{_dot(each)}"></i>' for each in results)
+    kinds = (
+        "won" if each.place == 1 else "out" if each.place is None else sign(each.change) for each in results
+    )
+    shown = "".join(f'<i class="{kind}"></i>' for kind in kinds)
     return Markup(  # noqa: S704 - numbers and our own words
         f'<span class="dots" role="img" aria-label="Last results: {words}">{shown}</span>'
     )
-
-
-def _dot(result: Result) -> str:
-    return "won" if result.place == 1 else "out" if result.place is None else sign(result.change)
 
 
 def score(ahead: int, behind: int) -> Markup:

@@ -226,25 +226,20 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
     return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
 
 
-@dataclass(frozen=True, slots=True)
-class RacePages:
-    """The numbers of the first and last race on a page of a list, with links to its pages."""
+def race_pages(
+    total: int, number: int | None, page: Callable[[int | None], str]
+) -> tuple[int, int, list[PageLink], list[str]] | None:
+    """Return the numbers of the first and last race on a page of a list, its pager, and links to all pages.
 
-    first: int
-    last: int
-    pages: Sequence[PageLink]
-    whole: Sequence[str]
-
-
-def race_pages(total: int, number: int | None, page: Callable[[int | None], str]) -> RacePages | None:
-    """Return page `number` of the older races, or the newest page if it is None; None if there is none."""
+    That is page `number` of the older races, or the newest page if it is None; None if there is none.
+    """
     older = older_race_pages(total)
     if number is not None and not 1 <= number <= older:
         return None
     current = 1 if number is None else older + 2 - number
     links = [page(None), *map(page, range(older, 0, -1))]
     pages = pager(current, older + 1, lambda position: links[position - 1])
-    return RacePages(*race_span(total, number), pages, links if older else [])
+    return *race_span(total, number), pages, links if older else []
 
 
 def _chosen(
@@ -280,16 +275,17 @@ def races(request: PageRequest, board: Board, number: int | None = None) -> Cont
     found = race_pages(total, number, lambda page: link(request.path, board.address.of(RACES, number=page)))
     if found is None:
         return None
+    first, last, pages, _ = found
     return templating.board_page(
         request,
         "races.html",
         board,
         totals=request.view.totals(board) if number is None else None,
         total=total if number is None else None,
-        first=found.first,
-        last=found.last,
-        races=latest_races(request.view.ledger, board.key, found.last - found.first + 1, total - found.last),
-        pages=found.pages,
+        first=first,
+        last=last,
+        races=latest_races(request.view.ledger, board.key, last - first + 1, total - last),
+        pages=pages,
     )
 
 

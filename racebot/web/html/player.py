@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, date
+from datetime import UTC
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -37,45 +36,29 @@ MEETINGS = 50
 """Races together on one page of a comparison."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerFigures:
-    """Statistics of a player's races.
+def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> dict[str, Any]:
+    """Compute a player's statistics, by name, from all of their races, oldest first.
 
     `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
     ratings if `only_settled`. `months` has the races of each month, newest first, and `fastest` one race a
     goal. `wins` and `finishes` are the lengths of the current run of won or finished races and of the
     longest one.
     """
-
-    peak: PlayedRace
-    only_settled: bool
-    best: Sequence[PlayedRace]
-    worst: Sequence[PlayedRace]
-    months: Sequence[tuple[date, Sequence[PlayedRace]]]
-    wins: tuple[int, int]
-    finishes: tuple[int, int]
-    fastest: Sequence[PlayedRace]
-
-
-def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> PlayerFigures:
-    """Compute a player's statistics from all of their races, oldest first."""
     settled = [race for race in races if race.races_before >= view.publication.provisional_races]
     rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
     by_month = groupby(races, key=lambda race: race.ended_at.astimezone(UTC).date().replace(day=1))
-    months = [(month, list(group)) for month, group in by_month]
-    by_goal = [
-        fastest(race for race in races if race.goal == goal) for goal in sorted({race.goal for race in races})
-    ]
-    return PlayerFigures(
-        peak=max(races, key=lambda race: race.after),
-        only_settled=bool(settled),
-        best=[race for race in rises[:RACES_NAMED] if race.change > 0],
-        worst=[race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
-        months=months[::-1],
-        wins=streak(race.place == 1 for race in races),
-        finishes=streak(race.place is not None for race in races),
-        fastest=[race for race in by_goal if race is not None],
-    )
+    goals = sorted({race.goal for race in races})
+    by_goal = (fastest(race for race in races if race.goal == goal) for goal in goals)
+    return {
+        "peak": max(races, key=lambda race: race.after),
+        "only_settled": bool(settled),
+        "best": [race for race in rises[:RACES_NAMED] if race.change > 0],
+        "worst": [race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
+        "months": [(month, list(group)) for month, group in by_month][::-1],
+        "wins": streak(race.place == 1 for race in races),
+        "finishes": streak(race.place is not None for race in races),
+        "fastest": [race for race in by_goal if race is not None],
+    }
 
 
 def milestones(races: Sequence[PlayedRace]) -> list[tuple[str, PlayedRace]]:
@@ -123,7 +106,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     figures = player_figures(view, history)
     first, last = (day(history[i].ended_at) for i in (0, -1))
     label = f"Rating of {shown_name(standing.name)} from {first} to {last}"
-    numbers = f"now {integer(standing.points)} points, highest {integer(figures.peak.after)}"
+    numbers = f"now {integer(standing.points)} points, highest {integer(figures['peak'].after)}"
     settled = min(view.publication.provisional_races, max(0, len(history) - 1))
     met = len(view.opponents(board, player))
     best = upsets(view.ledger, board.stored, player=player, settled=settled, limit=1)
@@ -175,7 +158,8 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     listed = race_pages(len(chosen), number, page_link)
     if listed is None:
         return None
-    shown = chosen[listed.first - 1 : listed.last][::-1]
+    first, last, pages, whole = listed
+    shown = chosen[first - 1 : last][::-1]
     return templating.board_page(
         request,
         "player_races.html",
@@ -187,8 +171,8 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
         matching=len(chosen),
         goals=sorted({race.goal for race in history}),
         choice=choice,
-        pages=listed.pages,
-        whole=[] if request.served else listed.whole,
+        pages=pages,
+        whole=[] if request.served else whole,
     )
 
 
