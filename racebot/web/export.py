@@ -26,8 +26,7 @@ from racebot.web.html.leaderboard import older_race_pages, race_span
 from racebot.web.routes import CONTENT, Pages
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, segment
-from racebot.web.site.ledger_view import Board, LedgerView, Publication
-from racebot.web.site.request import Document
+from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication
 
 MANIFEST = ".racebot-pages"
 """Manifest of the last export: a line for each file, with its path and token."""

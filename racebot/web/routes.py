@@ -17,8 +17,7 @@ from racebot.web.html.race import event_page, events_page, race_page
 from racebot.web.pictures import cards
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.request import CSS, ICO, PNG, Content, Document, Moved, PageRequest
+from racebot.web.site.ledger_view import CSS, ICO, PNG, Content, Document, LedgerView, Moved, PageRequest
 
 WEBP = "image/webp"
 TEXT = "text/plain; charset=utf-8"

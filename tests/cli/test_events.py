@@ -19,8 +19,7 @@ from racebot.racetime.payload import Race
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Moved
+from racebot.web.site.ledger_view import LedgerView, Moved, Publication
 
 from .conftest import Done, Racebot
 

@@ -17,8 +17,7 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 from racebot.web.api import endpoints
-from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import PageRequest
+from racebot.web.site.ledger_view import LedgerView, PageRequest, Publication
 
 
 def eve(number: str, time: int) -> Entrant:

@@ -26,8 +26,7 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import Match, Pages, match_of
-from racebot.web.site.ledger_view import Board, LedgerView, Publication
-from racebot.web.site.request import Document
+from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication
 
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))

@@ -24,8 +24,7 @@ from racebot.standings.settle import Settler
 from racebot.web.export import export, export_tokens
 from racebot.web.http.server import application
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Document
+from racebot.web.site.ledger_view import Document, LedgerView, Publication
 
 from .conftest import PLAYER_PATHS, RACES, Merge, page_at, rate
 from .test_api import check_answers

@@ -18,8 +18,7 @@ from racebot.text.safe import initials
 from racebot.web.export import export_tokens
 from racebot.web.html.templating import ICON, THEME, asset
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import Branding, LedgerView, theme_beside
-from racebot.web.site.request import Document
+from racebot.web.site.ledger_view import Branding, Document, LedgerView, theme_beside
 
 from .conftest import Merge, data_at, document_at, page_at
 

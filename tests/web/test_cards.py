@@ -15,8 +15,7 @@ from racebot.web.pictures import cards, fonts
 from racebot.web.pictures.cards import HEIGHT, MARGIN, WIDTH, Canvas
 from racebot.web.pictures.fonts import Style
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import LedgerView
-from racebot.web.site.request import PNG
+from racebot.web.site.ledger_view import PNG, LedgerView
 
 from .conftest import Merge, document_at
 from .test_hostile_names import NAMES

@@ -17,8 +17,7 @@ from racebot.races.result import RaceResult
 from racebot.standings import orders
 from racebot.web.export import LOCK, MANIFEST, Exported, export
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import Content
+from racebot.web.site.ledger_view import Content, Publication
 
 from .conftest import RACES, SIMPLE, Seen, rate
 

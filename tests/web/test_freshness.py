@@ -20,8 +20,7 @@ from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Key
 from racebot.web.routes import Match, Pages
-from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import Content, Document
+from racebot.web.site.ledger_view import Content, Document, Publication
 
 from .conftest import RACES, at, rate
 

@@ -27,9 +27,8 @@ from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError, Route
-from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.ledger_view import Document, LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
-from racebot.web.site.request import Document
 
 from .conftest import SIMPLE, Seen, document_at
 from .test_live import racer

@@ -37,9 +37,8 @@ from racebot.web.http import events
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import Match
 from racebot.web.site.addresses import BadQueryError
-from racebot.web.site.ledger_view import Publication
+from racebot.web.site.ledger_view import Document, Publication
 from racebot.web.site.live_rooms import LiveReader
-from racebot.web.site.request import Document
 
 from .conftest import RACES, SIMPLE, listening
 

@@ -23,8 +23,7 @@ from racebot.web.html import explained
 from racebot.web.html.race import story
 from racebot.web.routes import Pages
 from racebot.web.site.formats import gap, percentile
-from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Document
+from racebot.web.site.ledger_view import Document, LedgerView, Publication
 
 from .conftest import SIMPLE, Merge, document_at, page_at
 

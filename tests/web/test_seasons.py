@@ -22,8 +22,7 @@ from racebot.standings.settle import Settler
 from racebot.web.export import export, export_tokens
 from racebot.web.http.cache import CachedPages
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import Document
+from racebot.web.site.ledger_view import Document, LedgerView, Publication
 
 from .conftest import RACES, SIMPLE, at, data_at, page_at
 

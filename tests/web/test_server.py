@@ -22,8 +22,7 @@ from racebot.web.http import server as server_module
 from racebot.web.http.cache import Cache, Key, cache_key
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import NO_RACE, Match, Pages
-from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import Content, Document
+from racebot.web.site.ledger_view import Content, Document, Publication
 
 from .conftest import RACES, at, listening, rate
 

@@ -16,8 +16,7 @@ from racebot.web.http.server import application
 from racebot.web.pictures.cards import badge_svg
 from racebot.web.routes import Pages
 from racebot.web.site.formats import shown_name
-from racebot.web.site.ledger_view import LedgerView, Publication
-from racebot.web.site.request import PNG, Document
+from racebot.web.site.ledger_view import PNG, Document, LedgerView, Publication
 
 from .conftest import RACES, Merge, Seen, page_at, rate
 

@@ -14,8 +14,7 @@ from typing import Any
 from racebot.queries.races import rating_changes
 from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names
-from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import CSV, Document, PageRequest
+from racebot.web.site.ledger_view import CSV, Board, Document, PageRequest
 
 RACES_IN_A_CHUNK = 500
 """Number of races to read at once while writing a CSV file of changes."""

@@ -23,8 +23,7 @@ from racebot.web.api import csv_files, types
 from racebot.web.html.leaderboard import seeds_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import JSON, Content, Document, PageRequest
+from racebot.web.site.ledger_view import JSON, Board, Content, Document, LedgerView, PageRequest
 
 PER_PAGE = 100
 MOST_PER_PAGE = 1000

@@ -14,8 +14,7 @@ from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, total
-from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import ATOM, Content, Document, PageRequest
+from racebot.web.site.ledger_view import ATOM, Board, Content, Document, PageRequest
 
 ENTRIES = 30
 RESULTS = 10

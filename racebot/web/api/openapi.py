@@ -15,7 +15,7 @@ from racebot.web.api.endpoints import ENDPOINTS, MOST_IN_A_RACE, MOST_PER_PAGE, 
 from racebot.web.html import templating
 from racebot.web.site import addresses
 from racebot.web.site.addresses import MOST, Route
-from racebot.web.site.request import JSON, Content, Document
+from racebot.web.site.ledger_view import JSON, Content, Document
 
 Schema = dict[str, Any]
 

@@ -19,8 +19,7 @@ from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.web.html import templating
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import Content, PageRequest
+from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
 RACES = 1000
 """Number of recent races that the statistics cover."""

@@ -28,7 +28,7 @@ from racebot.web.site.formats import (
     sign,
     slug,
 )
-from racebot.web.site.request import PageRequest
+from racebot.web.site.ledger_view import PageRequest
 
 
 def change(points: int) -> Markup:

@@ -22,8 +22,7 @@ from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.movement import climber
 from racebot.web.site.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, whole_number
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import Content, PageRequest
+from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
 RACES_ON_A_PAGE = 50
 EMBEDDED_ROWS = 10

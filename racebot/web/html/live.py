@@ -24,8 +24,7 @@ from racebot.web.html import templating
 from racebot.web.html.race import followed_race, table
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OVERLAY_OPTIONS, BadQueryError, Route, link, whole_number
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import CSS, Content, Document, PageRequest
+from racebot.web.site.ledger_view import CSS, Board, Content, Document, LedgerView, PageRequest
 
 LATEST = 3
 """Most results below the rooms of the live page."""

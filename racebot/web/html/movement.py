@@ -11,8 +11,7 @@ from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
 from racebot.web.site.addresses import BadQueryError, day_in
 from racebot.web.site.formats import shown_name
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import Content, PageRequest
+from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
 SHOWN = 10
 """Most players of a chart."""

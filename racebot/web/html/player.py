@@ -21,8 +21,7 @@ from racebot.web.html.sheet import fastest, sheet, streak
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.web.site.formats import day, shown_name
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import Content, PageRequest
+from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
 RACES_NAMED = 3
 """Number of best races to show, and of worst races."""

@@ -21,8 +21,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.web.html import charts, fragments, templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
-from racebot.web.site.ledger_view import Board, LedgerView
-from racebot.web.site.request import Content, Moved, PageRequest
+from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 
 PARTS = {"finish", "place"}
 """The parts of a change that are shown with their points; a limit is shown with its rule."""

@@ -13,8 +13,7 @@ from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.templating import SCRIPT_TYPE
 from racebot.web.site.formats import latin, shown_name
-from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import Content, Document, PageRequest
+from racebot.web.site.ledger_view import Board, Content, Document, PageRequest
 
 MOST_FOUND = 20
 LEAST_LIKENESS = 75

@@ -14,8 +14,7 @@ from racebot.text.format import signed, timer
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.site.formats import day
-from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import Content, PageRequest
+from racebot.web.site.ledger_view import Board, Content, PageRequest
 
 MOST = 8
 FORM = 10

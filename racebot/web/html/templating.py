@@ -19,8 +19,7 @@ from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import addresses, formats
 from racebot.web.site.addresses import Route, link
-from racebot.web.site.ledger_view import DEFAULT_BRANDING, Board, Branding
-from racebot.web.site.request import CSS, Document, PageRequest
+from racebot.web.site.ledger_view import CSS, DEFAULT_BRANDING, Board, Branding, Document, PageRequest
 
 STYLE = "assets/style.css"
 ICON = "assets/icon.svg"

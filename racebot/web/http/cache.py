@@ -13,9 +13,8 @@ from racebot.ledger.store import Ledger
 from racebot.web.html.live import LIVE
 from racebot.web.routes import Match, Pages
 from racebot.web.site import addresses
-from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.ledger_view import Content, Document, LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
-from racebot.web.site.request import Content, Document
 
 CACHE_BYTES = 32 * 2**20
 LARGEST_SHARE = 8

@@ -20,7 +20,7 @@ from racebot.errors import LedgerError
 from racebot.web.html.live import STREAMED
 from racebot.web.routes import Match, match_of
 from racebot.web.site.addresses import BadQueryError
-from racebot.web.site.request import Content, Document
+from racebot.web.site.ledger_view import Content, Document
 
 log = logging.getLogger(__name__)
 

@@ -34,8 +34,7 @@ from racebot.web.http.events import Events
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
-from racebot.web.site.ledger_view import Publication
-from racebot.web.site.request import HTML, Content, Moved
+from racebot.web.site.ledger_view import HTML, Content, Moved, Publication
 
 log = logging.getLogger(__name__)
 

@@ -31,8 +31,7 @@ from racebot.web.site.formats import (
     standing as standing_of,
     total,
 )
-from racebot.web.site.ledger_view import Board
-from racebot.web.site.request import PNG, SVG, Content, Document, PageRequest
+from racebot.web.site.ledger_view import PNG, SVG, Board, Content, Document, PageRequest
 
 WIDTH, HEIGHT = 1200, 630
 MARGIN = 64

@@ -1,9 +1,10 @@
-"""A snapshot of the ledger for the pages: leaderboards with their addresses, and cached queries."""
+"""A snapshot of the ledger for the pages, with cached queries; the request for a document, and documents."""
 
 from __future__ import annotations
 
+import hashlib
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
@@ -40,12 +41,45 @@ from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
 
+HTML = "text/html; charset=utf-8"
+JSON = "application/json"
+CSV = "text/csv; charset=utf-8"
+PNG = "image/png"
+SVG = "image/svg+xml"
+ICO = "image/x-icon"
+ATOM = "application/atom+xml; charset=utf-8"
+CSS = "text/css; charset=utf-8"
+
 FACE_COLORS = 8
 """Number of colors of the circles with initials, as in the style sheet."""
 _REMEMBERED = 32
 """Number of races and players to cache, since a page and its data are often requested together."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Document:
+    """The content at one address."""
+
+    body: bytes
+    media_type: str = HTML
+
+    @cached_property
+    def tag(self) -> str:
+        """The entity tag: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3."""
+        return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The address that an address has moved to, as a path."""
+
+    path: str
+
+
+Content = Document | Moved | None
+"""The content at an address, or None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,3 +393,13 @@ class LedgerView:
         """Return the leaderboards of a race, in the order of its report."""
         by_name = {(board.category, board.name): board for board in self.boards}
         return [by_name[report.category, part.leaderboard] for part in report.leaderboards]
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A request for a document. `query` has the parameters that the address accepts, none in an export."""
+
+    view: LedgerView
+    path: str
+    query: Mapping[str, str]
+    served: bool

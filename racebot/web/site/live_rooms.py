@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,15 +70,13 @@ class LiveReader:
     def _current(self) -> tuple[tuple[int, int, int] | None, LiveReport | None, bool]:
         """Return the file's stamp, its content, None if it is out of date, and whether the worker is late."""
         with self._lock:
-            try:
+            stamp = self._stamp
+            with suppress(OSError):
                 facts = self._path.stat()
                 stamp = (facts.st_ino, facts.st_mtime_ns, facts.st_size)
-            except OSError:
-                stamp = None
-            if stamp is not None and (stamp != self._stamp or self._report is None):
-                found = read_live(self._path)
-                if found is not None:  # a file that cannot be read is tried again
-                    self._report, self._stamp = found, stamp
+            # A file that cannot be read is tried again.
+            if stamp != self._stamp and (found := read_live(self._path)) is not None:
+                self._report, self._stamp = found, stamp
             stamp, report = self._stamp, self._report
         age = timedelta.max if report is None else self._clock() - report.seen_at
         return stamp, None if age > GONE_AFTER else report, age > LATE_AFTER
