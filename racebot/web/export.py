@@ -83,19 +83,17 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, now: datetim
         # next one still knows every file and renders these again.
         _write_manifest(folder, before | wanted | dict.fromkeys(changed, ""))
         pages = Pages(view, served=False)
-        done = {path: _render(pages, folder, path) for path in changed}
-    gone = {path for path, written in done.items() if written is None}
-    wanted = {path: token for path, token in wanted.items() if path not in gone}
-    removed = sum(_remove(folder, path) for path in before.keys() - wanted.keys() if _is_inside(path))
+        written = 0
+        for path in changed:
+            content = pages.document(path, {})
+            if isinstance(content, Document):
+                written += _write(folder / path, content.body)
+            else:
+                del wanted[path]
+    inside = (path for path in before.keys() - wanted.keys() if ".." not in PurePosixPath(path).parts)
+    removed = sum(_remove(folder, path) for path in inside if path and not path.startswith("/"))
     _write_manifest(folder, wanted)
-    written = sum(map(bool, done.values()))
     return Exported(written, len(wanted) - written, removed)
-
-
-def _render(pages: Pages, folder: Path, path: str) -> bool | None:
-    """Render a file. Return whether it was written, or None if the ledger has no content for it."""
-    content = pages.document(path, {})
-    return _write(folder / path, content.body) if isinstance(content, Document) else None
 
 
 def _write(path: Path, body: bytes) -> bool:
@@ -128,11 +126,6 @@ def _manifest(folder: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     return {path: token for path, _, token in (line.partition(" ") for line in lines)}
-
-
-def _is_inside(path: str) -> bool:
-    """Return True if a relative path stays inside its folder."""
-    return path != "" and not path.startswith("/") and ".." not in PurePosixPath(path).parts
 
 
 def _write_manifest(folder: Path, tokens: Mapping[str, str]) -> None:

@@ -113,7 +113,7 @@ def player_on_board(request: PageRequest, board: Board, player: str) -> types.Pl
 
 def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | None:
     view = request.view
-    on_boards = _on_boards(view, player)
+    on_boards = [_on_board(view, board, standing) for board, standing in view.standings(player)]
     if not on_boards:
         return None
     name = on_boards[0].name
@@ -128,10 +128,6 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
         page=page_of(view, addresses.PLAYER.path(player=player)),
         leaderboards=on_boards,
     )
-
-
-def _on_boards(view: LedgerView, player: str) -> list[types.StandingOnBoard]:
-    return [_on_board(view, board, standing) for board, standing in view.standings(player)]
 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
@@ -180,16 +176,8 @@ def find_players(request: PageRequest) -> types.FoundPlayers:
     if not wanted:
         raise BadQueryError("name: a part of a player's name is required")
     named = view.players_named(wanted)
-    found = [
-        types.FoundPlayer(
-            id=player.id,
-            name=player.name,
-            page=page_of(view, addresses.PLAYER.path(player=player.id)),
-            leaderboards=_on_boards(view, player.id),
-        )
-        for player in named[:MOST_FOUND]
-    ]
-    return types.FoundPlayers(found, len(named))
+    found = (player_on_boards(request, player.id) for player in named[:MOST_FOUND])
+    return types.FoundPlayers([each for each in found if each is not None], len(named))
 
 
 def rated_race(request: PageRequest, race: str) -> types.RaceAnswer | None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from racebot.queries.leaderboard import LeaderboardReport
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import PlayerOdds
-from racebot.queries.player import Comparison, Meeting, NamedPlayer, PlayedRace, PlayerStanding, Rival
+from racebot.queries.player import Comparison, Meeting, PlayedRace, PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport
 from racebot.queries.races import RaceRow, RatingChange
 from racebot.web.site.live_rooms import LiveRooms
@@ -152,18 +152,10 @@ class PlayerAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPlayer(NamedPlayer):
-    """A found player, with the standing on every leaderboard, the most recently raced first."""
-
-    page: str
-    leaderboards: Sequence[StandingOnBoard]
-
-
-@dataclass(frozen=True, slots=True)
 class FoundPlayers:
     """Players whose name contains a text, the shortest names first."""
 
-    players: Sequence[FoundPlayer]
+    players: Sequence[PlayerAnswer]
     total: int
 
 

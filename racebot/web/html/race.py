@@ -93,9 +93,9 @@ def why(part: RaceOnBoard, entrant: RatedEntrant) -> Markup:
     names = {each.id: each.name for each in part.entrants}
     items = parts_of(entrant)
     brief = len(items) or 1
-    remark = remark_on(entrant)
-    if remark:
-        items.append(fragments.part(remark, None))
+    is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
+    if entrant.why and not entrant.pushed and not (is_part and entrant.change):
+        items.append(fragments.part(entrant.reasons[-1], None))
         if entrant.place is None:  # on phones, no time takes up room
             brief = len(items)
     for each in entrant.pushed:
@@ -120,14 +120,6 @@ def parts_of(entrant: RatedEntrant) -> list[Markup]:
     ]
     limits = [reason for reason in entrant.why if found and reason.kind is ReasonKind.LIMIT]
     return found + [fragments.part(RULES[str(each.rule)], each.points, "limit") for each in limits]
-
-
-def remark_on(entrant: RatedEntrant) -> str:
-    """Return what explains a change without opponents, if it is not one of its parts; else an empty text."""
-    if entrant.pushed or not entrant.why:
-        return ""
-    is_part = entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
-    return "" if is_part and entrant.change else entrant.reasons[-1]
 
 
 def story(part: RaceOnBoard) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.util import find_spec
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -90,11 +90,7 @@ def shortened(text: str, style: Style, limit: float) -> str:
 
 def missing(text: str) -> int:
     """Return the number of characters in a text that no font has."""
-    joined = "\N{ZERO WIDTH JOINER}"
-    return sum(
-        not _joins(char) and not char.isspace() and before != joined and _font_of(char) is None
-        for before, char in pairwise(f" {text}")
-    )
+    return sum(not _joins(char) and not char.isspace() and _font_of(char) is None for char in text)
 
 
 def drawable(text: str) -> str:
