@@ -35,7 +35,7 @@ class Texts(BaseModel):
 
     # The rating message
     provisional: str = _text("Ratings if recorded ({goal}): ", "opens the rating message after a finish")
-    standing: str = _text("Ratings ({leaderboard}), final in {time}: ", "opens it where no record is needed")
+    standing: str = _text("Ratings ({leaderboard}), final in {time}: ", "opens it if no record is needed")
     correction: str = _text("Correction ({edits}): ", "opens a correction; changed entries follow")
     edit_time: str = _text("{name}'s time edited", "one edit in `correction`")
     edit_dq: str = _text("{name} disqualified", "one edit in `correction`")
@@ -99,7 +99,7 @@ class Texts(BaseModel):
     rating_inactive: str = _text("not listed after {days} days without a race", "the standing if inactive")
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
     rating_pending: str = _text("{points} ({change}) if recorded", "the rating after this room's race")
-    rating_standing: str = _text("{points} ({change}) if it stands", "the same where no record is needed")
+    rating_standing: str = _text("{points} ({change}) if it stands", "the same if no record is needed")
     rating_record: str = _text("{races} races, {wins} wins, {finishes} finished", "a player's record")
     rating_one_win: str = _text("{races} races, 1 win, {finishes} finished", "the same for one win")
     rating_one_race: str = _text("1 race", "the same for a player with one race")
@@ -123,9 +123,7 @@ class Texts(BaseModel):
         "{name} {after} ({change}), last race: ", "opens the answer to !why about an earlier race"
     )
     why_pending: str = _text("{name} {after} ({change}) if recorded: ", "the same for this room's race")
-    why_standing: str = _text(
-        "{name} {after} ({change}) if it stands: ", "the same where no record is needed"
-    )
+    why_standing: str = _text("{name} {after} ({change}) if it stands: ", "the same if no record is needed")
     why_place: str = _text(
         "{ordinal} of {compared} (expected {expected})", "the place and the expected one", "place"
     )
