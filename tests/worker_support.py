@@ -16,10 +16,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from forks import fork
+from forks import PACE, fork
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.store import Ledger
+from racebot.sandbox.endpoints import RACE_CACHE_SECONDS
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 QUIET = 0.05
+RACE_CACHE = RACE_CACHE_SECONDS / PACE
 PATIENCE = 300.0
 """Seconds to wait for anything that must happen; the machine may be busy."""
 
@@ -182,7 +184,7 @@ async def open_sandbox(folder: Path, *, seed: int = 7) -> AsyncIterator[Sandbox]
     """Serve a sandbox, with an empty database beside it."""
     site = FakeSite(rng=random.Random(seed))
     misbehaviour = Misbehaviour()
-    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
+    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0, race_cache=RACE_CACHE) as address:
         yield Sandbox(site, address, folder / "racebot.db", misbehaviour)
 
 

@@ -18,7 +18,7 @@ import pytest
 from forks import fork
 from past_season import add_races, past_season
 from pexpect.fdpexpect import fdspawn
-from worker_support import PATIENCE, finish, said, start, until
+from worker_support import PATIENCE, RACE_CACHE, finish, said, start, until
 
 from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.lock import locked
@@ -130,7 +130,7 @@ async def setup_sandbox(folder: Path, races: int) -> AsyncIterator[SetupRun]:
     site, misbehaviour = FakeSite(category="smr", goals=GOALS), Misbehaviour()
     add_races(site, past_season(GOALS[0], races)["races"], GOALS[0])
     (folder / "bot").mkdir()
-    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address:
+    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0, race_cache=RACE_CACHE) as address:
         made = SetupRun(site, address, misbehaviour, folder / "bot")
         try:
             yield made

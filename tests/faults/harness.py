@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from worker_support import PATIENCE, Sandbox, WorkerProcess, reserved_port, until
+from worker_support import PATIENCE, RACE_CACHE, Sandbox, WorkerProcess, reserved_port, until
 
 from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ratings import registry
@@ -178,7 +178,9 @@ class Run:
     # ── the site and the worker ──
 
     async def _serve(self) -> None:
-        serving = serve(self.site, misbehaviour=self.misbehaviour, list_cache=0.0, port=self._port)
+        serving = serve(
+            self.site, misbehaviour=self.misbehaviour, list_cache=0.0, race_cache=RACE_CACHE, port=self._port
+        )
         self.sandbox.address = await self._serving.enter_async_context(serving)
         self.sandbox.extra["RACEBOT_DISCORD_WEBHOOK"] = self.sandbox.address + posts.WEBHOOK
 
