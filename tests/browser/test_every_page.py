@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from builders import existing
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
+from worker_support import PATIENCE
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -30,7 +31,7 @@ from racebot.web.site.ledger_view import Branding
 
 from .conftest import BOARD, RACE, Open, hosted, rated, season, serving, write_rooms, written
 
-Scheme = Literal["light", "dark"]
+View = tuple[int, Literal["light", "dark"]]
 ROOM = "overlay/room/orb/live-1"
 PLAYER_PAGES = "players/id-r00/orb/any-orb"
 SERVED: Mapping[Route, tuple[str, ...]] = {
@@ -93,8 +94,10 @@ ENDED = LeaderboardConfig(
 """A season that is final at any time: its races are listed by name."""
 BRANDING = Branding("W" * 60, "W" * 300)
 """The widest title and footer, and a color that is hard to read."""
-VIEWS: tuple[tuple[int, Scheme, Scheme], ...] = ((1280, "light", "dark"), (390, "dark", "light"))
-"""The widths with which each page is loaded, in the first color scheme, before it changes to the second."""
+VIEWS: tuple[View, ...] = ((1280, "light"), (390, "dark"), (1280, "dark"), (390, "light"))
+"""Width and color scheme of a window. To save time, only the first or second is tried every day, by turns."""
+WIDTHS = (320, 390, 660, 840, 1280)
+"""Widths that no page may need more than."""
 
 
 @pytest.fixture(
@@ -129,10 +132,11 @@ def exported(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 STEADY = """() => new Promise(done => {
+  const parsed = performance.getEntriesByType("navigation")[0].domInteractive;
   let sum = 0, painted = false;
   const add = entries => {
     for (const entry of entries) {
-      if (entry.entryType === "layout-shift" && !entry.hadRecentInput) sum += entry.value;
+      if (entry.entryType === "layout-shift" && entry.startTime >= parsed) sum += entry.value;
       painted ||= entry.name === "first-contentful-paint";
     }
   };
@@ -146,7 +150,9 @@ STEADY = """() => new Promise(done => {
   });
   for (const type of ["layout-shift", "paint"]) observer.observe({type, buffered: true});
 })"""
-"""Wait until the page is painted as its scripts left it, and return its cumulative layout shift."""
+"""Wait until the page is painted as its scripts left it, and return its cumulative layout shift since it was
+parsed: a busy machine paints tables before their last rows, which may widen columns.
+"""
 MOST_SHIFT = 0.005
 """Cumulative layout shift; a good page has less than 0.1: https://web.dev/articles/cls."""
 
@@ -192,48 +198,67 @@ NOT_ON_STREAMS = {rule: {"enabled": False} for rule in ("color-contrast", "page-
 """Rules of axe that do not apply to overlays: they have no colors behind them, and no readers."""
 
 
-OF_COLORS = ("color-contrast", "link-in-text-block")
-"""The rules of axe whose findings depend on the color scheme."""
+def in_views(pages: Iterable[Sequence[str]]) -> pytest.MarkDecorator:
+    """Try each page in every view, most of them only in long runs."""
+    every = enumerate(path for paths in pages for path in paths)
+    tried = [
+        pytest.param(
+            path, view, marks=() if turn == number % 2 else pytest.mark.long, id=f"{path}-{view[0]}-{view[1]}"
+        )
+        for number, path in every
+        for turn, view in enumerate(VIEWS)
+    ]
+    return pytest.mark.parametrize(("path", "view"), tried)
 
 
-def findings(page: Page, rules: Mapping[str, object], only: Sequence[str] = ()) -> list[str]:
-    """Return the findings of axe, which was loaded into the page. `rules` configures some of its rules."""
-    options = {"resultTypes": ["violations"], "rules": rules, **({"runOnly": only} if only else {})}
-    found = page.evaluate("options => axe.run(document, options)", options)
-    return [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]]
+class Tab(NamedTuple):
+    """One tab for all pages, since a new one takes longer than a page; its console, and what it asked for."""
+
+    page: Page
+    console: list[str]
+    asked: list[str]
 
 
-def check(page: Page, root: str, path: str) -> None:
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Iterator[Tab]:
+    with browser.new_page() as page:
+        tab = Tab(page, [], [])
+        page.set_default_timeout(1000 * PATIENCE)
+        page.on("console", lambda message: tab.console.append(message.text))
+        page.on("pageerror", lambda error: tab.console.append(str(error)))
+        page.on("request", lambda request: tab.asked.append(request.url))
+        yield tab
+
+
+def check(tab: Tab, root: str, path: str, view: View) -> None:
     """Check a page for errors, axe's findings, other hosts, layout shift, the keyboard and misplaced text."""
-    console: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: console.append(message.text))
-    page.on("pageerror", lambda error: console.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    rules = NOT_ON_STREAMS if path.startswith("overlay/") else {}
-    for width, first, second in VIEWS:
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(color_scheme=first, reduced_motion="no-preference")
-        if existing(page.goto(f"{root}{path}")).status == 404:
-            assert "404 (Not Found)" in console.pop(0)
-        if "?vs=" in path:  # a script fetches the comparison
-            expect(page.get_by_role("slider", name="Ratings of")).to_be_visible()
-        assert page.evaluate(STEADY) < MOST_SHIFT, width
-        assert len(page.content()) < 100_000
-        page.emulate_media(reduced_motion="reduce")
-        page.keyboard.press("Shift")
-        assert page.evaluate(UNFOCUSED) == [], width
-        if width < 700:
+    page, console, asked = tab
+    page.goto("about:blank")  # which ends the requests of the page before
+    console.clear()
+    asked.clear()
+    width, scheme = view
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme, reduced_motion="no-preference")
+    if existing(page.goto(f"{root}{path}")).status == 404:
+        assert "404 (Not Found)" in console.pop(0)
+    if "?vs=" in path:  # a script fetches the comparison
+        expect(page.get_by_role("slider", name="Ratings of")).to_be_visible()
+    assert page.evaluate(STEADY) < MOST_SHIFT
+    assert len(page.content()) < 100_000
+    page.emulate_media(reduced_motion="reduce")
+    page.keyboard.press("Shift")
+    assert page.evaluate(UNFOCUSED) == []
+    assert page.evaluate(UNNAMED) == []
+    page.evaluate(Axe().axe_script)
+    options = {"resultTypes": ["violations"], "rules": NOT_ON_STREAMS if path.startswith("overlay/") else {}}
+    found = page.evaluate("options => axe.run(document, options)", options)
+    assert [f"{each['id']}: {each['nodes'][0]['html']}" for each in found["violations"]] == []
+    for each in WIDTHS:
+        page.set_viewport_size({"width": each, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= each
+        assert page.evaluate(MISPLACED) == [], each
+        if each == 390:
             assert page.evaluate(SMALL) == []
-        for narrow in (*((320,) if width < 700 else (660, 840)), width):
-            page.set_viewport_size({"width": narrow, "height": 800})
-            assert page.evaluate("document.documentElement.scrollWidth") <= narrow
-            assert page.evaluate(MISPLACED) == [], narrow
-        assert page.evaluate(UNNAMED) == []
-        page.evaluate(Axe().axe_script)
-        assert findings(page, rules) == [], (width, first)
-        page.emulate_media(color_scheme=second)
-        assert findings(page, rules, OF_COLORS) == [], (width, second)
     assert console == []
     assert all(url.startswith((root, "data:")) for url in asked)
 
@@ -254,14 +279,16 @@ def served(server: str, database: Path) -> str:
     return server
 
 
-@pytest.mark.parametrize("path", [path for paths in SERVED.values() for path in paths])
-def test_served_pages_are_accessible_and_self_contained(opened: Open, served: str, path: str) -> None:
-    check(opened().new_page(), served, path)
+@in_views(SERVED.values())
+def test_served_pages_are_accessible_and_self_contained(tab: Tab, served: str, path: str, view: View) -> None:
+    check(tab, served, path, view)
 
 
-@pytest.mark.parametrize("path", [path for paths in EXPORTED.values() for path in paths])
-def test_exported_pages_are_accessible_and_self_contained(opened: Open, exported: str, path: str) -> None:
-    check(opened().new_page(), exported, path)
+@in_views(EXPORTED.values())
+def test_exported_pages_are_accessible_and_self_contained(
+    tab: Tab, exported: str, path: str, view: View
+) -> None:
+    check(tab, exported, path, view)
 
 
 def test_missing_page_of_an_export_looks_like_the_others_and_leads_on(opened: Open, exported: str) -> None:
