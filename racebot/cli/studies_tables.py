@@ -16,7 +16,7 @@ from rich.console import Console
 from racebot.analysis import verdict
 from racebot.cli.tables import safe, table
 from racebot.ratings import registry
-from racebot.ratings.parameters import ParameterValue, defaults
+from racebot.ratings.parameters import defaults
 from racebot.settings.write import parameters_as_text
 from racebot.study.evaluate import ModelComparison, Report
 from racebot.study.iterated import Iterated
@@ -50,9 +50,7 @@ COMPLAINTS = {
 }
 
 
-def evaluation(
-    console: Console, report: Report, presets: Mapping[str, Preset] | None = None, *, full: bool = False
-) -> None:
+def evaluation(console: Console, report: Report, presets: Mapping[str, Preset], *, full: bool) -> None:
     """Print the verdict of an evaluation and its main figures; if `full`, also all others."""
     console.print(verdict(report), markup=False, highlight=False)
     since = f" since {report.since:%Y-%m-%d}" if report.since else ""
@@ -174,7 +172,9 @@ def tuned(console: Console, result: Tuned) -> None:
     console.print(verdict)
     usual = defaults(registry.MODELS[result.model])
     differing = {name: value for name, value in result.parameters.items() if value != usual.get(name)}
-    inline = ", ".join(f"{name} = {_toml(value)}" for name, value in differing.items())
+    inline = ", ".join(
+        f"{name} = {json.dumps('none' if value is None else value)}" for name, value in differing.items()
+    )
     for title, text in (
         ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={parameters_as_text(differing)}"),
         ("For racebot.toml:", f'model = "{result.model}"\nparameters = {{ {inline} }}'),
@@ -240,10 +240,8 @@ def _comparisons(console: Console, comparisons: Sequence[ModelComparison]) -> No
 
 
 def _best(name: str, values: list[float]) -> float | None:
-    known = [value for value in values if not math.isnan(value)]
-    if not known:
-        return None
-    return max(known) if name in MORE_IS_BETTER else min(known)
+    known = (value for value in values if not math.isnan(value))
+    return (max if name in MORE_IS_BETTER else min)(known, default=None)
 
 
 def _number(value: float | None, digits: int = 4) -> str:
@@ -262,10 +260,6 @@ def _short(value: float, error: float) -> str:
     """Return a difference in few characters, so that 80 columns hold a table with names in one piece."""
     digits = 4 if abs(value) < 1 else 2
     return re.sub(r"\b0\.", ".", f"{value:+.{digits}f} ± {error:.{digits}f}")
-
-
-def _toml(value: ParameterValue) -> str:
-    return '"none"' if value is None else json.dumps(value)
 
 
 def evaluation_json(report: Report, presets: Mapping[str, Preset]) -> Any:

@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import SecretStr
-from rich.console import Console
 from rich.text import Text
 
 from racebot.bot.heartbeat import utc_now
@@ -25,7 +24,6 @@ from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.listing import Listing
-from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.sandbox import scenario
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import Racer, recruit
@@ -73,9 +71,7 @@ def sandbox(
 
 @app.command()
 def demo(
-    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same races.")] = 1,
     speed: Annotated[float, typer.Option(min=0.1, max=20, help="Playback speed; 2 is twice as fast.")] = 1.0,
-    model: Annotated[str, typer.Option(help="The rating model.")] = DEFAULT_MODEL,
     database: Annotated[Path, typer.Option(help="The demo's ledger, which is overwritten.")] = DEMO_DATABASE,
     open_pages: Annotated[
         bool, typer.Option("--open", help="Then serve the pages and open them in a browser.")
@@ -95,7 +91,7 @@ def demo(
         )
     for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
-    asyncio.run(_demo(database, seed=seed, speed=speed, console=console, model=model))
+    asyncio.run(_demo(database, speed))
     console.print()
     with Ledger.open_to_read(database) as ledger:
         for board in ledger.leaderboards.all():
@@ -128,10 +124,10 @@ def _need_sandbox() -> None:
         raise MissingExtraError("sandbox", "the sandbox is not installed") from None
 
 
-async def _demo(database: Path, *, seed: int, speed: float, console: Console, model: str) -> None:
+async def _demo(database: Path, speed: float) -> None:
     """Rate a season of past races, then show the chat of three live races as the worker follows them.
 
-    The database should not exist yet. The same seed gives the same races; `speed` divides every wait.
+    The database should not exist yet. `speed` divides every wait.
     """
     from racebot.bot.worker import Worker
     from racebot.racetime.client import Site
@@ -140,8 +136,8 @@ async def _demo(database: Path, *, seed: int, speed: float, console: Console, mo
     from racebot.standings.settle import Settler
 
     # The order of the site's draws depends on timing, so the races need a generator that nothing else uses.
-    site = FakeSite(rng=random.Random(seed))  # noqa: S311 - nothing to keep secret
-    rng = random.Random(f"races {seed}")  # noqa: S311
+    site = FakeSite(rng=random.Random(1))  # noqa: S311 - nothing to keep secret
+    rng = random.Random("races 1")  # noqa: S311
     racers = recruit(site, RACERS, rng)
     scenario.play_past_races(site, racers, PAST_RACES, rng)
     async with serve(site, list_cache=0.0, race_cache=0.0) as address:
@@ -151,7 +147,6 @@ async def _demo(database: Path, *, seed: int, speed: float, console: Console, mo
             client_id=CLIENT_ID,
             client_secret=SecretStr(CLIENT_SECRET),
             database=database,
-            model=model,
             quiet_seconds=0.3,
             rooms_every=0.2,
             request_interval=0.0,
@@ -168,7 +163,7 @@ async def _demo(database: Path, *, seed: int, speed: float, console: Console, mo
         console.print(f"Its messages on Discord: {address}/discord")
         worker = Worker(settings)
         working = asyncio.create_task(worker.run())
-        watching = asyncio.create_task(_show_rooms(site, console))
+        watching = asyncio.create_task(_show_rooms(site))
         field = _ranked(database, racers)[: 2 * scenario.FIELD : 2]  # spread over the leaderboard
         playing = asyncio.create_task(_play(site, field, rng, speed))
         await asyncio.wait({working, playing}, return_when=asyncio.FIRST_COMPLETED)
@@ -196,7 +191,7 @@ async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, spe
     ]
 
 
-async def _show_rooms(site: FakeSite, console: Console) -> None:
+async def _show_rooms(site: FakeSite) -> None:
     """Print the chat of every new room."""
     known = set(site.rooms)
     while True:
@@ -204,15 +199,15 @@ async def _show_rooms(site: FakeSite, console: Console) -> None:
             if slug not in known:
                 known.add(slug)
                 console.print()
-                _print_line(console, Text.assemble((room.name, "bold"), f"  {room.goal}"), indent=0)
-                show = _printer(room, console)
+                _print_line(Text.assemble((room.name, "bold"), f"  {room.goal}"), indent=0)
+                show = _printer(room)
                 for message in room.history()["messages"]:
                     show({"type": "chat.message", "message": message})
                 room.listen(show)
         await asyncio.sleep(0.01)
 
 
-def _printer(room: FakeRoom, console: Console) -> Callable[[dict[str, Any]], None]:
+def _printer(room: FakeRoom) -> Callable[[dict[str, Any]], None]:
     shown = {"info": room.info_bot or ""}
 
     def show(frame: dict[str, Any]) -> None:
@@ -220,19 +215,19 @@ def _printer(room: FakeRoom, console: Console) -> Callable[[dict[str, Any]], Non
             message = frame["message"]
             text = message["message_plain"]
             if message["bot"]:
-                _print_line(console, Text.assemble((f"{message['bot']}:", "cyan"), f" {text}"))
+                _print_line(Text.assemble((f"{message['bot']}:", "cyan"), f" {text}"))
             elif message["user"]:
-                _print_line(console, Text.assemble((f"{message['user']['name']}:", "green"), f" {text}"))
+                _print_line(Text.assemble((f"{message['user']['name']}:", "green"), f" {text}"))
             elif not text.endswith("remaining)"):
-                _print_line(console, Text(text, "dim"))
+                _print_line(Text(text, "dim"))
         elif frame["type"] == "race.data" and (info := frame["race"]["info_bot"] or "") != shown["info"]:
             shown["info"] = info
-            _print_line(console, Text.assemble(("Race information:", "magenta"), f" {info}"))
+            _print_line(Text.assemble(("Race information:", "magenta"), f" {info}"))
 
     return show
 
 
-def _print_line(console: Console, line: Text, *, indent: int = 2) -> None:
+def _print_line(line: Text, *, indent: int = 2) -> None:
     """Print a chat line, wrapped at ordinary spaces only: entries of the bot hold no-break spaces."""
     line.plain = line.plain.replace(NO_BREAK_SPACE, KEPT_TOGETHER)  # Rich breaks lines at both spaces
     rows = line.wrap(console, min(console.width, WIDEST) - 2 * indent)

@@ -52,15 +52,8 @@ def test_unit_has_the_folder_the_account_and_the_paths_quoted(racebot: Racebot, 
     assert f"WorkingDirectory={escaped}" in lines
     assert f'ReadWritePaths="{escaped}/state" "{escaped}/public"' in lines
     assert f"ExecStart={folder.parent}/programs/racebot run" in lines
-
-
-def test_unit_of_a_user_needs_no_rights(racebot: Racebot, folder: Path) -> None:
-    commands = [line.split() for line in printed(racebot) if line.startswith("#     ")]
+    commands = [line.split() for line in lines if line.startswith("#     ")]
     assert [words[-1] for words in commands] == ["/etc/systemd/system/racebot.service", "racebot"]
-    lines = printed(racebot, "--user")
-    assert not [line for line in lines if line.startswith(("User=", "ReadWritePaths=", "ProtectSystem="))]
-    assert not [line for line in lines if line.startswith("#     ") and "sudo" in line]
-    assert {"NoNewPrivileges=yes", "WantedBy=default.target"} <= set(lines)
 
 
 def test_unit_without_settings_is_refused(racebot: Racebot, folder: Path) -> None:
