@@ -69,7 +69,7 @@ def export_site(
 
 def publication_of(settings: Settings, ledger: Ledger) -> Publication:
     """Return what the pages show, as the settings say. A demo's rooms and players are on no site."""
-    from racebot.web.site.ledger_view import Branding, Publication, theme_beside
+    from racebot.web.site.ledger_view import Publication, theme_beside
 
     is_default = settings.site == type(settings).model_fields["site"].default
     of_demo = is_default and any(each.category == DEMO_CATEGORY for each in ledger.leaderboards.all())
@@ -80,7 +80,9 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         url=settings.pages_url or "",
         embed_on=settings.embed_on,
         export_cards=settings.pages_cards,
-        branding=Branding(settings.pages_title, settings.pages_footer, theme_beside(settings.database)),
+        title=settings.pages_title,
+        footer=settings.pages_footer,
+        theme=theme_beside(settings.database),
         pictures=folder_beside(settings.database),
         commands=settings.named_commands() if settings.commands else None,
     )

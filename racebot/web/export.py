@@ -211,7 +211,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
             more = dict.fromkeys(_more_of_player(board, player, raced[player]), token)
             numbered[player] |= more
             tokens |= more
-    theme = [templating.THEME] if publication.branding.theme else []
+    theme = [templating.THEME] if publication.theme else []
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
     pictures = (
         route.path(picture=name)

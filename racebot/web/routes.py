@@ -93,7 +93,7 @@ class Pages:
 def _asset(request: PageRequest, file: str) -> Content:
     path = addresses.ASSET.path(file=file)
     if path == templating.THEME:
-        theme = request.view.publication.branding.theme
+        theme = request.view.publication.theme
         return Document(theme, CSS) if theme else None
     return Document(templating.asset(path), templating.ASSETS[path]) if path in templating.ASSETS else None
 

@@ -31,7 +31,7 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.export import export
 from racebot.web.http.server import application
-from racebot.web.site.ledger_view import DEFAULT_BRANDING, Branding, Publication
+from racebot.web.site.ledger_view import Publication
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--lang=en-US"]
 BOARD = "leaderboards/orb/any-orb"
@@ -87,13 +87,13 @@ expect.set_options(timeout=1000 * PATIENCE)
 @contextmanager
 def serving(
     database: Path,
-    branding: Branding = DEFAULT_BRANDING,
     pictures: Path | None = None,
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing(),
+    **texts: str,
 ) -> Iterator[str]:
     """Serve a ledger's pages as `racebot web` does, and yield their address."""
     server: uvicorn.Server | None = None
-    publication = Publication(listing, branding=branding, pictures=pictures)
+    publication = Publication(listing, pictures=pictures, **texts)  # type: ignore[arg-type]
     app = application(database, publication, lambda: server is not None and server.should_exit)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as bound:

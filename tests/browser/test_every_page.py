@@ -27,7 +27,6 @@ from racebot.web.html.live import STREAMED
 from racebot.web.routes import match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
-from racebot.web.site.ledger_view import Branding
 
 from .conftest import BOARD, RACE, Open, hosted, rated, season, serving, write_rooms, written
 
@@ -92,7 +91,6 @@ ENDED = LeaderboardConfig(
     rule=RoomRule(until=datetime(2020, 1, 1, tzinfo=UTC), rooms=tuple(f"orb/race-{n}" for n in range(40))),
 )
 """A season that is final at any time: its races are listed by name."""
-BRANDING = Branding("W" * 60, "W" * 300)
 """The widest title and footer, and a color that is hard to read."""
 VIEWS: tuple[View, ...] = ((1280, "light"), (390, "dark"), (1280, "dark"), (390, "light"))
 """Width and color scheme of a window. To save time, only the first or second is tried every day, by turns."""
@@ -268,7 +266,7 @@ def server(database: Path) -> Iterator[str]:
     def listing(board: Leaderboard) -> Listing:
         return Listing(scoring=rules_of("sgl-2025", cut=8) if board.name == ENDED.name else None)
 
-    with serving(database, BRANDING, listing=listing) as address:
+    with serving(database, listing=listing, title="W" * 60, footer="W" * 300) as address:
         yield address
 
 

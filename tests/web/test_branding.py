@@ -18,7 +18,7 @@ from racebot.text.safe import initials
 from racebot.web.export import export_tokens
 from racebot.web.html.templating import ICON, THEME, asset
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import Branding, Document, LedgerView, theme_beside
+from racebot.web.site.ledger_view import Document, LedgerView, theme_beside
 
 from .conftest import Merge, data_at, document_at, page_at
 
@@ -29,7 +29,7 @@ def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: P
     assert theme_beside(tmp_path / "racebot.db") == b""
     (tmp_path / "theme.css").write_bytes(b":root { --accent: #0b7285; }")
     theme = theme_beside(tmp_path / "racebot.db")
-    view = merge(branding=Branding("Orb <Ratings>", "Ask <us> on Discord", theme))
+    view = merge(title="Orb <Ratings>", footer="Ask <us> on Discord", theme=theme)
     for path in ("index.html", "leaderboards/orb/any-orb.html", "races/orb/a.html"):
         page = page_at(view, path)
         assert "Orb &lt;Ratings&gt;" in page
@@ -41,7 +41,7 @@ def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: P
 
 def test_addresses_in_the_footer_are_links(merge: Merge) -> None:
     footer = 'Ask: https://discord.example/orb?a=1&b=2, <a href="javascript:x">not</a> javascript:alert(1)'
-    page = page_at(merge(branding=Branding(footer=footer)), "index.html").partition("<footer>")[2]
+    page = page_at(merge(footer=footer), "index.html").partition("<footer>")[2]
     assert re.findall(r'href="([^"]*)"', page) == ["https://discord.example/orb?a=1&amp;b=2"]
 
 

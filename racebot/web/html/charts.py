@@ -89,7 +89,7 @@ def _over_time(
     form = next((form for most, form in TIMES if span < most), "{0:%b %Y}")
     graph.ticks = [(graph.x(share), form.format(start + share * span)) for share in TICKS]
     for moments, each in zip(dates, series, strict=True):
-        races = _thinned([(at, value) for at, (_, value) in zip(moments, each, strict=True)])
+        races = thinned([(at, value) for at, (_, value) in zip(moments, each, strict=True)])
         corners = [(graph.x((at - start) / span), graph.y(value)) for at, value in races]
         steps = "".join(f"H{x}V{y}" for x, y in corners[1:])
         graph.lines.append(f"M{corners[0][0]} {corners[0][1]}{steps}H{graph.x(1)}")
@@ -286,7 +286,7 @@ def _grid(low: float, high: float) -> list[int]:
     return [step * number for number in range(first, last + 1)]
 
 
-def _thinned(races: list[tuple[datetime, float]]) -> list[tuple[datetime, float]]:
+def thinned(races: list[tuple[datetime, float]]) -> list[tuple[datetime, float]]:
     """Thin a history: keep the first and last race, and the highest and lowest of each group between."""
     size = -(-2 * len(races) // MOST_POINTS)
     if size <= 2:

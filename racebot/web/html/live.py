@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
 from types import SimpleNamespace
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveRoom
@@ -109,16 +109,16 @@ def _latest(view: LedgerView) -> list[tuple[Board, RaceRow]]:
     return sorted(last.values(), key=lambda found: found[1].ended_at, reverse=True)[:LATEST]
 
 
-def _room(request: PageRequest, race: str) -> bytes:
+def _room(request: PageRequest, race: str) -> Document:
     return _race_rows(request, race if "/" in race else _current_in(request, race))
 
 
-def _player_room(request: PageRequest, player: str) -> bytes:
+def _player_room(request: PageRequest, player: str) -> Document:
     current = _current_of(request, player)
     return _race_rows(request, current[1].race if current else None)
 
 
-def _player(request: PageRequest, player: str) -> bytes:
+def _player(request: PageRequest, player: str) -> Document:
     standings = {board.address.stem: standing for board, standing in request.view.standings(player)}
     shown = request.query.get("board") or next(iter(standings), None)
     stem, current = _current_of(request, player) or (shown, None)
@@ -127,9 +127,9 @@ def _player(request: PageRequest, player: str) -> bytes:
         board = next(each for each in current.leaderboards if each.board == stem)
         live = next(each for each in board.entrants if each.id == player)
         moved = board.places.get(player) if current.finished else None
-    return templating.render(
+    return _overlay(
         "overlay_player.html",
-        request.path,
+        request,
         standing=standings.get(stem or ""),
         live=live,
         change=current.change if isinstance(current, PlayedRace) else live and live.change,
@@ -172,13 +172,13 @@ def _rules(query: Mapping[str, str]) -> str:
     return rules
 
 
-def _page(part: Callable[..., bytes], part_route: Route) -> Callable[..., Content]:
+def _page(part: Callable[..., Document], part_route: Route) -> Callable[..., Content]:
     """Return the function of a page that shows a part and follows it."""
 
     def content(request: PageRequest, **fields: str) -> Content:
         delay = int(options(request.query).get("delay", 0))
         # A delayed overlay begins empty: what it would show now must not be seen before its time.
-        body = b"" if delay else part(request, **fields)
+        body = b"" if delay else part(request, **fields).body
         kind = "room" if "rows" in part_route.query else "player"
         return shell(request, kind, body, part_route.path(**fields), delay)
 
@@ -189,18 +189,11 @@ def shell(request: PageRequest, kind: str, body: bytes, part: str = "", delay: i
     """Return the page around an overlay. Without the address of a part, it does not follow anything."""
     given = options(request.query)
     query = f"?{urlencode(given)}" if given else ""
-    return Document(
-        templating.render(
-            "overlay.html", request.path, part=part, query=query, body=body.decode(), kind=kind, delay=delay
-        )
-    )
+    shown = {"part": part, "query": query, "body": body.decode(), "kind": kind, "delay": delay}
+    return _overlay("overlay.html", request, **shown)
 
 
-def _part(part: Callable[..., bytes]) -> Callable[..., Content]:
-    return lambda request, **fields: Document(part(request, **fields))
-
-
-def _race_rows(request: PageRequest, race: str | None) -> bytes:
+def _race_rows(request: PageRequest, race: str | None) -> Document:
     """Render what is known about a race: its odds, the changes to come, or the final changes."""
     room = None if race is None else request.view.live_room(race)
     rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant] = ()
@@ -217,18 +210,22 @@ def _race_rows(request: PageRequest, race: str | None) -> bytes:
     return race_table(request, race, room, rows, heading)
 
 
+def _overlay(template: str, request: PageRequest, **context: Any) -> Document:
+    return Document(templating.render(template, request.path, **context))
+
+
 def race_table(
     request: PageRequest,
     race: str | None,
     room: LiveRoom | None,
     rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant],
     heading: str,
-) -> bytes:
+) -> Document:
     """Render the rows of a race on an overlay, up to the number that its address chooses."""
     limit = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
-    return templating.render(
+    return _overlay(
         "overlay_room.html",
-        request.path,
+        request,
         race=race,
         room=room,
         rows=rows[:limit],
@@ -341,14 +338,13 @@ def sample(request: PageRequest, stage: str) -> Document:
     entrants = room.leaderboards[0].entrants
     if request.query.get("overlay") != "player":
         heading = {"open": "odds", "finished": "provisional", "recorded": "final"}.get(stage, stage)
-        body = race_table(request, room.race, room, entrants, heading)
-        return shell(request, "room", body)
+        return shell(request, "room", race_table(request, room.race, room, entrants, heading).body)
     racer = next(each for each in entrants if each.name == RATED)
     before, after = racer.rank_before, racer.rank_after
     recorded = stage == "recorded"
-    body = templating.render(
+    body = _overlay(
         "overlay_player.html",
-        request.path,
+        request,
         standing=SimpleNamespace(
             name=RATED, points=racer.after or racer.points, place=after if recorded else before, listed=82
         ),
@@ -357,7 +353,7 @@ def sample(request: PageRequest, stage: str) -> Document:
         moved=(before, after) if stage == "finished" else None,
         started=stage != "open",
     )
-    return shell(request, "player", body)
+    return shell(request, "player", body.body)
 
 
 def _invented_room(stage: str) -> LiveRoom:
@@ -400,7 +396,7 @@ _OVERLAYS = (
 _PARTS: Mapping[Route, Callable[..., Content]] = {
     addresses.LIVE_PART: partial(_live, template="live_rooms.html"),
     addresses.RACE_PART: followed_race,
-    **{part: _part(function) for function, _, part in _OVERLAYS},
+    **{part: function for function, _, part in _OVERLAYS},
 }
 LIVE: Mapping[Route, Callable[..., Content]] = {
     addresses.LIVE: _live,

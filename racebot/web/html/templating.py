@@ -19,7 +19,7 @@ from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import addresses, formats
 from racebot.web.site.addresses import Route, link
-from racebot.web.site.ledger_view import CSS, DEFAULT_BRANDING, Board, Branding, Document, PageRequest
+from racebot.web.site.ledger_view import CSS, Board, Document, PageRequest, Publication
 
 STYLE = "assets/style.css"
 ICON = "assets/icon.svg"
@@ -37,6 +37,9 @@ ASSETS = {
     **SERVED_ASSETS,
     **dict.fromkeys(SCRIPTS.values(), SCRIPT_TYPE),
 }
+
+
+_UNKNOWN = Publication()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
         render(
             template,
             request.path,
-            branding=publication.branding,
+            publication=publication,
             root=root,
             face=partial(fragments.face, request),
             player_link=partial(fragments.player_link, request),
@@ -126,7 +129,7 @@ def render(
     path: str,
     *,
     root: str | None = None,
-    branding: Branding = DEFAULT_BRANDING,
+    publication: Publication = _UNKNOWN,
     **context: Any,
 ) -> bytes:
     """Render the page at `path` from its template, with links relative to it, or to `root` if given."""
@@ -135,8 +138,8 @@ def render(
     text = found.render(
         path=path,
         href=href,
-        branding=branding,
-        theme=f"{href(THEME)}?v={_fingerprint(branding.theme)}" if branding.theme else None,
+        publication=publication,
+        theme=f"{href(THEME)}?v={_fingerprint(publication.theme)}" if publication.theme else None,
         asset=lambda path: f"{href(path)}?v={_fingerprint(asset(path))}",
         scripts=SCRIPTS,
         **{"share": None, "updated": None, **context},

@@ -146,7 +146,7 @@ def application(
             Route("/{path:path}", answer, methods=["GET", "HEAD"]),
         ],
     )
-    app.state.branding = publication.branding
+    app.state.publication = publication
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)
     app.add_middleware(
         CORSMiddleware,
@@ -255,8 +255,8 @@ def _problem(request: Request, status: int, text: str, detail: str) -> Response:
         body = orjson.dumps(ProblemDetails(HTTPStatus(status).phrase, status, detail))
         media_type = "application/problem+json"
     else:
-        at, branding = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.branding
-        body = templating.render("error.html", at, branding=branding, text=text, detail=detail)
+        at, publication = path if len(path) <= addresses.LONGEST_PATH else "", request.app.state.publication
+        body = templating.render("error.html", at, publication=publication, text=text, detail=detail)
         media_type = HTML
     return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})
 

@@ -53,8 +53,6 @@ PORTRAIT = 132
 """Side of a player's avatar."""
 SMALL = 64
 """Side of an avatar in a list: twice its size on the page, for fine screens."""
-POINTS_DRAWN = 300
-"""Most races in a player's graph; more are thinned out."""
 RIGHT = WIDTH - MARGIN
 _ROW = Style(34, 600)
 _PLACE = Style(23, 700)
@@ -103,10 +101,9 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
         "highest": max((race.after for race in history), default=standing.points),
     }
     canvas.figures(440, figures)
-    points = [race.after for race in history]
-    if len(points) > 1:
-        step = -(-len(points) // POINTS_DRAWN)
-        canvas.graph((610, 214, RIGHT + 8, 506), points[::-1][::step][::-1])
+    if len(history) > 1:
+        points = charts.thinned([(race.ended_at, race.after) for race in history])
+        canvas.graph((610, 214, RIGHT + 8, 506), [after for _, after in points])
     return _card(request, canvas)
 
 
@@ -267,7 +264,7 @@ def _card_of(request: PageRequest, title: str, about: str, player: str = "") -> 
 
 def _card(request: PageRequest, canvas: Canvas) -> Document:
     publication = request.view.publication
-    canvas.footer(name(publication.branding.title), host(publication.url))
+    canvas.footer(name(publication.title), host(publication.url))
     return Document(canvas.png(), PNG)
 
 

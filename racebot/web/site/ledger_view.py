@@ -82,18 +82,6 @@ Content = Document | Moved | None
 """The content at an address, or None if there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Branding:
-    """The operator's choices for how the pages look. Every page loads `theme` after its own style sheet."""
-
-    title: str = "Race ratings"
-    footer: str = ""
-    theme: bytes = b""
-
-
-DEFAULT_BRANDING = Branding()
-
-
 def theme_beside(database: Path) -> bytes:
     """Return the operator's style sheet, `theme.css` beside the database, or an empty one."""
     path = database.parent / "theme.css"
@@ -112,7 +100,9 @@ class Publication:
         embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
             policy; `'none'` forbids it.
         export_cards: True if an export has cards of every player and race.
-        branding: title, footer and style sheet.
+        title: name of the pages.
+        footer: text at the end of each page, whose addresses become links.
+        theme: style sheet that every page loads after its own.
         pictures: folder with the pictures that the bot fetched, if any.
         commands: the names of the bot's chat commands, or None if it answers none.
     """
@@ -123,7 +113,9 @@ class Publication:
     url: str = ""
     embed_on: str = "*"
     export_cards: bool = False
-    branding: Branding = DEFAULT_BRANDING
+    title: str = "Race ratings"
+    footer: str = ""
+    theme: bytes = b""
     pictures: Path | None = None
     commands: CommandNames | None = None
 
