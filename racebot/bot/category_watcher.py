@@ -48,7 +48,10 @@ BELIEVED_AFTER = 3
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """What the categories of one worker share. `failed` reports what failed and why."""
+    """What the categories of one worker share. `failed` reports what failed and why.
+
+    `alive` is called after each look that worked, with the goals that may be the next seasons.
+    """
 
     settings: Settings
     site: Site
@@ -57,23 +60,19 @@ class WorkerContext:
     clock: Callable[[], datetime]
     failures: FailureLog
     failed: Callable[[str, BaseException], None]
+    alive: Callable[[str, Sequence[str]], None]
     on_race: Callable[[Race], object] = lambda _: None
 
 
 class CategoryWorker:
-    """Watches one category with one bot's credentials, or only reads what is public.
+    """Watches one category with one bot's credentials, or only reads what is public."""
 
-    `alive` is called after each look that worked, with the goals that may be the next seasons.
-    """
-
-    def __init__(
-        self, settings: CategorySettings, worker: WorkerContext, alive: Callable[[str, Sequence[str]], None]
-    ) -> None:
+    def __init__(self, settings: CategorySettings, worker: WorkerContext) -> None:
         self.slug = settings.slug
         self._site, self._settler, self._call = worker.site, worker.settler, worker.call
         self._ledger = worker.settler.ledger
         self._clock, self._failed, self._failures = worker.clock, worker.failed, worker.failures
-        self._alive = alive
+        self._alive = worker.alive
         bot, secret = settings.client_id, settings.client_secret
         self._tokens = TokenSource(worker.site, bot, secret) if bot and secret else None
         self._context = _room_context(worker, self._tokens, self.follow_goal)

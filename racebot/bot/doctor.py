@@ -134,11 +134,6 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
     except SiteError as error:
         yield _wrong(f"site: {error}: check RACEBOT_SITE and the network")
         return
-    boards: list[Leaderboard] = []
-    with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
-        boards = ledger.leaderboards.all()
-    for offer in season_offers(whole.rules(), boards, slug, public.goals):
-        yield _note(offer)
     for finding in _goals(settings, whole, public.goals):
         yield finding
     async for finding in _rules(site, slug, whole, public):
@@ -191,10 +186,12 @@ async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> As
 
 def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
     """Check that the goals to rate exist on the site, or existed when the ledger's races were raced."""
-    stored, renamed = set[str](), dict[str, str]()
+    stored, renamed, rated = set[str](), dict[str, str](), list[Leaderboard]()
     with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
         stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
         renamed = ledger.races.renamed_goals().get(settings.slug, {})
+        rated = ledger.leaderboards.all()
+    yield from map(_note, season_offers(whole.rules(), rated, settings.slug, public))
     boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
     limit = [goal for goal in settings.goals if settings.goals != [NO_GOAL]]
     wanted = dict.fromkeys([*limit, *(goal for board in boards for goal in board.goals)])

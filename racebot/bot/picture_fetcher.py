@@ -36,10 +36,6 @@ PAUSE = 0.2
 _TYPES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP"}
 
 
-# An address that cannot be parsed is a ValueError.
-_FAILURES = (SiteError, httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError)
-
-
 def available() -> bool:
     """Return True if Pillow is installed, which resizes the pictures."""
     return find_spec("PIL") is not None
@@ -79,7 +75,8 @@ class PictureFetcher:
                 try:
                     async with asyncio.timeout(2 * TIMEOUT):
                         picture = await self._picture(client, address)
-                except _FAILURES as error:
+                # An address that cannot be parsed is a ValueError.
+                except (SiteError, httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
                     log.debug("picture %s: %s", address, error)
                     await asyncio.to_thread(self.pictures.store, address, b"")
                 else:

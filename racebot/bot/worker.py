@@ -83,13 +83,11 @@ class Worker:
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock
                 async with Site(settings.site, interval=interval, failures=failures, clock=clock) as site:
+                    failed, alive = self._failed, self._health.category_seen
                     context = WorkerContext(
-                        settings, site, settler, self._call, clock, failures, self._failed, live.update
+                        settings, site, settler, self._call, clock, failures, failed, alive, live.update
                     )
-                    categories = [
-                        CategoryWorker(each, context, self._health.category_seen)
-                        for each in settings.required_categories()
-                    ]
+                    categories = [CategoryWorker(each, context) for each in settings.required_categories()]
                     await self._unless_stopped(self._start(settler, site, categories, jobs))
                     await self._stop.wait()
                     log.info("stopping")

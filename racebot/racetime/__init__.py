@@ -1,5 +1,5 @@
-"""The site: HTTP client, access tokens, payloads, room sockets, and a room's state machine.
+"""The site: HTTP client, access tokens, payloads and room sockets.
 
-May import: errors, text, observe, races.
+May import: errors, text, telemetry, races.
 Invariant: no trust in the site. Payloads are bounded and validated before any other code sees them.
 """

@@ -56,22 +56,6 @@ class Transient(SiteError):  # noqa: N818 - a reason to retry
         self.retry_after = retry_after
 
 
-class SiteClock:
-    """The site's clock, as its answers and frames show it, and this machine's until the first of them."""
-
-    def __init__(self, clock: Callable[[], datetime]) -> None:
-        self._now = clock
-
-    def set(self, shown: datetime) -> None:
-        """Take in the time that the site shows now."""
-        at = time.monotonic()
-        self._now = lambda: shown + timedelta(seconds=time.monotonic() - at)
-
-    def __call__(self) -> datetime:
-        """Return the current time, with its offset."""
-        return self._now()
-
-
 class Gate:
     """Limits how many rooms of a site are joined at a time, and holds what their sockets share."""
 
@@ -93,7 +77,8 @@ class Site:
         url: the site's address, for example `https://racetime.gg`.
         interval: minimum seconds between the starts of two requests. Requests never overlap.
         attempts: number of attempts before a request's error is raised.
-        clock: returns the current time, with its offset, until the site shows its own.
+        clock: returns the current time, with its offset, until the site shows its own. The attribute follows
+            the time in the site's answers and frames.
         transport, sleep: replace the network and all pauses in tests.
 
     Raises (all requests):
@@ -115,7 +100,7 @@ class Site:
     ) -> None:
         self.url = url.rstrip("/")
         self.gate = Gate()
-        self.clock = SiteClock(clock)
+        self.clock = clock
         self._interval = interval
         self._attempts = attempts
         self._failures = failures or FailureLog()
@@ -136,6 +121,11 @@ class Site:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._client.aclose()
+
+    def set_clock(self, shown: datetime) -> None:
+        """Take in the time that the site shows now."""
+        at = time.monotonic()
+        self.clock = lambda: shown + timedelta(seconds=time.monotonic() - at)
 
     async def token(self, client_id: str, client_secret: SecretStr) -> tuple[str, float]:
         """Request a bot's OAuth2 access token and return it with its lifetime in seconds.
@@ -257,7 +247,7 @@ class Site:
         except TimeoutError:
             raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
         if (shown := time_or_none(answer.headers.get("X-Date-Exact"))) is not None:
-            self.clock.set(shown)
+            self.set_clock(shown)
         status = answer.status_code
         # Elsewhere, a front proxy refuses. The site answers 401 to a wrong secret, and 403 to a bad token.
         if path.startswith("/o/") and status in ({401} if path == "/o/token" else {401, 403}):

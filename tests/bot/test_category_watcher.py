@@ -110,8 +110,9 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     async with Site("http://site", interval=0, clock=clock, transport=Streamed(answer)) as site:
         category = CategoryWorker(
             CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),
-            WorkerContext(Settings(commands=False), site, settler, at_once, clock, FailureLog(), fail),
-            alive=lambda *_: None,
+            WorkerContext(
+                Settings(commands=False), site, settler, at_once, clock, FailureLog(), fail, lambda *_: None
+            ),
         )
         made = Scene(category, Follower(settler, clock), ledger, clock, pages)
         yield made

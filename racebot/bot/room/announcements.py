@@ -59,27 +59,26 @@ class Announcements:
             return None
         self.drop_waiting(result.name, "the result changed")
         last = self._last_announced(result.name)
-        parts = chat_messages(self.ledger.messages.of(result.name))
-        states = [row.state for row, body in parts if body.result == key]
-        if last is not None and last.result == key and states[-1] in {Delivery.SENT, Delivery.DELIVERED}:
-            return None  # no part of it was dropped
-        if last is None or last.result == key:
-            return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
-        return self._correct(rated, last, key)
+        if last is not None and last.result == key:
+            parts = chat_messages(self.ledger.messages.of(result.name))
+            states = [row.state for row, body in parts if body.result == key]
+            if states[-1] in {Delivery.SENT, Delivery.DELIVERED}:
+                return None
+            last = None  # a part of it was dropped
+        return self._put_announcement(rated, last, key)
 
     def announce_again(self, rated: Sequence[RatedRace]) -> None:
         """Queue a correction if points in an announcement were wrong from the start."""
         key = self.key(rated)
         if rated and self.queued_key(rated[0].result.name) == key:
             self.drop_waiting(rated[0].result.name, "the ratings were corrected")
-            last = self._last_announced(rated[0].result.name)
-            if last is None:
-                self._put_changes(rated, ChatBody("", result=key))
-            else:
-                self._correct(rated, last, key)
+            self._put_announcement(rated, self._last_announced(rated[0].result.name), key)
 
-    def _correct(self, rated: Sequence[RatedRace], last: ChatBody, key: str) -> str | None:
+    def _put_announcement(self, rated: Sequence[RatedRace], last: ChatBody | None, key: str) -> str | None:
+        """Queue a correction of the last announcement, or the first one."""
         result = rated[0].result
+        if last is None:
+            return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
         edits = edits_between(last.told, result)
         if not edits and list(self._entries(rated).values()) == list(last.entries.values()):
             return None

@@ -145,7 +145,7 @@ class RoomWatch:
             now = time.monotonic()
             if isinstance(event, RaceUpdate):
                 if event.sent_at is not None:
-                    self._context.site.clock.set(event.sent_at)
+                    self._context.site.set_clock(event.sent_at)
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
                 after_unreadable = REFRESH_MISSED
                 self._context.failures.recovered(f"{self.name} frames")

@@ -36,7 +36,7 @@ from racebot.queries import explain
 from racebot.queries.listing import Listing
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
-from racebot.racetime.client import Site, SiteClock, TokenSource
+from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
@@ -131,7 +131,7 @@ class Scene:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> connection.RoomWatch:
         self.sockets = sockets or self.sockets
-        self.site.clock = SiteClock(now)
+        self.site.clock = now
         settings = Settings(info_block=InfoPolicy.NEVER, quiet_seconds=quiet)
         context = RoomContext(
             site=self.site,
