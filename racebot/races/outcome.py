@@ -77,7 +77,7 @@ class Outcome:
     @property
     def rateable(self) -> bool:
         """Return whether the race can change ratings: it has a finisher, and entrants in different groups."""
-        return bool(self.size > 1 and not self.unfinished.all() and (self.group != self.group[0]).any())
+        return len(set(self.group.tolist())) > 1
 
 
 class TeamPolicy(StrEnum):

@@ -99,18 +99,28 @@ class RaceBlock(NamedTuple):
 
     @classmethod
     def of(cls, races: Sequence[PastRace]) -> RaceBlock:
-        parts = [KernelRace.of(race.outcome) for race in races]
+        outcomes = [race.outcome for race in races]
+        group, unfinished = (
+            np.concatenate([getattr(outcome, name) for outcome in outcomes])
+            for name in ("group", "unfinished")
+        )
+        bounds = np.cumsum([0, *(outcome.size for outcome in outcomes)])
+        race = np.repeat(np.arange(len(races)), np.diff(bounds))
+        last_group = np.array([outcome.last_group for outcome in outcomes])
+        everyone = np.array([not outcome.last_unfinished for outcome in outcomes])
+        finished = np.flatnonzero(~unfinished)
+        worst_first = finished[np.lexsort((-group[finished], race[finished]))]
         return cls(
             players=np.concatenate([race.players for race in races]),
-            group=np.concatenate([race.group for race in parts]),
-            unfinished=np.concatenate([race.unfinished for race in parts]),
-            last=np.concatenate([race.last for race in parts]),
-            bounds=np.cumsum([0, *(len(race.group) for race in parts)]),
-            worst_first=np.concatenate([race.worst_first for race in parts]),
-            finishers=np.cumsum([0, *(len(race.worst_first) for race in parts)]),
-            last_group=np.array([race.last_group for race in parts]),
-            day=np.array([race.day for race in parts]),
-            by_team=np.array([race.outcome.team is not None for race in races]),
+            group=group,
+            unfinished=unfinished,
+            last=everyone[race] & (group == last_group[race]),
+            bounds=bounds,
+            worst_first=worst_first - bounds[race[worst_first]],
+            finishers=race[worst_first].searchsorted(np.arange(len(races) + 1)),
+            last_group=last_group,
+            day=np.array([outcome.day for outcome in outcomes]),
+            by_team=np.array([outcome.team is not None for outcome in outcomes]),
         )
 
 

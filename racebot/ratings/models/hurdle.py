@@ -36,6 +36,10 @@ MOST_ODDS_DOUBT = 8.0
 """Upper bound on λ. Without it, a fit to a few dozen races diverges."""
 
 
+Skills = tuple[list[float], list[float]]
+"""Means and variances of the skills of entrants, or of units."""
+
+
 class Hurdle(NamedTuple):
     """A player of skill s finishes with probability (1 - q)·Φ((s - a)/b).
 
@@ -71,20 +75,19 @@ def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle)
     return moved, variance - gain * gain * shrink
 
 
-def after_order(
-    means: list[float], variances: list[float], race: KernelRace
-) -> tuple[list[float], list[float], bool]:
+def after_order(skills: Skills, race: KernelRace) -> tuple[Skills, bool]:
     """Update skill estimates of units by the order of their performances, s + N(0, 1/n) for n members.
 
     A skill moves by the share v/(v + 1/n) of its performance's update. The best finisher never falls, the
     worst never rises, no variance grows, and units that did not finish are unchanged.
 
     Returns:
-        Means, variances, and False if compiled code cannot integrate this order.
+        The skills, and False if compiled code cannot integrate this order.
     """
+    means, variances = skills
     new_means, new_variances, order = means.copy(), variances.copy(), race.worst_first
     if len(order) == 0 or race.group[order[0]] == race.group[order[-1]]:
-        return new_means, new_variances, True
+        return (new_means, new_variances), True
     scales = [math.sqrt(1.0 / race.sizes[i] + variances[i]) for i in order]
     places = [race.group[i] for i in order]
     first, second, sound = posterior_moments([means[i] for i in order], scales, places)
@@ -99,7 +102,37 @@ def after_order(
             moment = min(moment, 0.0)
         new_means[i] = means[i] + gain * moment
         new_variances[i] = variances[i] - gain * gain * (1.0 - second[k])
-    return new_means, new_variances, sound
+    return (new_means, new_variances), sound
+
+
+def after_race(skills: Skills, race: KernelRace, hurdle: Hurdle) -> tuple[Skills, Skills, Skills, bool]:
+    """Update the entrants' skill estimates by both updates, those of a team by the mean of its members.
+
+    Returns:
+        The skills after the hurdle, after the order, and after a forfeit; and False if compiled code cannot
+        integrate this order.
+    """
+    means, variances = skills
+    alone = len(race.sizes) == len(means)
+    before = skills if alone else (of_teams(means, race, 1), of_teams(variances, race, 2))
+    after_finish, finished = before[0].copy(), before[1].copy()
+    forfeits, doubts = before[0].copy(), before[1].copy()
+    for k in range(len(after_finish)):
+        out = race.unfinished[k]
+        after_finish[k], finished[k] = after_hurdle(before[0][k], before[1][k], out, hurdle)
+        forfeits[k], doubts[k] = after_finish[k], finished[k]
+        if not out:
+            forfeits[k], doubts[k] = after_hurdle(before[0][k], before[1][k], True, hurdle)
+    finish, forfeit = (after_finish, finished), (forfeits, doubts)
+    place, sound = after_order(finish, race)
+    if alone:
+        return finish, place, forfeit, sound
+    return (
+        of_members(skills, before, finish, race),
+        of_members(skills, before, place, race),
+        of_members(skills, before, forfeit, race),
+        sound,
+    )
 
 
 def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:
@@ -113,13 +146,24 @@ def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:
     return [totals[k] / race.sizes[k] ** power for k in range(len(totals))]
 
 
-def of_member(value: float, share: float, before: float, after: float) -> float:
-    """Return a member's mean or variance, given the team's before and after the race.
+def of_members(skills: Skills, before: Skills, after: Skills, race: KernelRace) -> Skills:
+    """Return the members' skills after a race, given their own before it, and the teams' before and after.
 
     A skill with variance v moves by cov/V = v/(n·V) times the change of the team's mean, whose variance is V,
     and its variance by the square of that times the change of V. This is exact, since the race depends on the
     members by the team's mean alone. A team of one gets its own result to the last bit.
     """
+    means, variances = skills[0].copy(), skills[1].copy()
+    for i in range(len(means)):
+        k = race.unit[i]
+        share = variances[i] / (race.sizes[k] * before[1][k])
+        means[i] = moved(means[i], share, before[0][k], after[0][k])
+        variances[i] = moved(variances[i], share * share, before[1][k], after[1][k])
+    return means, variances
+
+
+def moved(value: float, share: float, before: float, after: float) -> float:
+    """Move a value by a share of a change; to the last bit, if it is the value that changed."""
     return after if share == 1.0 and value == before else value + share * (after - before)
 
 

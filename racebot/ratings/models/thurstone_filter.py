@@ -19,15 +19,7 @@ import numpy as np
 from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.late_finish_floor import raised_to_forfeit
 from racebot.ratings.model import FloatArray, Number, shrink_toward, shrink_variance
-from racebot.ratings.models.hurdle import (
-    GaussianHurdleModel,
-    Hurdle,
-    after_hurdle,
-    after_order,
-    days_away,
-    of_member,
-    of_teams,
-)
+from racebot.ratings.models.hurdle import GaussianHurdleModel, Hurdle, after_race, days_away
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
 
 
@@ -49,35 +41,26 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
     drift, daily = settings.race_drift, settings.daily_drift
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
     size = len(before[0])
-    grown = [0.0] * size
+    means, grown = [mean for mean in before[0]], [0.0] * size  # noqa: C416 - for Numba
     for i in range(size):
         grown[i] = before[1][i] + drift * drift + daily * daily * days_away(before[2][i], race.day)
-    means, doubts = of_teams(before[0], race, 1), of_teams(grown, race, 2)
-    after_finish, finished = means.copy(), doubts.copy()
-    for k in range(len(means)):
-        after_finish[k], finished[k] = after_hurdle(means[k], doubts[k], race.unfinished[k], hurdle)
-    after_place, placed, sound = after_order(after_finish, finished, race)
+    finished, placed, forfeits, sound = after_race((means, grown), race, hurdle)
     best = min(race.group)
     for i in range(size):
-        k, mean, variance = race.unit[i], before[0][i], before[1][i]
-        share = grown[i] / (race.sizes[k] * doubts[k])
-        finish[0][i] = of_member(mean, share, means[k], after_finish[k])
-        finish[1][i] = of_member(grown[i], share * share, doubts[k], finished[k])
-        place[0][i] = after = of_member(mean, share, means[k], after_place[k])
-        place[1][i] = doubt = of_member(grown[i], share * share, doubts[k], placed[k])
-        behind = race.unfinished[k] or race.last[k]
-        if behind:
+        k, mean, variance = race.unit[i], means[i], before[1][i]
+        finish[0][i], finish[1][i] = finished[0][i], finished[1][i]
+        place[0][i], place[1][i] = after, doubt = placed[0][i], placed[1][i]
+        if race.unfinished[k] or race.last[k]:
             doubt = max(doubt, variance)
             after = min(after, same_rating(mean, variance, doubt, settings.conservative))
         elif race.group[k] == best:
             after = max(after, same_rating(mean, variance, doubt, settings.conservative))
-        forfeit, left = after_hurdle(means[k], doubts[k], True, hurdle)
-        forfeit = of_member(mean, share, means[k], forfeit)
-        left = max(of_member(grown[i], share * share, doubts[k], left), variance)
-        forfeit = min(forfeit, same_rating(mean, variance, left, settings.conservative))
-        forfeit = same_rating(forfeit, left, doubt, settings.conservative)
-        limit[0][i] = raised_to_forfeit(after, forfeit, settings.spare_finishers)
-        limit[1][i] = doubt
+        if not race.unfinished[k]:
+            left = max(forfeits[1][i], variance)
+            forfeit = min(forfeits[0][i], same_rating(mean, variance, left, settings.conservative))
+            forfeit = same_rating(forfeit, left, doubt, settings.conservative)
+            after = raised_to_forfeit(after, forfeit, settings.spare_finishers)
+        limit[0][i], limit[1][i] = after, doubt
         finish[2][i] = before[2][i]
         place[2][i] = limit[2][i] = max(before[2][i], race.day)
     return sound

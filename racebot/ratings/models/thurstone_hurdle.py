@@ -25,11 +25,8 @@ from racebot.ratings.models.hurdle import (
     LONGEST_ABSENCE,
     GaussianHurdleModel,
     Hurdle,
-    after_hurdle,
-    after_order,
+    after_race,
     days_away,
-    of_member,
-    of_teams,
 )
 from racebot.ratings.parameters import broadcast_to, parameter, start_state
 
@@ -50,7 +47,7 @@ class HurdleParameters(NamedTuple):
 def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps: list[Columns]) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     finish, place, limit = steps[0], steps[1], steps[2]
-    ratings, races = before[0], before[1]
+    ratings, races = [rating for rating in before[0]], before[1]  # noqa: C416 - for Numba
     certain = settings.lasting_spread * settings.lasting_spread
     passing = settings.newcomer_spread * settings.newcomer_spread - certain
     variances = [certain + passing / (1.0 + n / settings.settling) for n in races]
@@ -59,21 +56,12 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         for i in range(len(variances)):
             variances[i] += yearly * days_away(before[2][i], race.day)
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
-    means, doubts = of_teams(ratings, race, 1), of_teams(variances, race, 2)
-    after_finish, finished = means.copy(), doubts.copy()
-    for k in range(len(means)):
-        after_finish[k], finished[k] = after_hurdle(means[k], doubts[k], race.unfinished[k], hurdle)
-    after_place, _, sound = after_order(after_finish, finished, race)
-    for i in range(len(variances)):
-        k = race.unit[i]
-        share = variances[i] / (race.sizes[k] * doubts[k])
-        forfeit, _ = after_hurdle(means[k], doubts[k], True, hurdle)
-        forfeit = of_member(ratings[i], share, means[k], forfeit)
-        finish[0][i] = of_member(ratings[i], share, means[k], after_finish[k])
-        place[0][i] = of_member(ratings[i], share, means[k], after_place[k])
-        rating = raised_to_forfeit(place[0][i], forfeit, settings.spare_finishers)
+    finished, placed, forfeit, sound = after_race((ratings, variances), race, hurdle)
+    for i in range(len(ratings)):
+        finish[0][i], place[0][i] = finished[0][i], placed[0][i]
+        rating = raised_to_forfeit(placed[0][i], forfeit[0][i], settings.spare_finishers)
         # Clamp: if all entrants finished, last place gains nothing.
-        limit[0][i] = min(rating, ratings[i]) if race.last[k] else rating
+        limit[0][i] = min(rating, ratings[i]) if race.last[race.unit[i]] else rating
         finish[1][i] = races[i]
         place[1][i] = limit[1][i] = races[i] + 1.0
     for k in range(2, len(before)):
