@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from inspect import isfunction
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,14 +24,14 @@ from numba.extending import overload, register_jitable
 
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings import registry  # noqa: F401 - loads all models
-from racebot.ratings.kernel import KernelModel, KernelRace, PastRace
+from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_group
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.plackett_luce import tied_losses
 from racebot.ratings.numerics.expectation_propagation import jointly, jointly_banded
 from racebot.ratings.numerics.order_quadrature import order_moments, sums
 from racebot.ratings.numerics.order_statistics import pair_moments, posterior_moments
 
-_BLOCK = 64
+_BLOCK = 256
 """Number of races that compiled code rates at a time. Threads synchronize after each block."""
 _MANY = 16
 """Fewest candidates to spread over several cores."""
@@ -43,7 +43,7 @@ _REPLACED = jointly, posterior_moments, sums, tied_losses
 
 # Compiled code may call any other function of these modules.
 for _module in [module for name, module in sys.modules.items() if name.startswith("racebot.ratings.")]:
-    for _function in vars(_module).values():
+    for _function in list(vars(_module).values()):
         own = isfunction(_function) and _function.__module__ == _module.__name__
         if own and _function not in _REPLACED:
             register_jitable(_function)
@@ -55,9 +55,7 @@ def _fast_moments(means, scales, places):
     if len(means) == 2:
         one, two = pair_moments(means, scales)
         return np.array(one), np.array(two), True
-    none: Any = np.empty(0)
-    first, second, _, sound = order_moments(means, scales, places, none)
-    return first, second, sound
+    return order_moments(means, scales, places)
 
 
 def _no_losses(rates, mass):
@@ -79,46 +77,44 @@ class RaceBlock(NamedTuple):
 
     Attributes:
         players: shape [entries]; the entrants' rows in the table of states.
-        group, unfinished, last: shape [entries].
+        group, unfinished: shape [entries].
         bounds: shape [races + 1]; the first entry of each race, followed by the number of entries.
         worst_first: shape [finishers].
         finishers: shape [races + 1]; the first finisher of each race, followed by their number.
-        last_group, day, by_team: shape [races]; `by_team` is True for races that are rated by team.
+        last_group, clamped, day, by_team: shape [races]; `by_team` is True for races that are rated by team.
     """
 
     players: IntArray
     group: IntArray
     unfinished: BoolArray
-    last: BoolArray
     bounds: IntArray
     worst_first: IntArray
     finishers: IntArray
     last_group: IntArray
+    clamped: IntArray
     day: FloatArray
     by_team: BoolArray
 
     @classmethod
     def of(cls, races: Sequence[PastRace]) -> RaceBlock:
         outcomes = [race.outcome for race in races]
-        group, unfinished = (
-            np.concatenate([getattr(outcome, name) for outcome in outcomes])
-            for name in ("group", "unfinished")
-        )
-        bounds = np.cumsum([0, *(outcome.size for outcome in outcomes)])
-        race = np.repeat(np.arange(len(races)), np.diff(bounds))
-        last_group = np.array([outcome.last_group for outcome in outcomes])
-        everyone = np.array([not outcome.last_unfinished for outcome in outcomes])
+        group = np.concatenate([outcome.group for outcome in outcomes])
+        unfinished = np.concatenate([outcome.unfinished for outcome in outcomes])
+        sizes = [len(race.players) for race in races]
+        bounds = np.cumsum([0, *sizes])
         finished = np.flatnonzero(~unfinished)
-        worst_first = finished[np.lexsort((-group[finished], race[finished]))]
+        number = np.repeat(np.arange(len(races)), sizes)[finished]
+        # By race, and in each race worst first.
+        worst_first = finished[np.argsort(number * (group.max() + 1) - group[finished], kind="stable")]
         return cls(
             players=np.concatenate([race.players for race in races]),
             group=group,
             unfinished=unfinished,
-            last=everyone[race] & (group == last_group[race]),
             bounds=bounds,
-            worst_first=worst_first - bounds[race[worst_first]],
-            finishers=race[worst_first].searchsorted(np.arange(len(races) + 1)),
-            last_group=last_group,
+            worst_first=worst_first - bounds[number],
+            finishers=number.searchsorted(np.arange(len(races) + 1)),
+            last_group=np.array([outcome.last_group for outcome in outcomes]),
+            clamped=np.array([clamped_group(outcome) for outcome in outcomes]),
             day=np.array([outcome.day for outcome in outcomes]),
             by_team=np.array([outcome.team is not None for outcome in outcomes]),
         )
@@ -135,26 +131,25 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
     def drive(table, settings, block, before, after, at):
         if version == "":
             return
+        alone: Any = np.arange(np.diff(block.bounds).max())
+        ones = np.ones_like(alone)
         for c in range(len(table)):
             for r in range(at[c], len(block.day)):
                 a, b = block.bounds[r], block.bounds[r + 1]
-                finite = True
                 for i in range(a, b):
                     before[c, i] = table[c, block.players[i]]
-                    finite = finite and np.isfinite(before[c, i]).all()
-                alone: Any = np.arange(b - a)
                 race = KernelRace(
                     block.group[a:b],
                     block.unfinished[a:b],
-                    block.last[a:b],
                     block.worst_first[block.finishers[r] : block.finishers[r + 1]],
                     block.day[r],
                     block.last_group[r],
-                    alone,
-                    np.ones_like(alone),
+                    block.clamped[r],
+                    alone[: b - a],
+                    ones[: b - a],
                 )
                 filled: Any = np.empty((steps, before.shape[-1], b - a))
-                if not finite:
+                if not np.isfinite(before[c, a:b]).all():
                     filled[:] = np.nan
                 elif block.by_team[r] or not update(before[c, a:b].T, race, settings[c], filled):
                     at[c] = r
@@ -177,44 +172,37 @@ def replay(
     model: KernelModel, races: Sequence[PastRace], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Rate races in order; see `racebot.ratings.fast.replay`."""
-    remaining = iter(races)
-    while block := list(islice(remaining, _BLOCK)):
-        yield from _replay_block(model, block, table)
-
-
-def _replay_block(
-    model: KernelModel, races: Sequence[PastRace], table: FloatArray
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    drive, block = _drive(type(model)), RaceBlock.of(races)
-    bounds = block.bounds.tolist()
+    drive = _drive(type(model))
     rows = table.reshape(-1, *table.shape[-2:])
-    shape = len(rows), model.settings.shape[-1]
-    settings = np.array(np.broadcast_to(model.settings, shape), order="C")
+    settings = np.array(np.broadcast_to(model.settings, (len(rows), model.settings.shape[-1])), order="C")
     # As records, whose numbers compiled code reads by name.
     names = model.kernel_settings._fields
     bends = settings.shape[-1] - len(names) + 1
     kinds = [(name, np.float64, (bends,)) if name == "bends" else (name, np.float64) for name in names]
     records = settings.view(np.dtype(kinds))[:, 0]
-    before = np.empty((len(rows), len(block.players), rows.shape[-1]))
-    after = np.empty_like(before)
-    at = np.zeros(len(rows), dtype=np.int64)
-    while (at < len(races)).any():
-        if len(rows) < _MANY:
-            drive(rows, records, block, before, after, at)
-        else:
-            parts = [slice(first, first + _PART) for first in range(0, len(rows), _PART)]
-            calls = [(rows[i], records[i], block, before[i], after[i], at[i]) for i in parts]
-            with ThreadPoolExecutor(get_num_threads()) as threads:
-                list(threads.map(lambda call: drive(*call), calls))
-        for c in np.flatnonzero(at < len(races)).tolist():
-            race = races[at[c]]
-            part = slice(bounds[at[c]], bounds[at[c] + 1])
-            after[c, part] = model.rate_candidate(before[c, part], race.outcome, settings[c])
-            rows[c, race.players] = after[c, part]
-            at[c] += 1
-    before, after = (states.reshape(*table.shape[:-2], *states.shape[1:]) for states in (before, after))
-    for start, stop in pairwise(bounds):
-        yield before[..., start:stop, :], after[..., start:stop, :]
+    for first in range(0, len(races), _BLOCK):
+        part = races[first : first + _BLOCK]
+        block = RaceBlock.of(part)
+        before = np.empty((len(rows), len(block.players), rows.shape[-1]))
+        after = np.empty_like(before)
+        at = np.zeros(len(rows), dtype=np.int64)
+        bounds = block.bounds.tolist()
+        while (at < len(part)).any():
+            if len(rows) < _MANY:
+                drive(rows, records, block, before, after, at)
+            else:
+                shares = [slice(share, share + _PART) for share in range(0, len(rows), _PART)]
+                calls = [(rows[i], records[i], block, before[i], after[i], at[i]) for i in shares]
+                with ThreadPoolExecutor(get_num_threads()) as threads:
+                    list(threads.map(lambda call: drive(*call), calls))
+            for c in np.flatnonzero(at < len(part)).tolist():
+                race, entrants = part[at[c]], slice(*bounds[at[c] : at[c] + 2])
+                after[c, entrants] = model.rate_candidate(before[c, entrants], race.outcome, settings[c])
+                rows[c, race.players] = after[c, entrants]
+                at[c] += 1
+        before, after = (states.reshape(*table.shape[:-2], *states.shape[1:]) for states in (before, after))
+        for start, stop in pairwise(bounds):
+            yield before[..., start:stop, :], after[..., start:stop, :]
 
 
 def _version() -> str:

@@ -31,7 +31,7 @@ def replay(
         table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
         like: other races, if these are to be compiled just when a replay of the others is.
     """
-    work = sum(race.outcome.size**2 for race in like or races)
+    work = sum(len(race.players) ** 2 for race in like or races)
     enough = (table.ndim > 2 or work >= LEAST_WORK) and table.flags.c_contiguous
     if isinstance(model, KernelModel) and enough and compiles(model):
         from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba

@@ -52,20 +52,20 @@ class KernelRace(NamedTuple):
 
     Attributes:
         group: group of each unit; better groups have lower numbers.
-        last: True for units in last place, if all entrants finished.
         worst_first: indices of the units that finished, worst placed first.
         day: end of the race, in days since 1970-01-01 UTC.
         last_group: group of the race's last entrant, rated or not.
+        clamped: the same if all entrants finished, so that last place gains nothing; otherwise -1.
         unit: index of each entrant's unit.
         sizes: number of members of each unit.
     """
 
     group: list[int]
     unfinished: list[bool]
-    last: list[bool]
     worst_first: list[int]
     day: float
     last_group: int
+    clamped: int
     unit: list[int]
     sizes: list[int]
 
@@ -78,11 +78,15 @@ class KernelRace(NamedTuple):
             first = {team: teams.index(team) for team in teams}
             unit, sizes = [list(first).index(team) for team in teams], [teams.count(team) for team in first]
             group, unfinished = ([values[i] for i in first.values()] for values in (group, unfinished))
-        last = -1 if outcome.last_unfinished else outcome.last_group
         finishers = [i for i, out in enumerate(unfinished) if not out]
         finishers.sort(key=group.__getitem__, reverse=True)
-        clamped = [place == last for place in group]
-        return cls(group, unfinished, clamped, finishers, outcome.day, outcome.last_group, unit, sizes)
+        last, clamped = outcome.last_group, clamped_group(outcome)
+        return cls(group, unfinished, finishers, outcome.day, last, clamped, unit, sizes)
+
+
+def clamped_group(outcome: Outcome) -> int:
+    """Return the group in last place if all entrants finished, otherwise -1."""
+    return -1 if outcome.last_unfinished else outcome.last_group
 
 
 def best_first(group: Sequence[int]) -> list[int]:

@@ -26,8 +26,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "plackett-luce, independent": ("initial_rating", {"unfinished": "independent", "dummy": None}),
     "plackett-luce, tie": ("initial_rating", {"unfinished": "tie"}),
     "plackett-luce-hurdle": ("level", {}),
-    "thurstone": ("dummy", {}),
-    "thurstone, plain": ("initial_rating", {"dummy": None, "floor": None}),
     "thurstone-filter": ("level", {"spare_finishers": True}),
     "trueskill": ("sigma", {}),
     "trueskill, tie": ("sigma", {"unfinished": "tie"}),

@@ -112,17 +112,17 @@ def after_race(skills: Skills, race: KernelRace, hurdle: Hurdle) -> tuple[Skills
         The skills after the hurdle, after the order, and after a forfeit; and False if compiled code cannot
         integrate this order.
     """
-    means, variances = skills
-    alone = len(race.sizes) == len(means)
-    before = skills if alone else (of_teams(means, race, 1), of_teams(variances, race, 2))
-    after_finish, finished = before[0].copy(), before[1].copy()
-    forfeits, doubts = before[0].copy(), before[1].copy()
-    for k in range(len(after_finish)):
+    alone = len(race.sizes) == len(skills[0])
+    before = skills if alone else (of_teams(skills[0], race, 1), of_teams(skills[1], race, 2))
+    means, variances = before
+    after_finish, finished = means.copy(), variances.copy()
+    forfeits, doubts = means.copy(), variances.copy()
+    for k in range(len(means)):
         out = race.unfinished[k]
-        after_finish[k], finished[k] = after_hurdle(before[0][k], before[1][k], out, hurdle)
+        after_finish[k], finished[k] = after_hurdle(means[k], variances[k], out, hurdle)
         forfeits[k], doubts[k] = after_finish[k], finished[k]
         if not out:
-            forfeits[k], doubts[k] = after_hurdle(before[0][k], before[1][k], True, hurdle)
+            forfeits[k], doubts[k] = after_hurdle(means[k], variances[k], True, hurdle)
     finish, forfeit = (after_finish, finished), (forfeits, doubts)
     place, sound = after_order(finish, race)
     if alone:
@@ -157,12 +157,12 @@ def of_members(skills: Skills, before: Skills, after: Skills, race: KernelRace) 
     for i in range(len(means)):
         k = race.unit[i]
         share = variances[i] / (race.sizes[k] * before[1][k])
-        means[i] = moved(means[i], share, before[0][k], after[0][k])
-        variances[i] = moved(variances[i], share * share, before[1][k], after[1][k])
+        means[i] = of_member(means[i], share, before[0][k], after[0][k])
+        variances[i] = of_member(variances[i], share * share, before[1][k], after[1][k])
     return means, variances
 
 
-def moved(value: float, share: float, before: float, after: float) -> float:
+def of_member(value: float, share: float, before: float, after: float) -> float:
     """Move a value by a share of a change; to the last bit, if it is the value that changed."""
     return after if share == 1.0 and value == before else value + share * (after - before)
 

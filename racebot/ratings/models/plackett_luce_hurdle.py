@@ -52,7 +52,7 @@ def update(
         moved = raised_to_forfeit(place[0][i], forfeit, settings.spare_finishers)
         moved = above_floor(moved, rating, settings.floor)
         # Clamp: if all entrants finished, last place gains nothing.
-        limit[0][i] = min(moved, rating) if race.last[k] else moved
+        limit[0][i] = min(moved, rating) if race.group[k] == race.clamped else moved
     return sound
 
 

@@ -50,7 +50,7 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
         k, mean, variance = race.unit[i], means[i], before[1][i]
         finish[0][i], finish[1][i] = finished[0][i], finished[1][i]
         place[0][i], place[1][i] = after, doubt = placed[0][i], placed[1][i]
-        if race.unfinished[k] or race.last[k]:
+        if race.unfinished[k] or race.group[k] == race.clamped:
             doubt = max(doubt, variance)
             after = min(after, same_rating(mean, variance, doubt, settings.conservative))
         elif race.group[k] == best:

@@ -56,12 +56,12 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         for i in range(len(variances)):
             variances[i] += yearly * days_away(before[2][i], race.day)
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
-    finished, placed, forfeit, sound = after_race((ratings, variances), race, hurdle)
+    (finished, _), (placed, _), (forfeits, _), sound = after_race((ratings, variances), race, hurdle)
     for i in range(len(ratings)):
-        finish[0][i], place[0][i] = finished[0][i], placed[0][i]
-        rating = raised_to_forfeit(placed[0][i], forfeit[0][i], settings.spare_finishers)
+        finish[0][i], place[0][i] = finished[i], placed[i]
+        rating = raised_to_forfeit(placed[i], forfeits[i], settings.spare_finishers)
         # Clamp: if all entrants finished, last place gains nothing.
-        limit[0][i] = min(rating, ratings[i]) if race.last[race.unit[i]] else rating
+        limit[0][i] = min(rating, ratings[i]) if race.group[race.unit[i]] == race.clamped else rating
         finish[1][i] = races[i]
         place[1][i] = limit[1][i] = races[i] + 1.0
     for k in range(2, len(before)):

@@ -40,7 +40,7 @@ in a random order whose ratings are many standard deviations apart.
 MOST_POINTS = 6000
 """Largest grid."""
 MOST_TIED = 8
-"""Largest group that shares a place, except the last. Time and memory grow with its number of subsets."""
+"""Largest group that shares a place. Time and memory grow with its number of subsets."""
 TINY = 1e-250
 """Least probability of the order that is certain not to suffer from underflow."""
 _MARGIN = 4
@@ -50,25 +50,22 @@ _C1, _C2, _C3, _C4 = 252769 / 3628800, -68119 / 3628800, 1469 / 403200, -2497 / 
 
 
 def order_moments(
-    means: Sequence[float], scales: Sequence[float], places: Sequence[int], last: Sequence[float]
-) -> tuple[FloatArray, FloatArray, FloatArray, bool]:
+    means: Sequence[float], scales: Sequence[float], places: Sequence[int]
+) -> tuple[FloatArray, FloatArray, bool]:
     """Return the posterior moments of the standardized performances of one race.
 
     Args:
-        means: means of the n ≥ 1 performances whose places are known, worst first.
+        means: means of the n ≥ 2 performances, worst first.
         scales: standard deviations of these performances, greater than zero.
         places: places of these performances. The order within a shared place is unknown.
-        last: means of the m ≥ 0 entrants who share the last place, behind all others. Their performances have
-            variance 1.
 
     Returns:
-        Means of shape [n], variances of shape [n], means of the last entrants of shape [m], and
-        False if the result must not be used, because the grid would be too large, the order too unlikely, or
-        a shared place too crowded.
+        Means of shape [n], variances of shape [n], and False if these must not be used, because the grid
+        would be too large, the order too unlikely, or a shared place too crowded.
     """
-    n, m = len(means), len(last)
-    first, second, pulls = np.zeros(n), np.zeros(n), np.zeros(m)
-    low, step, points = grid(means, scales, last)
+    n = len(means)
+    first, second = np.zeros(n), np.zeros(n)
+    low, step, points = grid(means, scales)
     # Each group's first entrant, and its first row: one for each subset, by the bits of its members. The last
     # row, for the whole group, is the next group's first.
     starts, rows = np.zeros(n + 1, dtype=np.intp), np.zeros(n + 1, dtype=np.intp)
@@ -77,24 +74,21 @@ def order_moments(
         if i == n or places[i] != places[i - 1]:
             size = i - starts[groups]
             if size > MOST_TIED:
-                return first, second, pulls, False
+                return first, second, False
             groups += 1
             starts[groups] = i
             rows[groups] = rows[groups - 1] + (1 << size) - 1
     if points == 0:
-        return first, second, pulls, False
+        return first, second, False
     # From above, grid and groups are mirrored.
     value, mirrored = np.empty((n, points)), np.empty((n, points))
     for i in range(n):
         fill_density(value[i], (low - means[i]) / scales[i], step / scales[i])
         mirror(value[i], mirrored[i])
-    hazard = np.empty((m, points))
     rise = np.zeros(points + 2 * _MARGIN)
     count = rows[groups]
     below, above = np.empty((count + 1, points)), np.empty((count + 1, points))
     below[0] = above[0] = 1.0
-    for j in range(m):
-        pass_last(below[0], hazard[j], low - last[j], step)
     for turn in range(groups):
         g, h = turn, groups - 1 - turn
         if h == 0 and starts[1] == 1 and starts[g] == n - 1:
@@ -105,9 +99,8 @@ def order_moments(
                 mirrored[starts[h] : starts[h + 1]], above[count - rows[h + 1] : count - rows[h] + 1], rise
             )
         ):
-            return first, second, pulls, False
-    other, pulled = np.empty(points), np.zeros(m)
-    order = 0.0
+            return first, second, False
+    other = np.empty(points)
     for g in range(groups):
         everyone = (1 << (starts[g + 1] - starts[g])) - 1
         for i in range(starts[g], starts[g + 1]):
@@ -119,18 +112,12 @@ def order_moments(
                 mirror(above[count - rows[g + 1] + (rest ^ members)], other)
                 a, b, c = sums(value[i], below[rows[g] + members], other)
                 total, linear, square = total + a, linear + b, square + c
-                if g == 0 and members == 0:
-                    order += a
-                    for j in range(m):
-                        pulled[j] += sums(value[i] * hazard[j], below[0], other)[0]
             if not total > TINY:
-                return first, second, pulls, False
+                return first, second, False
             at, width = linear / total, step / scales[i]
             first[i] = (low - means[i]) / scales[i] + width * at
             second[i] = width * width * (square / total - at * at)
-    for j in range(m):
-        pulls[j] = -pulled[j] / order
-    return first, second, pulls, True
+    return first, second, True
 
 
 def pass_group(value: FloatArray, level: FloatArray, rise: FloatArray) -> bool:
@@ -161,7 +148,7 @@ def add_product(value: FloatArray, level: FloatArray, rise: FloatArray, added: b
             rise[k + _MARGIN] = value[k] * level[k]
 
 
-def grid(means: Sequence[float], scales: Sequence[float], last: Sequence[float]) -> tuple[float, float, int]:
+def grid(means: Sequence[float], scales: Sequence[float]) -> tuple[float, float, int]:
     """Return start, step and number of points of the grid; 0 if it would be too large."""
     n = len(means)
     low, high, smallest = math.inf, -math.inf, math.inf
@@ -173,13 +160,9 @@ def grid(means: Sequence[float], scales: Sequence[float], last: Sequence[float])
     for i in range(n - 1, -1, -1):
         upset += max(means[i] - lowest, 0.0)
         lowest = min(lowest, means[i])
-    for mean in last:
-        upset += max(mean - lowest, 0.0)
-        high = max(high, mean + REACH)
-    count = n + len(last)
-    step = smallest * min(STEP / math.sqrt(count + UPSET * upset / smallest), 1.0 / (CROWD * count))
+    step = smallest * min(STEP / math.sqrt(n + UPSET * upset / smallest), 1.0 / (CROWD * n))
     needed = (high - low) / step
-    return low, step, math.ceil(needed) + 1 if needed < MOST_POINTS else 0
+    return low, step, 2 * math.ceil((needed + 1) / 2) if needed < MOST_POINTS else 0
 
 
 def fill_density(value: FloatArray, start: float, step: float) -> None:
@@ -197,35 +180,27 @@ def fill_density(value: FloatArray, start: float, step: float) -> None:
         value[k] = density
 
 
-def pass_last(level: FloatArray, hazard: FloatArray, start: float, step: float) -> None:
-    """Multiply `level` by Φ(z), and fill `hazard` with φ(z)/Φ(z)."""
-    for k in range(len(level)):
-        z = start + step * k
-        below = max(0.5 * math.erfc(-0.7071067811865476 * z), 1e-300)
-        level[k] *= below
-        hazard[k] = 0.3989422804014327 * math.exp(-0.5 * z * z) / below
-
-
 def integrate(rise: FloatArray, after: FloatArray, rescaled: bool) -> bool:
     """Fill `after` with the running integral of `rise`, over its end if `rescaled`. Return False if it is 0.
 
     `rise` has shape [points + 8], with zeros at its first and last four entries.
     """
     points = len(after)
-    total = 0.0
-    for k in range(points):
-        after[k] = total + 0.5 * rise[k + _MARGIN]
-        total += rise[k + _MARGIN]
-    if not total > TINY:
-        return False
-    share = 1.0 / total if rescaled else 1.0
     # Separate views let the compiler use vector instructions.
     before1, after1, before2, after2 = rise[3:], rise[5:], rise[2:], rise[6:]
     before3, after3, after4 = rise[1:], rise[7:], rise[8:]
+    total = 0.0
+    for k in range(points):
+        total += rise[k + _MARGIN]
+        after[k] = total
+    if not total > TINY:
+        return False
+    share = 1.0 / total if rescaled else 1.0
+    at = rise[4:]
     for k in range(points):
         correction = _C1 * (before1[k] - after1[k]) + _C2 * (before2[k] - after2[k])
         correction += _C3 * (before3[k] - after3[k]) + _C4 * (rise[k] - after4[k])
-        after[k] = (after[k] + correction) * share
+        after[k] = (after[k] - 0.5 * at[k] + correction) * share
     return True
 
 

@@ -20,9 +20,9 @@ def after_places(
 ) -> tuple[list[float], list[float]]:
     """Return means and variances after the order."""
     outcome = Outcome(np.array(group), np.array(unfinished), max(group), any(unfinished))
-    new_means, new_variances, sound = after_order(means, variances, KernelRace.of(outcome))
+    skills, sound = after_order((means, variances), KernelRace.of(outcome))
     assert sound
-    return new_means, new_variances
+    return skills
 
 
 def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
