@@ -14,6 +14,7 @@ from racebot.web.site.ledger_view import LedgerView, Publication
 from .conftest import Merge, data_at, page_at
 
 BOARD = "leaderboards/orb/any-orb.html"
+RACES = "leaderboards/orb/any-orb/races.html"
 SCORED = Listing(scoring=rules_of("sgl-2025", cut=2, races=4))
 
 
@@ -33,6 +34,8 @@ def test_the_table_of_scores_has_races_cut_and_chances(view: LedgerView) -> None
     page = page_at(view, BOARD)
     assert page.index('class="league"') < page.index('class="board two"')
     assert page.count('class="cut"') == 1
+    nobody_ranked = LedgerView(view.ledger, Publication(lambda _: replace(SCORED, minimum_finishes=9)))
+    assert all("<span>5 players</span>" in page_at(nobody_ranked, each) for each in (BOARD, RACES))
 
 
 def test_a_leaderboard_ordered_by_rating_shows_scores_below(view: LedgerView) -> None:

@@ -163,8 +163,8 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
     shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     ids = [player.id for player in shown]
     last = None if choice.at is None else report.races
-    updated = None if choice.at else request.view.totals(board).updated_at
-    totals = queries.BoardTotals(len(report.players), report.races, report.last_race_at, updated)
+    then = queries.BoardTotals(len(report.players), report.races, report.last_race_at, None)
+    totals = view.totals(board) if choice.at is None else then
     return templating.board_page(
         request,
         "leaderboard.html",

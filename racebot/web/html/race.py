@@ -177,7 +177,7 @@ def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, 
     Empty if a later race was recorded on the leaderboard.
     """
     board = None if stem is None else view.board(stem)
-    if board is None or part.sequence not in {0, view.totals(board).races}:
+    if board is None or part.sequence not in {0, view.ledger.ratings.count(board.stored)}:
         return {}
     points = listed_points(view.ledger, board.stored, board.listing)
     points |= {each.id: each.after for each in part.entrants if each.id in points}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
 from pathlib import Path
@@ -319,8 +319,10 @@ class LedgerView:
 
     @_remembered
     def totals(self, board: Board) -> BoardTotals:
-        """Return the size of a leaderboard. Much faster than its report."""
-        return board_totals(self.ledger, board.stored, board.listing)
+        """Return the size of a leaderboard. If scores order it, everybody with a score is listed."""
+        totals = board_totals(self.ledger, board.stored, board.listing)
+        league = None if board.listing.by_rating else self.scores(board)
+        return totals if league is None else replace(totals, listed=len(league.racers))
 
     def players_meant(self, text: str) -> list[NamedPlayer]:
         """Return the rated players whose names contain a text, or else those with similar names."""
