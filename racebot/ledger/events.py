@@ -37,15 +37,8 @@ class Events(Table):
 
     def open_to(self, category: str, text: str, started_at: datetime) -> Event | None:
         """Return the open event of a category with a name that takes a room with this start, or None."""
-        return next(
-            (
-                event
-                for event in self.all()
-                if event.category == category and event.closed_at is None and event.is_named(text)
-                if event.timing is Timing.REAL and started_at <= event.until
-            ),
-            None,
-        )
+        found = (e for e in self.all() if e.category == category and e.closed_at is None and e.is_named(text))
+        return next((e for e in found if e.timing is Timing.REAL and started_at <= e.until), None)
 
     def save(self, event: Event) -> None:
         """Store an event, or its changes."""

@@ -74,13 +74,11 @@ class Jobs(Table):
 
     def due(self, now: datetime = EVER) -> bool:
         """Return whether there is work: a job whose pause after an error is over, or rows to clear away."""
-        return bool(
-            self._connection.value(
-                "SELECT 1 FROM jobs WHERE not_before <= ?"
-                " UNION SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL",
-                now,
-            )
+        sql = (
+            "SELECT 1 FROM jobs WHERE not_before <= ?"
+            " UNION SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL"
         )
+        return bool(self._connection.value(sql, now))
 
     def request(self, board: Leaderboard, start: Position, reason: str) -> None:
         """Store that a leaderboard must be rated again, with the settings of `board` and from `start` on.
@@ -147,6 +145,10 @@ class Leaderboards(Table):
         )
         return None if row is None else leaderboard_of(row)
 
+    def source(self, board: Leaderboard) -> Leaderboard | None:
+        """Return the leaderboard that one carries over from, or None."""
+        return None if board.carry is None else self.get(board.category, board.carry.source)
+
     def save(self, board: Leaderboard) -> Leaderboard:
         """Store a new leaderboard or its changed settings, and return it with its id. Changes no rating."""
         with self._connection.transaction():
@@ -161,13 +163,8 @@ class Leaderboards(Table):
         for table, column in (("races", "counts_on"), ("events", "leaderboard")):
             sql = f"UPDATE {table} SET {column} = ? WHERE category = ? AND {column} = ?"  # noqa: S608 - ours
             self._connection.write(sql, name, board.category, board.name)
-        self._connection.write(
-            "UPDATE leaderboards SET name = ?, goals = ?, rule = ? WHERE id = ?",
-            name,
-            json.dumps(goals),
-            board.rule.to_json(),
-            board.key,
-        )
+        sql = "UPDATE leaderboards SET name = ?, goals = ?, rule = ? WHERE id = ?"
+        self._connection.write(sql, name, json.dumps(goals), board.rule.to_json(), board.key)
 
     def remove(self, board: Leaderboard) -> None:
         """Delete a leaderboard with its changes and standings. The races stay."""
@@ -236,17 +233,16 @@ class Shadows(Table):
 
     def remove_hidden(self) -> None:
         """Delete all leaderboards that are not live, in small transactions."""
-        for row in self._connection.rows("SELECT id FROM leaderboards WHERE shadow_of NOT NULL"):
+        sql = (
+            "DELETE FROM rated WHERE leaderboard = ?1 AND sequence IN"
+            " (SELECT sequence FROM rated WHERE leaderboard = ?1 ORDER BY sequence LIMIT ?2)"
+        )
+        for (key,) in self._connection.rows("SELECT id FROM leaderboards WHERE shadow_of NOT NULL"):
             deleted = -1
             while deleted:
                 with self._connection.transaction(lasting=False):
-                    deleted = self._connection.write(
-                        "DELETE FROM rated WHERE leaderboard = ?1 AND sequence IN"
-                        " (SELECT sequence FROM rated WHERE leaderboard = ?1 ORDER BY sequence LIMIT ?2)",
-                        row["id"],
-                        CHUNK,
-                    )
-            self._connection.write("DELETE FROM leaderboards WHERE id = ?", row["id"])
+                    deleted = self._connection.write(sql, key, CHUNK)
+            self._connection.write("DELETE FROM leaderboards WHERE id = ?", key)
 
 
 def _columns(board: Leaderboard) -> dict[str, str]:

@@ -85,13 +85,11 @@ class Orders(Table):
 
         Forgetting a player is an order of the operator.
         """
-        rows = self._connection.rows(
-            "SELECT by_player, reason FROM orders WHERE subject = ? AND kind IN ('hide', 'forget')"
-            " AND NOT EXISTS (SELECT 1 FROM orders AS later WHERE later.subject = orders.subject"
-            " AND later.kind = 'unhide' AND later.id > orders.id)",
-            player,
+        sql = (
+            "SELECT by_player, reason FROM orders WHERE subject = ?1 AND kind IN ('hide', 'forget') AND id >"
+            " (SELECT coalesce(max(id), 0) FROM orders WHERE subject = ?1 AND kind = 'unhide')"
         )
-        return {bool(by_player): reason for by_player, reason in rows}
+        return {bool(by_player): reason for by_player, reason in self._connection.rows(sql, player)}
 
     def hidden(self) -> set[str]:
         """Return all players who are left out of lists."""
@@ -211,14 +209,12 @@ class Orders(Table):
             amended = self.amended(result)
             intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
             self._connection.races_written.add(name)
-            self._connection.write(
+            sql = (
                 "UPDATE races SET result = ?, fingerprint = ?, corrected_at = coalesce(?, corrected_at)"
-                " WHERE name = ?",
-                amended.to_json(),
-                amended.fingerprint() if intact else fingerprint,
-                corrected_at,
-                name,
+                " WHERE name = ?"
             )
+            mark = amended.fingerprint() if intact else fingerprint
+            self._connection.write(sql, amended.to_json(), mark, corrected_at, name)
             self._connection.write(f"{TIMES_OF_RACES} AND name = ?", name)
         if self.is_forgotten(player):
             sql = "UPDATE players SET name = ?, folded = ?, letters = '', discriminator = '' WHERE id = ?"

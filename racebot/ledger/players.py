@@ -16,6 +16,7 @@ from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import RESTORE, CategoryProfile, Player, as_text, readable
 from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
+from racebot.text.format import exact_time
 from racebot.text.parse import fold_name, split_full_name
 
 LEAST_LIKENESS = 75
@@ -121,7 +122,7 @@ class Players(Table):
         `current` results come from the site, which shows today's names even in old races. Names in an archive
         are as old as the race.
         """
-        seen = result.ended_at
+        seen = exact_time(result.ended_at)
         # An archive may hold the id in place of a name; prefer any name to it.
         newer = "?6 OR excluded.last_seen >= last_seen"
         named = f"excluded.name <> id AND (name = id OR {newer})"

@@ -121,9 +121,7 @@ class Races(Table):
 
     def current_goal(self, category: str, name: str) -> str:
         """Return the current name of a goal, given its current or an earlier name."""
-        sql = "SELECT goal FROM renamed_goals WHERE category = ? AND earlier = ?"
-        goal = self._connection.value(sql, category, name)
-        return name if goal is None else as_text(goal)
+        return self.renamed_goals().get(category, {}).get(name, name)
 
     def renamed_goals(self) -> dict[str, dict[str, str]]:
         """Return, by category, the earlier names of its goals with their current names."""
@@ -163,26 +161,18 @@ class Races(Table):
 
         `now` is when a stored race was corrected; None if the time is unknown.
         """
+        sql = (
+            "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint,"
+            " recorded, counts_on) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name)"
+            " DO UPDATE SET goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
+            " fingerprint = excluded.fingerprint, recorded = excluded.recorded,"
+            " corrected_at = coalesce(?, corrected_at)"
+        )
+        race = result.name, result.category, result.goal, result.ended_at, counted_at, source
+        facts = result.to_json(), result.fingerprint(), result.recorded, result.leaderboard or ""
         with self._connection.transaction():
             self._connection.races_written.add(result.name)
-            self._connection.write(
-                "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint,"
-                " recorded, counts_on) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name)"
-                " DO UPDATE SET goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
-                " fingerprint = excluded.fingerprint, recorded = excluded.recorded,"
-                " corrected_at = coalesce(?, corrected_at)",
-                result.name,
-                result.category,
-                result.goal,
-                result.ended_at,
-                counted_at,
-                source,
-                result.to_json(),
-                result.fingerprint(),
-                result.recorded,
-                result.leaderboard or "",
-                now,
-            )
+            self._connection.write(sql, *race, *facts, now)
             self._connection.write(f"{TIMES_OF_RACES} AND name = ?", result.name)
             Players(self._connection).save(result, current=source != "import")
 
@@ -231,10 +221,12 @@ class Backfills(Table):
         rows = self._connection.rows("SELECT category, next_page FROM backfills ORDER BY category")
         return [(row["category"], row["next_page"]) for row in rows]
 
-    def abandoned(self, before: datetime) -> list[str]:
-        """Return the categories with an unfinished backfill begun before a given time."""
-        sql = "SELECT category FROM backfills WHERE started_at < ?"
-        return [row["category"] for row in self._connection.rows(sql, before)]
+    def clear_abandoned(self, before: datetime) -> int:
+        """Delete the backfills that were begun before a time, and return their number."""
+        abandoned = self._connection.rows("SELECT category FROM backfills WHERE started_at < ?", before)
+        for row in abandoned:
+            self.clear(row["category"])
+        return len(abandoned)
 
     def clear(self, category: str) -> None:
         """Delete a category's backfill with all races it fetched."""

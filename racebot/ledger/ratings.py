@@ -266,21 +266,10 @@ class Standings(Table):
         with self._connection.transaction():
             sql = "DELETE FROM standings WHERE leaderboard = ? AND player = ?"
             self._connection.write_many(sql, [(board.key, s.player) for s in standings if not s.races])
-            rows = [
-                {
-                    "leaderboard": board.key,
-                    "player": s.player,
-                    "state": json.dumps(s.state),
-                    "rating": s.rating,
-                    "points": s.points,
-                    "races": s.races,
-                    "finishes": s.finishes,
-                    "wins": s.wins,
-                    "last_race_at": s.last_race_at,
-                }
-                for s in standings
-                if s.races
-            ]
+            of_board = {"leaderboard": board.key}
+            rows = [s._asdict() | {"state": json.dumps(s.state)} | of_board for s in standings if s.races]
+            for row in rows:
+                del row["name"], row["hidden"]
             self._connection.save("standings", "leaderboard, player", rows)
 
     def remove(self, board: Leaderboard) -> None:

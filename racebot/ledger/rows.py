@@ -273,18 +273,10 @@ def race_of(row: sqlite3.Row) -> StoredRace:
         DamagedRaceError: its result cannot be read.
     """
     result = result_of(str(row["name"]), row["result"])
-    return StoredRace(
-        result=replace(
-            result,
-            name=as_text(row["name"]),
-            goal=as_text(row["goal"]),
-            leaderboard=as_text(row["counts_on"]) or None,
-        ),
-        counted_at=moment_of(row["counted_at"]),
-        source=as_text(row["source"]),
-        fingerprint=as_text(row["fingerprint"]),
-        recorded_goal=as_text(result.goal),
-    )
+    names = ("name", "goal", "counts_on", "source", "fingerprint")
+    name, goal, counts_on, source, fingerprint = (as_text(row[column]) for column in names)
+    current = replace(result, name=name, goal=goal, leaderboard=counts_on or None)
+    return StoredRace(current, moment_of(row["counted_at"]), source, fingerprint, as_text(result.goal))
 
 
 def result_of(name: str, text: str) -> RaceResult:

@@ -151,11 +151,7 @@ class Ledger:
         """
         before = now - keep
         with self.transaction():
-            messages = self.messages.clear(before)
-            abandoned = self.backfills.abandoned(before)
-            for category in abandoned:
-                self.backfills.clear(category)
-        return messages, len(abandoned)
+            return self.messages.clear(before), self.backfills.clear_abandoned(before)
 
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""

@@ -107,9 +107,6 @@ class RoomRule:
             return Verdict(Reason.LISTED)
         if self.lists_only(goals):
             return Verdict(Reason.NOT_LISTED)
-        return self._refusal(room, goals) or Verdict(Reason.MATCHES)
-
-    def _refusal(self, room: Room, goals: Collection[str]) -> Verdict | None:
         if goals or self.custom_goals:
             if room.custom_goal and not _matches(room.goal, self.custom_goals):
                 return Verdict(Reason.CUSTOM_GOAL, room.goal, _nearest(room.goal, self.custom_goals))
@@ -130,7 +127,7 @@ class RoomRule:
             return Verdict(Reason.OPENER_UNKNOWN)
         if self.opened_by and not _matches(room.opened_by or "", self.opened_by):
             return Verdict(Reason.OPENED_BY, nearest=_nearest(room.opened_by or "", self.opened_by))
-        return None
+        return Verdict(Reason.MATCHES)
 
     def opener_pattern(self, opener: str | None) -> str | None:
         """Return the pattern that an opener's name matches, None if there is none."""

@@ -28,10 +28,8 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
     Raises:
         ModelError: its source has another model, or the model cannot carry over.
     """
-    if board.carry is None or moment is None:
-        return {}
-    source = ledger.leaderboards.get(board.category, board.carry.source)
-    if source is None:
+    source = ledger.leaderboards.source(board)
+    if board.carry is None or source is None or moment is None:
         return {}
     job = ledger.jobs.of(source)
     if job is not None and job.board.model == board.model != source.model:

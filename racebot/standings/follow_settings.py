@@ -178,7 +178,7 @@ def _outdated_seasons(settler: Settler, rebuilt: Mapping[int, Position]) -> list
     ledger = settler.ledger
     outdated = []
     for board in ledger.leaderboards.all():
-        source = board.carry and ledger.leaderboards.get(board.category, board.carry.source)
+        source = ledger.leaderboards.source(board)
         if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
             continue
         if states_to_carry_now(ledger, board) != ledger.leaderboards.carried(board):

@@ -134,8 +134,7 @@ class Settler:
                 position = Position(self._next_moment(boards, ended_at), result.name)
             touched = {board.key for board in [*boards, *self.holding(result.name)]}
             before = self.ledger.races.state(result.name)
-            is_edited = before is not None and before[0] != result.fingerprint()
-            corrected = now if is_edited else None
+            corrected = now if before is not None and before[0] != result.fingerprint() else None
             self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=corrected)
             since = dict.fromkeys(touched, position)
             reason = f"the result of {result.name} changed" if is_changed else result.name
@@ -184,17 +183,14 @@ class Settler:
             counted_at: when races counted that were withdrawn and count again, by name.
         """
         latest = datetime.now(UTC) if now is None else now
-        new = changed = known = skipped = 0
+        new = changed = known = 0
         since: dict[int, Position] = {}
         boards: dict[int, Leaderboard] = {}
         with self.ledger.transaction():
             self.refresh_rules()
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
             rated = [result for result in past if self._counts_by(result, latest)]
-            for given in past:
-                if not self._counts_by(given, latest):
-                    skipped += 1
-                    continue
+            for given in rated:
                 result, position, is_known = self._compared(given)
                 if is_known:
                     # The name may be new, and older ledgers lack the discriminators.
@@ -216,7 +212,7 @@ class Settler:
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
             update_ratings(self.ledger, since, "past races were added")
-        return PastRacesReport(new, changed, known, skipped, tuple(boards.values()))
+        return PastRacesReport(new, changed, known, len(past) - len(rated), tuple(boards.values()))
 
     def rebuild(self, board: Leaderboard) -> int:
         """Rate all races of a leaderboard again, or leave that to a job. Return the number of rated races.

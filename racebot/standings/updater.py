@@ -91,7 +91,7 @@ def save_settings(ledger: Ledger, board: Leaderboard, reason: str) -> bool:
 
     Return whether the settings are stored. The caller must then rate the leaderboard again from its start.
     """
-    source = board.carry and ledger.leaderboards.get(board.category, board.carry.source)
+    source = ledger.leaderboards.source(board)
     if (
         ledger.races.count_between(board, START) <= AT_ONCE
         and ledger.jobs.of(board) is None
