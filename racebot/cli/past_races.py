@@ -13,7 +13,7 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.common import carry_out_jobs, confirmed, console, notices, progress_bars, tell
-from racebot.errors import ModelError
+from racebot.errors import ModelError, SettingsError
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
@@ -26,7 +26,7 @@ from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
 from racebot.standings import backfill
 from racebot.standings.backfill import Selection
-from racebot.standings.carry_over import require_sources, unknown_sources
+from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import MOVE_NO_RATING
 from racebot.standings.fitted_odds import rated_history, with_fitted_odds
 from racebot.standings.follow_settings import apply_settings
@@ -75,7 +75,8 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
     with ledger.transaction():
         apply_settings(settler)
         report = settler.add_past_races(results, "import")
-        require_sources(settler.rules, ledger.leaderboards.all())
+        if unknown := unknown_sources(settler.rules, ledger.leaderboards.all()):
+            raise SettingsError(*unknown)
     carry_out_jobs(ledger)
     _show_merge(report)
     boards = [tell_fitted_odds(settler, settler.current(board)) for board in report.leaderboards]

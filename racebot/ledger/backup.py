@@ -60,20 +60,15 @@ def problems_of(connection: sqlite3.Connection) -> list[str]:
     return found + [f"a row of {row[0]} refers to a missing row of {row[2]}" for row in broken]
 
 
-def back_up(
-    connection: sqlite3.Connection, database: Path, folder: Path, *, keep: int, now: datetime
-) -> Path:
-    """Copy the database as `copy_to` does, then delete all but the newest `keep` copies of it."""
-    stem = database.stem
-    target = copy_to(folder, connection, stem, now)
+def delete_old(folder: Path, stem: str, *, keep: int, now: datetime) -> None:
+    """Delete all but the newest `keep` copies of a database, and what interrupted backups left."""
+    before = (now - timedelta(days=1)).timestamp()  # a backup under way is younger
     try:
-        for old in [*backups(folder, stem)[keep:], *_abandoned(folder, stem, now)]:
+        abandoned = [path for path in _named(folder, stem, ".part") if path.stat().st_mtime < before]
+        for old in [*backups(folder, stem)[keep:], *abandoned]:
             old.unlink()
     except OSError as error:
-        raise LedgerUnavailable(
-            f"backup {target}: {reason(error)}: let racebot delete old copies there"
-        ) from None
-    return target
+        raise LedgerUnavailable(f"{folder}: {reason(error)}: let racebot delete old copies there") from None
 
 
 def backups(folder: Path, stem: str) -> list[Path]:
@@ -88,12 +83,6 @@ def overdue(database: Path, now: datetime) -> bool:
         return True
     made_at = datetime.strptime(newest.stem.rpartition("-")[2], STAMP).replace(tzinfo=UTC)
     return now - made_at > timedelta(days=1)
-
-
-def _abandoned(folder: Path, stem: str, now: datetime) -> list[Path]:
-    """Return the partial files of interrupted backups. A backup under way is younger."""
-    before = (now - timedelta(days=1)).timestamp()
-    return [path for path in _named(folder, stem, ".part") if path.stat().st_mtime < before]
 
 
 def _named(folder: Path, stem: str, suffix: str) -> list[Path]:

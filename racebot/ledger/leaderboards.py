@@ -111,9 +111,8 @@ class Jobs(Table):
         """Store why a job failed. It is not due for a while."""
         number = self._number(job.board)
         with self._connection.transaction():
-            tries = self._connection.value(
-                "SELECT tries FROM jobs WHERE leaderboard = ? AND revision = ?", number, job.revision
-            )
+            sql = "SELECT tries FROM jobs WHERE leaderboard = ? AND revision = ?"
+            tries = self._connection.value(sql, number, job.revision)
             if tries is not None:
                 pause = min(FIRST_PAUSE * 2 ** min(tries, 10), LONGEST_PAUSE)
                 sql = "UPDATE jobs SET error = ?, tries = tries + 1, not_before = ? WHERE leaderboard = ?"
@@ -133,16 +132,13 @@ class Leaderboards(Table):
 
     def all(self) -> list[Leaderboard]:
         """Return all leaderboards, sorted by category and name."""
-        rows = self._connection.rows(
-            "SELECT * FROM leaderboards WHERE shadow_of IS NULL ORDER BY category, name"
-        )
-        return list(map(leaderboard_of, rows))
+        sql = "SELECT * FROM leaderboards WHERE shadow_of IS NULL ORDER BY category, name"
+        return list(map(leaderboard_of, self._connection.rows(sql)))
 
     def get(self, category: str, name: str) -> Leaderboard | None:
         """Return the leaderboard with a name, or None."""
-        row = self._connection.row(
-            "SELECT * FROM leaderboards WHERE category = ? AND name = ? AND shadow_of IS NULL", category, name
-        )
+        sql = "SELECT * FROM leaderboards WHERE category = ? AND name = ? AND shadow_of IS NULL"
+        row = self._connection.row(sql, category, name)
         return None if row is None else leaderboard_of(row)
 
     def source(self, board: Leaderboard) -> Leaderboard | None:
@@ -184,10 +180,9 @@ class Leaderboards(Table):
         """Replace the states that players carry over into a leaderboard."""
         with self._connection.transaction():
             self._connection.write("DELETE FROM carried WHERE leaderboard = ?", board.key)
-            self._connection.write_many(
-                "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)",
-                [(board.key, player, json.dumps(state)) for player, state in states.items()],
-            )
+            sql = "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)"
+            rows = [(board.key, player, json.dumps(state)) for player, state in states.items()]
+            self._connection.write_many(sql, rows)
 
 
 class Shadows(Table):
@@ -201,9 +196,8 @@ class Shadows(Table):
     def add(self, board: Leaderboard) -> Leaderboard:
         """Store an empty shadow of a leaderboard, with the settings of `board`."""
         shadow = replace(board, name=uuid4().hex)
-        self._connection.save(
-            "leaderboards", "category, name", [{**_columns(shadow), "shadow_of": board.name}]
-        )
+        row = _columns(shadow) | {"shadow_of": board.name}
+        self._connection.save("leaderboards", "category, name", [row])
         key = self._connection.value("SELECT id FROM leaderboards WHERE name = ?", shadow.name)
         return replace(shadow, id=as_int(key))
 
@@ -221,14 +215,11 @@ class Shadows(Table):
         """Put a shadow in a live leaderboard's place, and return it. The old rows stay hidden."""
         with self._connection.transaction():
             Ratings(self._connection).mark_updated(shadow)
-            number = self._connection.value(
-                "SELECT coalesce(number, id) FROM leaderboards WHERE id = ?", board.key
-            )
-            self._connection.write(
-                "UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?", uuid4().hex, board.key
-            )
-            sql = "UPDATE leaderboards SET name = ?, number = ?, shadow_of = NULL WHERE id = ?"
-            self._connection.write(sql, board.name, number, shadow.key)
+            sql = "UPDATE leaderboards SET name = ?, shadow_of = '' WHERE id = ?"
+            self._connection.write(sql, uuid4().hex, board.key)
+            number = "SELECT coalesce(number, id) FROM leaderboards WHERE id = ?2"
+            sql = f"UPDATE leaderboards SET name = ?1, number = ({number}), shadow_of = NULL WHERE id = ?3"  # noqa: S608
+            self._connection.write(sql, board.name, board.key, shadow.key)
         return replace(shadow, name=board.name)
 
     def remove_hidden(self) -> None:

@@ -14,8 +14,6 @@ from racebot.errors import LedgerError, LedgerUnavailable
 DEFAULT_FOLDER = "state"
 TIMEOUT = 0.5
 """Seconds of retries before we conclude that another worker holds the lock. `running()` holds it briefly."""
-POLL_INTERVAL = 0.05
-"""Seconds between two tries."""
 
 
 def running(database: Path) -> bool:
@@ -63,7 +61,7 @@ def locked(database: Path) -> Generator[None]:
     path = beside(database, ".lock")
     make_folder(database)
     try:
-        acquired = _lock(path).acquire(timeout=TIMEOUT, poll_interval=POLL_INTERVAL)
+        acquired = _lock(path).acquire(timeout=TIMEOUT)
     except Timeout:
         raise LedgerUnavailable(f"another racebot worker uses {database}: stop it first") from None
     except OSError as error:

@@ -157,8 +157,7 @@ class Orders(Table):
 
         If both of two merged accounts entered a race, neither is replaced: two people raced.
         """
-        entrants = self.amended_entrants(result.entrants)
-        return result if entrants == result.entrants else replace(result, entrants=entrants)
+        return replace(result, entrants=self.amended_entrants(result.entrants))
 
     def amended_entrants(self, entrants: tuple[Entrant, ...]) -> tuple[Entrant, ...]:
         """Apply the orders to the entrants of one race, as `amended` does."""

@@ -194,15 +194,10 @@ class Outbox(Table):
     def _select(self, where: str, *values: Any) -> list[OutboxRow]:
         found = []
         for row in self._connection.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY id", *values):  # noqa: S608
-            body = _from_json(row["kind"], row["body"])
+            try:  # empty fields are missing
+                body = _READERS[row["kind"]].validate_json(row["body"])
+            except ValidationError as error:
+                problem = f"a stored {row['kind']} message cannot be read ({error.errors()[0]['msg']})"
+                raise LedgerError(f"{problem}: {RESTORE}") from None
             found.append({**row, "message": Message(row["race"], row["category"], row["guid"], body)})
         return read(OutboxRow, found)
-
-
-def _from_json(kind: Kind, text: str) -> Body:
-    """Return a body from JSON, in which empty fields are missing. Raise `LedgerError` if it is damaged."""
-    try:
-        return _READERS[kind].validate_json(text)
-    except ValidationError as error:
-        problem = error.errors()[0]["msg"]
-        raise LedgerError(f"a stored {kind} message cannot be read ({problem}): {RESTORE}") from None

@@ -47,11 +47,10 @@ class Players(Table):
         A player whose discriminator is still unknown matches any, unless another player matches exactly.
         With `roughly`, accents are ignored, too.
         """
-        full, find = split_full_name(text), self._spelled if roughly else self._with_name
-        found = find(text)
+        full, found = split_full_name(text), self._with_name(text, roughly=roughly)
         if found or full is None:
             return found
-        alike = find(full[0])
+        alike = self._with_name(full[0], roughly=roughly)
         exact = [player for player in alike if player.discriminator == full[1]]
         return exact or [player for player in alike if not player.discriminator]
 
@@ -144,15 +143,12 @@ class Players(Table):
         )
         Profiles(self._connection).save(result.entrants, current=current)
 
-    def _with_name(self, name: str) -> list[Player]:
-        """Return the players with a name, except forgotten ones."""
-        where = "folded = ? AND players.name <> ? ORDER BY players.id"
-        return self._select(where, name.casefold(), NO_NAME)
-
-    def _spelled(self, name: str) -> list[Player]:
-        """Return the players with a name in plain letters, except forgotten ones."""
-        where = "letters = ? AND letters <> '' ORDER BY players.name, players.id"
-        return self._select(where, fold_name(name))
+    def _with_name(self, name: str, *, roughly: bool = False) -> list[Player]:
+        """Return the players with a name, or with one of the same plain letters, except forgotten ones."""
+        if roughly:
+            where = "letters = ? AND letters <> '' ORDER BY players.name, players.id"
+            return self._select(where, fold_name(name))
+        return self._select("folded = ? AND players.name <> ? ORDER BY players.id", name.casefold(), NO_NAME)
 
     def _near(self, letters: str, limit: int) -> list[str]:
         """Return the ids of players each word of `letters` may mean a word of, if they do not contain it."""

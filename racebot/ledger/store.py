@@ -17,7 +17,7 @@ from typing import Self
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable
-from racebot.ledger.backup import back_up, copy_to, folder_of
+from racebot.ledger.backup import copy_to, delete_old, folder_of
 from racebot.ledger.cases import Cases
 from racebot.ledger.connection import Connection, translated
 from racebot.ledger.discord import Posts
@@ -105,8 +105,7 @@ class Ledger:
         Raises:
             LedgerError: the file is missing, not accessible, not a ledger, or from another version.
         """
-        if not path.exists():
-            raise _missing(path)
+        _find(path, create=False)
         try:
             with _opened(path, "ro") as db:
                 pending = migrations.pending(db)
@@ -141,7 +140,9 @@ class Ledger:
         Raises:
             LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
         """
-        return back_up(self.connection.db.conn, self.path, folder, keep=keep, now=now)
+        target = copy_to(folder, self.connection.db.conn, self.path.stem, now)
+        delete_old(folder, self.path.stem, keep=keep, now=now)
+        return target
 
     def clear_old(self, *, keep: timedelta, now: datetime) -> tuple[int, int]:
         """Delete messages and abandoned backfills older than `keep`, and return the numbers of both.
@@ -185,7 +186,10 @@ def _find(path: Path, *, create: bool) -> None:
         path.stat()
     except FileNotFoundError:
         if not create:
-            raise _missing(path) from None
+            raise LedgerError(
+                f"no database at {path}{similar(path)}: run `racebot setup` or `racebot import` first, "
+                "or set RACEBOT_DATABASE to its path"
+            ) from None
         make_folder(path)
         try:
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
@@ -223,13 +227,6 @@ def similar(path: Path) -> str:
     if path.parent.is_dir():
         return did_you_mean(path.name, [each.name for each in path.parent.glob("*.db")])
     return did_you_mean(str(path), map(str, path.parent.parent.glob(f"*/{path.name}")))
-
-
-def _missing(path: Path) -> LedgerError:
-    return LedgerError(
-        f"no database at {path}{similar(path)}: run `racebot setup` or `racebot import` first, "
-        "or set RACEBOT_DATABASE to its path"
-    )
 
 
 def _refuse_unknown_schema(db: Database, path: Path) -> None:

@@ -12,7 +12,7 @@ from datetime import datetime
 
 import numpy as np
 
-from racebot.errors import ModelError, SettingsError
+from racebot.errors import ModelError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.change import State
@@ -99,12 +99,6 @@ def unknown_sources(
         missing = f"there is no leaderboard {config.carry.source!r}{hint}"
         found.append(_problem(config, f"{missing}: correct the name, or import that season first"))
     return found
-
-
-def require_sources(rules: RatingRules, boards: Collection[Leaderboard], goals: Collection[str] = ()) -> None:
-    """Raise SettingsError if a source is unknown. The arguments are those of `unknown_sources`."""
-    if found := unknown_sources(rules, boards, goals):
-        raise SettingsError(*found)
 
 
 def _problem(config: LeaderboardConfig, reason: str) -> str:

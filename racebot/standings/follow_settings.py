@@ -6,11 +6,12 @@ import logging
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from racebot.errors import SettingsError
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
-from racebot.standings.carry_over import require_sources, sources_first, states_to_carry_now
+from racebot.standings.carry_over import sources_first, states_to_carry_now, unknown_sources
 from racebot.standings.counting import LeaderboardConfig
 from racebot.standings.proposals import proposals
 from racebot.standings.settle import Settler
@@ -100,12 +101,8 @@ def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> li
     those whose goals now count elsewhere are dropped. If the model or a parameter is not set, a
     leaderboard keeps its own, even if racebot's defaults have changed since.
 
-    Args:
-        settler: has the settings.
-        goals: those that the categories have now. Without them, sources of carry-over are not checked.
-
-    Raises:
-        SettingsError: a source is unknown; nothing has changed.
+    With `goals`, those that the categories have now, raise SettingsError and change nothing if a source of
+    carry-over is unknown.
     """
     with settler.ledger.transaction():
         changed = _changed_boards(settler)
@@ -116,8 +113,9 @@ def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> li
         since = {board.key: START for board in changed}
         since |= {board.key: START for board in _outdated_seasons(settler, since)}
         update_ratings(settler.ledger, since, SETTINGS_CHANGED)
-        if goals is not None:
-            require_sources(settler.rules, settler.ledger.leaderboards.all(), goals)
+        boards = settler.ledger.leaderboards.all()
+        if goals is not None and (unknown := unknown_sources(settler.rules, boards, goals)):
+            raise SettingsError(*unknown)
         return changed
 
 
