@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from racebot.errors import ModelError
 from racebot.ratings.parameters import ParameterValue, defaults
 from racebot.ratings.registry import MODELS, create
-from racebot.study.fit import ODDS_FROM, SPREADS, fit, fit_odds
+from racebot.study.fit import ODDS_FROM, SPREADS, Fit, fit, fit_odds
 from racebot.study.history import History, final_states
 from racebot.study.paired import Objective, tallies
 
@@ -108,8 +108,13 @@ def test_ratings_are_fitted_if_that_predicts_later_races_clearly_better(volatile
     assert told == [(0, 3), (1, 3), (2, 3)]
 
 
-def test_a_fit_that_is_not_clearly_better_keeps_the_ratings(season: History) -> None:
-    found = fit(season, "thurstone-filter")
+@pytest.fixture(scope="module")
+def filtered(season: History) -> Fit:
+    return fit(season, "thurstone-filter")
+
+
+def test_a_fit_that_is_not_clearly_better_keeps_the_ratings(filtered: Fit) -> None:
+    found = filtered
     assert not found.kept
     usual = defaults(MODELS["thurstone-filter"])
     assert {name: found.parameters[name] for name in ("newcomer_spread", "level", "conservative")} == {
@@ -117,10 +122,10 @@ def test_a_fit_that_is_not_clearly_better_keeps_the_ratings(season: History) -> 
     }
 
 
-def test_later_races_have_no_influence_on_the_forecasts_they_judge(season: History) -> None:
+def test_later_races_have_no_influence_on_the_forecasts_they_judge(season: History, filtered: Fit) -> None:
     """The second to last quarter is judged in the same way, whatever comes after it."""
     turned = replace(season, races=season.races[:112] + season.races[112:][::-1])
-    one, two = (fit(each, "thurstone-filter").judged.tally for each in (season, turned))
+    one, two = filtered.judged.tally, fit(turned, "thurstone-filter").judged.tally
     np.testing.assert_allclose(one.cost[:74], two.cost[:74])
     assert not np.allclose(one.cost[74:], two.cost[74:])
 
