@@ -40,7 +40,7 @@ from racebot.ratings.parameters import as_json
 from racebot.standings.backfill import read_races
 from racebot.study.history import History, replay
 from racebot.study.paired import Objective, tallies
-from racebot.study.search import dimensions, parameters_at
+from racebot.study.tuning import dimensions, parameters_at
 
 REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("trueskill, tie", "trueskill", {"unfinished": "tie"}),

@@ -24,7 +24,6 @@ from racebot.races.table_file import read_table
 from racebot.races.table_rows import TABLE_SUFFIXES
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.ratings.models.iterated_elo import IteratedElo
 from racebot.ratings.parameters import ParameterValue, declared, from_mapping
 from racebot.scoring.rules import NAMED, rules_of
 from racebot.scoring.table import score_race, standings
@@ -37,8 +36,7 @@ from racebot.study.evaluate import Entry, evaluate as judge
 from racebot.study.history import Earlier, History, newcomers
 from racebot.study.paired import Objective
 from racebot.study.presets import PRESETS, Preset
-from racebot.study.search import Effort
-from racebot.study.tuning import tune as search
+from racebot.study.tuning import Effort, tune as search
 from racebot.text.format import counted, timer
 from racebot.text.parse import did_you_mean
 
@@ -344,7 +342,7 @@ def iterate(
     """
     settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
-    model = IteratedElo(**from_mapping(IteratedElo, given))
+    model = iterated.IteratedElo(**from_mapping(iterated.IteratedElo, given))
     history = _history(settings, file, leaderboard, goal, columns, teams, [model.key], size=field)
     factors: Mapping[tuple[str, str], str] = {}
     if file is not None and file.suffix.lower() in TABLE_SUFFIXES:

@@ -29,8 +29,7 @@ from racebot.study.cores import spread
 from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
-from racebot.study.search import dimensions, four_digits, parameters_at
-from racebot.study.tuning import Judged, PairFigures
+from racebot.study.tuning import Judged, PairFigures, dimensions, four_digits, parameters_at
 from racebot.text.format import counted
 
 ODDS_FROM = 20

@@ -1,17 +1,132 @@
-"""Rate a history with iterated Elo, and judge the ratings on later races."""
+"""Iterated Elo, which rates a whole history in several passes, along with a factor such as a faction.
+
+Source: J. Snellman, "Rating system for asymmetric multiplayer games", section "The rating system",
+https://www.snellman.net/blog/archive/2015-11-18-rating-system-for-asymmetric-multiplayer-games/. It is
+not a `RatingModel`, because ratings also depend on later races. `iterate` judges the ratings on later races.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from racebot.errors import ModelError
+from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray
-from racebot.ratings.models.iterated_elo import IteratedElo, Match
-from racebot.ratings.parameters import Parameters, as_json
+from racebot.ratings.parameters import Parameters, as_json, parameter, unobserved_or_tie
 from racebot.study.history import History
 from racebot.study.metrics import log_loss, misordered, observed_pairs
+
+
+class Match(NamedTuple):
+    """One race of a history.
+
+    Attributes:
+        players: shape [n]; index of each entrant.
+        outcome: the outcome for the n entrants.
+        factors: shape [n]; index of each entrant's factor (a faction, a character, a seed's setting), if
+            factors are rated.
+    """
+
+    players: IntArray
+    outcome: Outcome
+    factors: IntArray | None = None
+
+
+class FinalRatings(NamedTuple):
+    """Ratings at the end of a history: players, shape [players], and factors, shape [factors]."""
+
+    players: FloatArray
+    factors: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class IteratedElo:
+    """Elo over the pairs of each race, one pair at a time. Each pass starts where the last one ended.
+
+    Players with fewer than `minimum_games` races only affect each other, and no factors. The source does not
+    say how races are counted over the passes; here the count grows during the first pass and is complete in
+    later ones. Pairs are processed from the best place down, and by index among equals, so that the listing
+    order does not matter.
+    """
+
+    key: ClassVar[str] = "iterated-elo"
+
+    initial_rating: float = parameter(1000.0, help="rating of a player before the first pass")
+    initial_factor: float = parameter(0.0, help="rating of a factor before the first pass")
+    pot: float = parameter(16.0, help="largest change by one pair in the first pass", positive=True)
+    passes: float = parameter(3.0, help="number of passes over the history", minimum=1.0)
+    decay: float = parameter(2.0, help="each pass divides the pot by its number to this power", minimum=0.0)
+    spread: float = parameter(400.0, help="rating lead that makes the odds ten to one", positive=True)
+    minimum_games: float = parameter(5.0, help="races before a player affects other ratings", minimum=0.0)
+    factor_weight: float = parameter(1.0, help="weight of the factor relative to the player", minimum=0.0)
+    factor_pot: str = parameter(
+        "single",
+        help="whether factors move as fast as players, or by the pot again, as in the source's listing",
+        choices=("single", "squared"),
+    )
+    dropouts: str = parameter(
+        "counted",
+        help="whether a loss by not finishing counts, with factor weight 0, or is ignored",
+        choices=("counted", "ignored"),
+    )
+    unfinished: str = unobserved_or_tie()
+
+    def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> FinalRatings:
+        """Return the ratings after all passes over a history, oldest first, of so many players and factors.
+
+        Raises:
+            ModelError: a match has factors although `factors` is 0.
+        """
+        if factors == 0 and any(match.factors is not None for match in matches):
+            raise ModelError(f"{self.key}: a match has factors, but the number of factors is 0")
+        history = [(match, list(self._pairs(match))) for match in matches]
+        rating, strength = [self.initial_rating] * players, [self.initial_factor] * factors
+        games = [0] * players
+        for number in range(1, round(self.passes) + 1):
+            pot = self.pot / number**self.decay
+            factor_pot = pot if self.factor_pot == "squared" else 1.0
+            for match, pairs in history:
+                entrants = match.players.tolist()
+                chosen = None if match.factors is None else match.factors.tolist()
+                for i, j, won, dropped in pairs:
+                    a, b = entrants[i], entrants[j]
+                    weight = 0.0 if dropped or chosen is None else self.factor_weight
+                    lead = rating[a] - rating[b]
+                    if chosen is not None and weight:
+                        lead += weight * (strength[chosen[i]] - strength[chosen[j]])
+                    change = pot * (won - 1 / (1 + 10 ** (-lead / self.spread)))
+                    known_a, known_b = games[a] >= self.minimum_games, games[b] >= self.minimum_games
+                    if known_b or not known_a:
+                        rating[a] += change
+                    if known_a or not known_b:
+                        rating[b] -= change
+                    if chosen is not None and weight and known_a and known_b:
+                        strength[chosen[i]] += weight * change * factor_pot
+                        strength[chosen[j]] -= weight * change * factor_pot
+                if number == 1:
+                    for player in entrants:
+                        games[player] += 1
+        return FinalRatings(np.array(rating), np.array(strength))
+
+    def _pairs(self, match: Match) -> Iterator[tuple[int, int, float, bool]]:
+        """Yield pairs of entrants, the score of the first, and whether one of them dropped out."""
+        group, dropped = match.outcome.group.tolist(), match.outcome.unfinished.tolist()
+        ranked = sorted(range(len(group)), key=lambda i: (group[i], match.players[i]))
+        for a, b in combinations(ranked, 2):
+            out = dropped[a] or dropped[b]
+            if group[a] != group[b] and not (out and self.dropouts == "ignored"):
+                yield a, b, 1.0, out
+            elif group[a] == group[b] and self.unfinished == "tie":
+                yield a, b, 0.5, out
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        """Return the probability that `a` is placed before `b`: sums of a player's and a factor's rating."""
+        return 1 / (1 + 10 ** ((np.asarray(b) - np.asarray(a)) / self.spread))
 
 
 @dataclass(frozen=True, slots=True)

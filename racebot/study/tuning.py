@@ -1,18 +1,34 @@
-"""Tune parameters on the first part of a history, and judge them on the rest."""
+"""Tune parameters on the first part of a history, and judge them on the rest.
+
+The search is differential evolution. Source: R. Storn, K. Price, "Differential evolution",
+https://doi.org/10.1023/A:1008202821328.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import scipy
 
 from racebot.errors import ModelError
-from racebot.ratings.model import RatingModel
-from racebot.ratings.parameters import Parameters
+from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
+from racebot.study.cores import spread
 from racebot.study.history import History, newcomers
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
-from racebot.study.search import Effort, dimensions, effective, search as find
+from racebot.text.parse import did_you_mean
+
+TOGETHER = 64
+"""Candidates to replay at once. It is fixed, so that results do not depend on the number of cores."""
+LEAST_CANDIDATES = 6
+"""Differential evolution needs five."""
+_ALIKE = 1e-5
+"""A search ends when the objective's standard deviation over the candidates falls below this."""
 
 
 class PairFigures(NamedTuple):
@@ -143,3 +159,176 @@ def judged(
             )
         )
     return parts[0], parts[1]
+
+
+class Dimension(NamedTuple):
+    """A number to search. `entry` is its index, if the parameter is a list of numbers."""
+
+    parameter: str
+    entry: int | None
+    low: float
+    high: float
+    start: float
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """The size of a search: parameter sets in a generation, at least 6, and a limit on generations.
+
+    It ends earlier once the candidates have converged. The same seed finds the same parameters.
+    """
+
+    candidates: int = 256
+    generations: int = 40
+    seed: int = 1
+
+
+class Found(NamedTuple):
+    """The result of a search: all parameters, with the searched ones rounded, and how many sets it tried."""
+
+    parameters: dict[str, Any]
+    evaluations: int
+
+
+def dimensions(
+    key: str, parameters: Parameters | None = None, search: Sequence[str] | None = None
+) -> list[Dimension]:
+    """Return the numbers that a search of this model varies.
+
+    Args:
+        parameters: parameters that differ from the defaults. The search starts from them.
+        search: names to vary. By default all parameters with a declared range, except those that are
+            switched off (None).
+
+    Raises:
+        ModelError: a name is unknown, or the model declares no range for it.
+    """
+    model = create(key, parameters)
+    ranges = {declaration.name: declaration.metadata["search"] for declaration in declared(type(model))}
+    if search is None:
+        search = [name for name, limits in ranges.items() if limits and getattr(model, name) is not None]
+    found = []
+    for name in search:
+        if name not in ranges:
+            raise ModelError(f"{key} has no parameter {name!r}{did_you_mean(name, ranges)}")
+        if ranges[name] is None:
+            raise ModelError(f"{key}: {name} has no range to search in")
+        (low, high), value = ranges[name], getattr(model, name)
+        if isinstance(value, tuple):
+            found += [Dimension(name, i, low, high, float(v)) for i, v in enumerate(value)]
+        else:
+            start = (low + high) / 2 if value is None else float(value)
+            found.append(Dimension(name, None, low, high, start))
+    return found
+
+
+def find(
+    history: History,
+    key: str,
+    parameters: Parameters,
+    space: Sequence[Dimension],
+    objective: Objective,
+    effort: Effort,
+    progress: Callable[[int, float], None] = lambda generation, best: None,
+) -> Found:
+    """Find the parameters that minimize an objective over a history. All players start as newcomers.
+
+    The search starts from `parameters`, varies the numbers of `space`, and calls `progress` after each
+    generation, with its number and the best objective so far.
+    """
+    start = create(key, parameters)
+    tried = 0
+
+    def cost(x: FloatArray) -> FloatArray:
+        nonlocal tried
+        tried += x.shape[1]
+        parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
+        calls = [(key, dict(parameters), list(space), part, history, objective) for part in parts]
+        return np.concatenate(list(spread(_cost, calls)))
+
+    done = itertools.count(1)
+
+    def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
+        progress(next(done), float(intermediate_result.fun))
+
+    found = scipy.optimize.differential_evolution(
+        cast(Any, cost),  # vectorized: takes and returns one number per candidate
+        scipy.optimize.Bounds([d.low for d in space], [d.high for d in space]),
+        init=_population(space, effort),
+        vectorized=True,
+        updating="deferred",
+        maxiter=effort.generations,
+        tol=0.0,
+        atol=_ALIKE,
+        polish=False,
+        rng=np.random.default_rng(effort.seed),
+        callback=report,
+    )
+    best = create(key, {**parameters, **parameters_at(start, space, _rounded(found.x, space))})
+    return Found(as_json(best), tried)
+
+
+def effective(
+    history: History, key: str, parameters: Parameters, space: Sequence[Dimension], objective: Objective
+) -> list[Dimension]:
+    """Return the dimensions that affect the objective. A search would move the others at random."""
+    if not space:
+        return []
+    ends = np.repeat([[d.start] for d in space], 1 + 2 * len(space), axis=1)
+    for i, dimension in enumerate(space):
+        ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
+    found = _cost(key, dict(parameters), list(space), ends, history, objective)
+    start, *moved = np.split(found, range(1, ends.shape[1], 2))
+    return [d for d, costs in zip(space, moved, strict=True) if not np.allclose(costs, start, rtol=1e-9)]
+
+
+def parameters_at(start: Any, space: Sequence[Dimension], x: FloatArray | Sequence[float]) -> dict[str, Any]:
+    """Return all parameters of the model, with the searched ones from x: shape [dimensions, ...]."""
+    values = {declaration.name: getattr(start, declaration.name) for declaration in declared(type(start))}
+    for dimension, value in zip(space, x, strict=True):
+        if dimension.entry is None:
+            values[dimension.parameter] = value
+        else:
+            entries = list(values[dimension.parameter])
+            entries[dimension.entry] = value
+            values[dimension.parameter] = tuple(entries)
+    return values
+
+
+def four_digits(value: float) -> float:
+    """Round to four significant digits, so that users see exactly the parameters that were judged."""
+    return float(f"{value:.4g}")
+
+
+def _cost(
+    key: str,
+    parameters: dict[str, Any],
+    space: list[Dimension],
+    x: FloatArray,
+    history: History,
+    objective: Objective,
+) -> FloatArray:
+    """Return each candidate's objective: shape [candidates]. It is infinite if ratings diverge."""
+    start = create(key, parameters)
+    model = type(start)(**parameters_at(start, space, x))
+    table = newcomers(model, history)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        (costs,) = tallies(model, history, [objective], table)
+        found = costs.mean()
+    return np.where(np.isfinite(found) & np.isfinite(table).all(axis=(1, 2)), found, np.inf)
+
+
+def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
+    """Return the first generation: the start, candidates near it, and as many from the whole ranges."""
+    rng = np.random.default_rng([effort.seed, len(space)])
+    low, high = np.array([d.low for d in space]), np.array([d.high for d in space])
+    start = np.clip([d.start for d in space], low, high)
+    others = max(effort.candidates, LEAST_CANDIDATES) - 1
+    near = start + 0.1 * (high - low) * rng.standard_normal((others // 2, len(space)))
+    anywhere = rng.uniform(low, high, (others - others // 2, len(space)))
+    population: FloatArray = np.clip(np.vstack([start, near, anywhere]), low, high)
+    return population
+
+
+def _rounded(x: FloatArray, space: Sequence[Dimension]) -> FloatArray:
+    return np.array([min(max(four_digits(v), d.low), d.high) for v, d in zip(x, space, strict=True)])

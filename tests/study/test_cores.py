@@ -9,8 +9,7 @@ import pytest
 from racebot.study.cores import cores, spread
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
-from racebot.study.search import TOGETHER, Effort
-from racebot.study.tuning import Tuned, tune
+from racebot.study.tuning import TOGETHER, Effort, Tuned, tune
 
 ENTRIES = [Entry("multi", "multielo"), Entry("pairs", "pairwise-elo")]
 """Models without compiled kernels, which would take half a minute in each process."""

@@ -13,8 +13,7 @@ from racebot.ratings.models.trueskill import TrueSkill
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.paired import Objective, Tally, standard_error
-from racebot.study.search import Effort, dimensions
-from racebot.study.tuning import Judged, PairFigures, Tuned, tune
+from racebot.study.tuning import Effort, Judged, PairFigures, Tuned, dimensions, tune
 
 PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 

@@ -7,7 +7,7 @@ import pytest
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.models.iterated_elo import FinalRatings, IteratedElo, Match
+from racebot.study.iterated import FinalRatings, IteratedElo, Match
 
 ONE_PASS: dict[str, Any] = {"passes": 1.0, "minimum_games": 0.0}
 
