@@ -128,6 +128,8 @@ class _Reader:
     _factors: dict[tuple[str, str], str] = field(default_factory=dict)
     _words: Counter[tuple[str, str]] = field(default_factory=Counter)
     _other_dates: dict[str, dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    _problem: tuple[int, str] | None = None
+    _bad_lines: int = 0
     _once: bool = True
     """Whether a player has at most one line in a race."""
     _is_ours: bool = False
@@ -151,8 +153,12 @@ class _Reader:
                     number, {name: texts[at] if at < len(texts) else "" for name, at in positions.items()}
                 )
             except BadCellError as error:
-                raise self._refusal(number, error) from None
+                self._refuse(number, error)
         results = self._results("ended_at" in positions)
+        if self._problem is not None:
+            more = self._bad_lines - 1
+            lines_have = "line has a problem" if more == 1 else "lines have problems"
+            raise PayloadError(self._problem[1] + (f" ({more} more {lines_have})" if more else ""))
         if not results:
             raise PayloadError(f"{self._path}: no races: add a line for each entrant below the column names")
         notes += self._notes
@@ -162,9 +168,11 @@ class _Reader:
             notes.append("read " + ", ".join(f"{n} × {w!r} as {m}" for (w, m), n in self._words.items()))
         return TableRaces(results, self._factors, tuple(notes))
 
-    def _refusal(self, number: int, error: BadCellError) -> PayloadError:
+    def _refuse(self, number: int, error: BadCellError) -> None:
         column, fix = error.args
-        return PayloadError(f"{self._path}, line {number}, column {column}: {fix}")
+        problem = (number, f"{self._path}, line {number}, column {column}: {fix}")
+        self._problem = min(self._problem or problem, problem)
+        self._bad_lines += 1
 
     def _add(self, number: int, row: Mapping[str, str]) -> None:
         """Add the entrant of a line to a race, unless the player did not start."""
@@ -233,7 +241,7 @@ class _Reader:
                         problem = "this race has another time above: use one for the whole race"
                         raise BadCellError("ended_at", problem)
             except BadCellError as error:
-                raise self._refusal(number, error) from None
+                self._refuse(number, error)
             entrants = tuple(race.entrants)
             results.append(RaceResult(name, self._category, self._goal, ended_at, entrants, recorded=True))
         return tuple(results)

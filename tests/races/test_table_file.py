@@ -102,6 +102,12 @@ def test_a_missing_column_is_named(path: Path) -> None:
     assert "did you mean 'plyer'" in refusal(path, "race,ended_at,plyer,time\n")
 
 
+def test_further_bad_lines_are_counted(path: Path) -> None:
+    bad = "r,2026-03-01,Bo,fast\n"
+    assert "(2 more lines have problems)" in refusal(path, HEAD + bad * 3)
+    assert "(1 more line has a problem)" in refusal(path, HEAD + bad * 2)
+
+
 def test_unreadable_files_are_refused(path: Path) -> None:
     assert "no races" in refusal(path, HEAD)
     assert "line 2" in refusal(path, HEAD + 'r,2026-03-01,"Ann,10\n')
