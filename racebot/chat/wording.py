@@ -91,7 +91,7 @@ class Texts(BaseModel):
     discord_improved: str = _text("Most improved: {name} ({change})", "those who gained most points in it")
 
     # Answers
-    rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating")
+    rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")
     rating_too_few: str = _text("{missing} more finishes to be ranked", "the standing with too few finishes")
     rating_one_missing: str = _text("1 more finish to be ranked", "the same if one is missing")
@@ -120,10 +120,16 @@ class Texts(BaseModel):
     link: str = _text("{url}", "ends it where pages are published")
 
     why: str = _text(
-        "{name} {after} ({change}), last race: ", "opens the answer to !why about an earlier race"
+        "{name} {after} ({change}), last race: ",
+        "opens the answer to !why about an earlier race",
+        "leaderboard",
     )
-    why_pending: str = _text("{name} {after} ({change}) if recorded: ", "the same for this room's race")
-    why_standing: str = _text("{name} {after} ({change}) if it stands: ", "the same if no record is needed")
+    why_pending: str = _text(
+        "{name} {after} ({change}) if recorded: ", "the same for this room's race", "leaderboard"
+    )
+    why_standing: str = _text(
+        "{name} {after} ({change}) if it stands: ", "the same if no record is needed", "leaderboard"
+    )
     why_place: str = _text(
         "{ordinal} of {compared} (expected {expected})", "the place and the expected one", "place"
     )
@@ -171,7 +177,7 @@ class Texts(BaseModel):
     why_score_limit: str = _text(", limited from {raw}", "follows it if the score has a limit")
     why_score_forfeit: str = _text("score 0: not finished", "explains a score of 0, in !why")
 
-    odds: str = _text("Chances to win: ", "opens the answer to !odds")
+    odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
     odds_player: str = _text("{name} {chance}", "one entrant's chance")
     odds_unranked: str = _text("{name} {chance}?", "the same for a player who is not ranked yet")
     odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer")
@@ -182,7 +188,7 @@ class Texts(BaseModel):
     odds_none: str = _text("Odds need two known entrants.", "answers !odds before that")
     greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal")
 
-    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs")
+    versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
     versus_record: str = _text("{won}–{lost} in {met} races", "their races together, and how often each led")
     versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together")
     versus_tied: str = _text("tied in {tied}", "follows it if they tied")

@@ -91,7 +91,7 @@ class Answers:
         race = replace(race, entrants=self.settler.ledger.orders.amended_entrants(race.entrants))
         for context in map(self._context, self._boards(race, race.goal)):
             if chances := odds.odds_phrases(context, race, GREETED):
-                listed = texts.odds + texts.separator.join(chances)
+                listed = texts.odds.format(leaderboard=context.name) + texts.separator.join(chances)
                 greeting = texts.greeting.format(goal=plain(race.goal), odds=listed)
                 return one_message([greeting, context.link_phrase(self.links.board(context.board))], texts)
         return ""

@@ -57,6 +57,11 @@ class Context:
         finishes += coming is not None and coming.place is not None
         return finishes >= self.listing.minimum_finishes
 
+    @property
+    def name(self) -> str:
+        """Return the leaderboard's name, safe to show."""
+        return plain(self.board.name)
+
     def pending(self, race: Race, person: NamedPlayer) -> Preview | None:
         """Return a preview of the room's race if it is finished, not settled, and has this player."""
         result = race.result
@@ -73,6 +78,7 @@ class Context:
             name=plain(person.name),
             points=shown_points(standing.points, self.texts, ranked=self.is_ranked(standing)),
             standing=self._place(standing),
+            leaderboard=self.name,
         )
 
     def link_phrase(self, url: str | None) -> str:
@@ -109,7 +115,7 @@ def unknown_player(context: Context, text: str) -> str:
     found = context.ledger.players.like(text, 3) if text.partition("#")[0] else []
     alike = ", ".join(plain(player.shown) for player in found if player.id not in hidden)
     suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""
-    return f"{context.texts.unknown_player} {suggestion}".strip()
+    return f"{context.texts.unknown_player.format()} {suggestion}".strip()
 
 
 def one_message(phrases: Iterable[str], texts: Texts, opening: str = "") -> str:

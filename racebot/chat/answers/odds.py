@@ -21,7 +21,7 @@ def answer(context: Context, race: Race) -> str:
     """Write the entrants' chances to win, or why there are none. Ledger work."""
     texts = context.texts
     if phrases := odds_phrases(context, race):
-        return one_message(phrases, texts, texts.odds)
+        return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
     if not race.before_start:
         return texts.odds_started
     return texts.odds_teams if _by_team(context, race) else texts.odds_none
@@ -82,7 +82,7 @@ def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> s
         )
         for person in pair
     )
-    opening = texts.versus.format(name=plain(one.name), other=plain(other.name))
+    opening = texts.versus.format(name=plain(one.name), other=plain(other.name), leaderboard=context.name)
     phrases = [
         _head_to_head(found, texts) if found.meetings else texts.versus_never,
         texts.versus_points.format(points=points, other_points=other_points),

@@ -45,6 +45,7 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
             name=plain(person.name),
             after=shown_points(change.points_after, texts, ranked=ranked),
             change=signed(change.points_change),
+            leaderboard=context.name,
         )
         rules = context.listing.scoring
         score = why_score(scored(board, rated.result, rules), person.id, rules, texts) if rules else ""
