@@ -80,7 +80,7 @@ _SCHEMA = """
     ) WITHOUT ROWID;
     -- `shadow_of` is NULL for a live leaderboard. A rebuild writes to a hidden one, whose `shadow_of` names
     -- the live one, and is empty for one that is no longer needed. `number` stays the same after a rebuild,
-    -- and no `id` is used twice. `revision` is of earlier versions.
+    -- and no `id` is used twice. Earlier versions used `revision`.
     CREATE TABLE leaderboards (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         category TEXT NOT NULL,
@@ -275,8 +275,9 @@ _SCHEMA = """
 TIMES_OF_RACES = """
     UPDATE races SET (fastest, gap) = (
         SELECT time, lead(time) OVER (ORDER BY time) - time FROM (
-            SELECT json_extract(value, '$.finish_time') AS time FROM json_each(result, '$.entrants')
-            WHERE json_extract(value, '$.status') = 'done' AND time > 0
+            SELECT json_extract(entrant, '$.finish_time') AS time FROM (
+                SELECT CASE type WHEN 'object' THEN value END AS entrant FROM json_each(result, '$.entrants')
+            ) WHERE json_extract(entrant, '$.status') = 'done' AND typeof(time) = 'integer' AND time > 0
         ) ORDER BY time LIMIT 1
     ) WHERE json_valid(result)
 """

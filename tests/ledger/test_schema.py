@@ -351,6 +351,26 @@ def m027_records(ledger: Ledger) -> None:
     assert [(each.player.name, each.number) for each in times["Any Orb"]] == [("Ann", 3600.0)]
 
 
+DAMAGED = (
+    "x",
+    '{"entrants": ["x"]}',
+    '{"entrants": "x"}',
+    '{"entrants": [{"status": "done", "finish_time": "x"}, {"status": "done", "finish_time": 0.5}]}',
+)
+
+
+def test_damaged_races_do_not_stop_a_ledger_from_opening(tmp_path: Path) -> None:
+    path = older(tmp_path / "old.db", "m026_positions")
+    with closing(sqlite3.connect(path)) as connection:
+        copy = "INSERT INTO races SELECT ?, category, goal, ended_at, counted_at, source, corrected_at,"
+        rest = " fingerprint, ?, recorded, counts_on FROM races WHERE name = 'orb/r'"
+        connection.executemany(copy + rest, [(f"orb/{n}", text) for n, text in enumerate(DAMAGED)])
+        connection.commit()
+    with Ledger.open(path) as ledger:
+        found = ledger.connection.rows("SELECT fastest FROM races WHERE goal = 'Any Orb' ORDER BY name")
+        assert [row["fastest"] for row in found] == [None] * len(DAMAGED) + [3_600_000_000]
+
+
 def schema(path: Path) -> set[tuple[str, str]]:
     """Return the name and the statement of each table, index and view but those of the migrations.
 
