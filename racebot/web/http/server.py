@@ -14,7 +14,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import h11
 import orjson
 import uvicorn
 from starlette.applications import Starlette
@@ -266,6 +265,8 @@ HEADERS_TIMEOUT = 10.0
 WRITE_TIMEOUT = 30.0
 """Seconds that a client may stop reading a response."""
 
+_END_OF_HEADERS = re.compile(rb"\n\r?\n")
+
 
 class ImpatientProtocol(H11Protocol):
     """uvicorn's HTTP protocol, with timeouts for reading headers and writing responses.
@@ -277,18 +278,23 @@ class ImpatientProtocol(H11Protocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
+        self._last_bytes = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._abort = transport.abort
         self._set_deadline("headers", HEADERS_TIMEOUT)
 
-    def handle_events(self) -> None:
-        super().handle_events()
-        if self.conn.their_state is not h11.IDLE:
+    def data_received(self, data: bytes) -> None:
+        recent = self._last_bytes + data
+        ends = [match.end() for match in _END_OF_HEADERS.finditer(recent)]
+        if ends:
             self._cancel("headers")
-        elif "headers" not in self._deadlines:
+            recent = recent[ends[-1] :]
+        if recent and "headers" not in self._deadlines:
             self._set_deadline("headers", HEADERS_TIMEOUT)
+        self._last_bytes = recent[-2:]
+        super().data_received(data)
 
     def pause_writing(self) -> None:
         super().pause_writing()
