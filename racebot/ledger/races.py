@@ -85,6 +85,15 @@ class Races(Table):
             return found
         return islice((each for each in found if board.holds(each.result)), None if limit < 0 else limit)
 
+    def fingerprints(self, board: Leaderboard) -> list[str]:
+        """Return the fingerprint of every rated race's result, in the order in which they count."""
+        rows = self._connection.rows(
+            "SELECT fingerprint FROM rated CROSS JOIN races ON races.name = rated.race"
+            " WHERE leaderboard = ? ORDER BY sequence",
+            board.key,
+        )
+        return [as_text(row["fingerprint"]) for row in rows]
+
     def count_between(self, board: Leaderboard, after: Position, until: Position = END) -> int:
         """Count the races of a leaderboard after one position and up to another."""
         if board.rule != BY_GOALS:

@@ -105,9 +105,12 @@ class Ratings(Table):
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
         with self._connection.transaction():
             self.mark_updated(board)
+            deleted = 0
             for table in ("changes", "rated", "rated_on"):
                 sql = f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?"  # noqa: S608 - ours
-                self._connection.write(sql, board.key, sequence)
+                deleted += self._connection.write(sql, board.key, sequence)
+            if deleted:
+                self._count_revision(board)
 
     def mark_updated(self, board: Leaderboard) -> None:
         """Store that a leaderboard's rated races are written now."""
@@ -135,6 +138,15 @@ class Ratings(Table):
             for race, sql in product(races, statements):
                 self._connection.write(sql, board.key, race)
             self.mark_updated(board)
+            self._count_revision(board)
+
+    def _count_revision(self, board: Leaderboard) -> None:
+        self._connection.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
+
+    def revision_of(self, board: Leaderboard) -> int:
+        """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
+        revision = self._connection.value("SELECT revision FROM leaderboards WHERE id = ?", board.key)
+        return -1 if revision is None else as_int(revision)
 
     def platforms(self, board: Leaderboard) -> list[str]:
         """Return the platforms that rated a leaderboard's races, in order.

@@ -80,7 +80,7 @@ _SCHEMA = """
     ) WITHOUT ROWID;
     -- `shadow_of` is NULL for a live leaderboard. A rebuild writes to a hidden one, whose `shadow_of` names
     -- the live one, and is empty for one that is no longer needed. `number` stays the same after a rebuild,
-    -- and no `id` is used twice. Earlier versions used `revision`.
+    -- and no `id` is used twice.
     CREATE TABLE leaderboards (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         category TEXT NOT NULL,

@@ -26,7 +26,7 @@ from racebot.web.html.leaderboard import older_race_pages, race_span
 from racebot.web.routes import CONTENT, Pages
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route, segment
-from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication
+from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
 
 MANIFEST = ".racebot-pages"
 """Manifest of the last export: a line for each file, with its path and token."""
@@ -86,7 +86,9 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, now: datetim
         written = 0
         for path in changed:
             content = pages.document(path, {})
-            if isinstance(content, Document):
+            if isinstance(content, Streamed):
+                written += _write(folder / path, b"".join(content.chunks()))
+            elif isinstance(content, Document):
                 written += _write(folder / path, content.body)
             else:
                 del wanted[path]

@@ -26,7 +26,7 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import Match, Pages, match_of
-from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication
+from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
 
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))
@@ -118,8 +118,10 @@ def at(path: str) -> Match:
 def document_at(
     view: LedgerView, path: str, query: Mapping[str, str] | None = None, *, served: bool = True
 ) -> Document:
-    """Return the document at a path."""
+    """Return the document at a path, in memory even if it would be streamed."""
     found = Pages(view, served=served).document(path, query or {})
+    if isinstance(found, Streamed):
+        return Document(b"".join(found.chunks()), found.media_type)
     assert isinstance(found, Document), path
     return found
 

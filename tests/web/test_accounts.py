@@ -24,7 +24,7 @@ from racebot.standings.settle import Settler
 from racebot.web.export import export, export_tokens
 from racebot.web.http.server import application
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import Document, LedgerView, Publication
+from racebot.web.site.ledger_view import Document, LedgerView, Publication, Streamed
 
 from .conftest import PLAYER_PATHS, RACES, Merge, page_at, rate
 from .test_api import check_answers
@@ -46,6 +46,8 @@ def view(ledger: Ledger) -> Iterator[LedgerView]:
 
 def body(view: LedgerView, path: str, *, served: bool = True, **query: str) -> bytes | None:
     content = Pages(view, served=served).document(path, query)
+    if isinstance(content, Streamed):
+        return b"".join(content.chunks())
     return content.body if isinstance(content, Document) else None
 
 

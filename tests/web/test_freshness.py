@@ -20,7 +20,7 @@ from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Key
 from racebot.web.routes import Match, Pages
-from racebot.web.site.ledger_view import Content, Document, Publication
+from racebot.web.site.ledger_view import Content, Document, Publication, Streamed
 
 from .conftest import RACES, at, rate
 
@@ -111,8 +111,8 @@ def test_entity_tag_of_all_changes_follows_them(settler: Settler, library: Cache
     def state(library: CachedPages) -> tuple[str, bytes]:
         path = "api/leaderboards/orb/any-orb/changes.csv"
         found = library.document(at(path), {})
-        assert isinstance(found, Document)
-        return found.tag, found.body
+        assert isinstance(found, Streamed)
+        return found.tag, b"".join(library.chunks(at(path)))
 
     winner, second = RACES[2].entrants
     slower = replace(RACES[2], entrants=(winner, replace(second, finish_time=10 * HOUR)))

@@ -5,7 +5,7 @@ import html
 import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
@@ -18,11 +18,12 @@ from uvicorn.server import ServerState
 from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
+from racebot.web.api import csv_files
 from racebot.web.http import server as server_module
-from racebot.web.http.cache import Cache, Key, cache_key
+from racebot.web.http.cache import Cache, CachedPages, Key, cache_key
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import NO_RACE, Match, Pages
-from racebot.web.site.ledger_view import Content, Document, Publication
+from racebot.web.site.ledger_view import Content, Document, Publication, Streamed
 
 from .conftest import RACES, at, listening, rate
 
@@ -238,7 +239,19 @@ def test_cache_key_has_known_parameters_only() -> None:
     assert cache_key(at(BOARD[1:-5]), {"z": "1", "sort": "won", "q": "a"}) == (BOARD[1:], known)
 
 
-@pytest.mark.parametrize("path", ["/", "/api/openapi.json"])
+def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in ("RACES_IN_A_CHUNK", "ROWS_IN_A_CHUNK"):
+        monkeypatch.setattr(csv_files, size, 10)
+    rate(ledger, *(result(f"r{n:04d}", "ann bo", after=n) for n in range(40)))
+    with closing(CachedPages(ledger.path, Publication())) as library:
+        assert isinstance(library.document(at(CHANGES[1:]), {}), Streamed)
+        assert library.cache.size == 0
+        chunks = list(library.chunks(at(CHANGES[1:])))
+    assert len(chunks) > 2
+    assert b"".join(chunks).count(b"\r\n") == 81
+
+
+@pytest.mark.parametrize("path", ["/", CHANGES])
 def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: str) -> None:
     plain = get(path, headers={"Accept-Encoding": "identity"})
     packed = get(path, headers={"Accept-Encoding": "gzip, br"})
@@ -248,11 +261,14 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
     assert "Accept-Encoding" in packed.headers["vary"]
 
 
-def test_large_documents_arrive_whole(get: Get, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = get(CHANGES)
-    monkeypatch.setattr(server_module, "CHUNK", 10)
-    assert get(CHANGES).content == whole.content
-    assert get(CHANGES, method="HEAD").headers["content-type"] == "text/csv; charset=utf-8"
+def test_head_and_a_known_tag_of_a_csv_file_read_none_of_it(
+    get: Get, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_files, "rating_changes", MagicMock(side_effect=AssertionError))
+    answer = get(CHANGES, method="HEAD")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+    assert "content-length" not in answer.headers  # of the file, which is unknown
+    assert get(CHANGES, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
 
 
 @pytest.mark.parametrize(

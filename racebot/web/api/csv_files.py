@@ -7,17 +7,19 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from racebot import __version__
 from racebot.queries.races import rating_changes
 from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names
-from racebot.web.site.ledger_view import CSV, Board, Document, PageRequest
+from racebot.web.site.ledger_view import CSV, Board, Document, PageRequest, Streamed, entity_tag
 
 RACES_IN_A_CHUNK = 500
 """Number of races to read at once while writing a CSV file of changes."""
+ROWS_IN_A_CHUNK = 1000
 
 
 def leaderboard_csv(request: PageRequest, board: Board) -> Document:
@@ -49,8 +51,8 @@ def seeds_csv(found: SeedList) -> Document:
     return _document(columns, map(attrgetter(*columns), found.seeds))
 
 
-def changes_csv(request: PageRequest, board: Board) -> Document:
-    """Return the rating changes of a leaderboard as CSV, in race order."""
+def changes_csv(request: PageRequest, board: Board) -> Streamed:
+    """Return the rating changes of a leaderboard as CSV, in race order, with a tag found without them."""
     view = request.view
     columns = (
         "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
@@ -64,7 +66,15 @@ def changes_csv(request: PageRequest, board: Board) -> Document:
             yield from map(attrgetter(*columns), shown)
             last = found[-1].sequence
 
-    return _document(columns, rows())
+    depends_on = (
+        __version__,
+        view.totals(board).updated_at,
+        view.ledger.ratings.revision_of(board.stored),
+        view.ledger.races.fingerprints(board.stored),
+        view.rated_players,
+        sorted(view.hidden),
+    )
+    return Streamed(lambda: _csv_rows(columns, rows()), CSV, entity_tag(repr(depends_on).encode()))
 
 
 def cell(value: Any) -> Any:
@@ -82,6 +92,12 @@ def cell(value: Any) -> Any:
 
 
 def _document(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Document:
-    content = io.StringIO()
-    csv.writer(content).writerows([cell(value) for value in row] for row in chain([columns], rows))
-    return Document(content.getvalue().encode(errors="replace"), CSV)
+    return Document(b"".join(_csv_rows(columns, rows)), CSV)
+
+
+def _csv_rows(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
+    lines = chain([columns], rows)
+    while some := list(islice(lines, ROWS_IN_A_CHUNK)):
+        chunk = io.StringIO()
+        csv.writer(chunk).writerows([cell(value) for value in row] for row in some)
+        yield chunk.getvalue().encode(errors="replace")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from racebot.ledger.store import Ledger
 from racebot.web.html.live import LIVE
 from racebot.web.routes import Match, Pages
 from racebot.web.site import addresses
-from racebot.web.site.ledger_view import Content, Document, LedgerView, Publication
+from racebot.web.site.ledger_view import Content, Document, LedgerView, Publication, Streamed
 from racebot.web.site.live_rooms import LiveReader
 
 CACHE_BYTES = 32 * 2**20
@@ -104,6 +104,13 @@ class CachedPages:
         self._current_cache()
         version, day = self._version or (0, "")
         return f"{self._inode} {version} {day} {self._live.stamp()}"
+
+    def chunks(self, match: Match) -> Iterator[bytes]:
+        """Yield the chunks of a streamed document. Each call uses its own connection."""
+        with closing(_Reader(self._database, self._publication, self._live)) as reader:
+            content = reader.document(match, {}, self._clock())
+            if isinstance(content, Streamed):
+                yield from content.chunks()
 
     def close(self) -> None:
         """Close all connections. Do not call any method during or after this."""

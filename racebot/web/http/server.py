@@ -33,7 +33,7 @@ from racebot.web.http.events import Events
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import BadQueryError
-from racebot.web.site.ledger_view import HTML, Content, Moved, Publication
+from racebot.web.site.ledger_view import HTML, Content, Moved, Publication, Streamed
 
 log = logging.getLogger(__name__)
 
@@ -45,8 +45,6 @@ KEEP_ALIVE = 5
 CARDS = "cards/"
 CARD_MAX_AGE = 300
 """Seconds for which crawlers and proxies may keep a card, which takes long to draw."""
-CHUNK = 2**20
-"""Bytes of a large document to compress and send at once."""
 SHUTDOWN_TIMEOUT = 5
 """Seconds to wait for open requests when the server stops."""
 
@@ -78,12 +76,11 @@ def application(
     """Return an ASGI application that serves the pages of a ledger. Once `stopping`, open streams end."""
     library = CachedPages(database, publication)
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="pages")
-    # Readers must not wait while crawlers ask for many cards, or programs for all changes, at once.
-    slow_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
+    # Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
+    card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
 
     def document(match: Match, query: Mapping[str, str]) -> Awaitable[Content]:
-        is_slow = match.path.startswith(CARDS) or match.route is addresses.CHANGES_CSV
-        chosen = slow_thread if is_slow else threads
+        chosen = card_thread if match.path.startswith(CARDS) else threads
         return asyncio.get_running_loop().run_in_executor(chosen, library.document, match, query)
 
     def stamp() -> Awaitable[str]:
@@ -122,10 +119,8 @@ def application(
         }
         if _known(request.headers.get("if-none-match", ""), found.tag):
             return Response(status_code=304, headers=headers)
-        if (
-            len(found.body) > CHUNK and request.method == "GET"
-        ):  # other requests do not wait for its compression
-            chunks = (found.body[at : at + CHUNK] for at in range(0, len(found.body), CHUNK))
+        if isinstance(found, Streamed):
+            chunks = library.chunks(match) if request.method != "HEAD" else iter(())
             return StreamingResponse(chunks, media_type=found.media_type, headers=headers)
         return Response(found.body, media_type=found.media_type, headers=headers)
 
@@ -133,7 +128,7 @@ def application(
     async def closing(app: Starlette) -> AsyncGenerator[None]:
         del app
         yield
-        for executor in (threads, slow_thread):
+        for executor in (threads, card_thread):
             await asyncio.to_thread(executor.shutdown)
         library.close()
 

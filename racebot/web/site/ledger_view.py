@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
@@ -68,7 +68,23 @@ class Document:
     @cached_property
     def tag(self) -> str:
         """The entity tag: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3."""
-        return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
+        return entity_tag(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Streamed:
+    """Content that may be too large to hold in memory.
+
+    Each call of `chunks` starts from the beginning. `tag` changes whenever the body may have changed.
+    """
+
+    chunks: Callable[[], Iterator[bytes]]
+    media_type: str
+    tag: str
+
+
+def entity_tag(content: bytes) -> str:
+    return f'W/"{hashlib.sha256(content).hexdigest()[:20]}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +94,7 @@ class Moved:
     path: str
 
 
-Content = Document | Moved | None
+Content = Document | Streamed | Moved | None
 """The content at an address, or None if there is none."""
 
 
