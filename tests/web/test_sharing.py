@@ -131,6 +131,12 @@ def test_badge_has_room_for_what_only_its_viewer_can_draw() -> None:
     assert int(longer.attrib["width"]) >= int(known.attrib["width"]) + 40
 
 
+def test_joined_emoji_take_the_room_of_one_on_a_badge() -> None:
+    woman, coder = "\N{WOMAN}", "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}"
+    widths = {ET.fromstring(badge_svg(name, "1")).attrib["width"] for name in (woman, coder)}  # noqa: S314
+    assert len(widths) == 1
+
+
 def test_badge_shows_name_and_points(merge: Merge) -> None:
     svg = ET.fromstring(page_at(merge(provisional_races=0), BADGE))  # noqa: S314
     assert svg.attrib["aria-label"] == "Ann: 1190"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.util import find_spec
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
 
@@ -30,6 +30,7 @@ _UNKNOWN = "\U0010ffff"
 """A character that no font has. A font draws the same box for all characters that it lacks."""
 _SHAPING = bool(features.check("raqm"))
 """Whether Pillow can join Arabic letters, and align digits."""
+_local = threading.local()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +90,12 @@ def shortened(text: str, style: Style, limit: float) -> str:
 
 
 def missing(text: str) -> int:
-    """Return the number of characters in a text that no font has."""
-    return sum(not _joins(char) and not char.isspace() and _font_of(char) is None for char in text)
+    """Return the number of characters in a text that no font has. Joined characters, as in emoji, are one."""
+    joined = "\N{ZERO WIDTH JOINER}"
+    return sum(
+        not _joins(char) and not char.isspace() and before != joined and _font_of(char) is None
+        for before, char in pairwise(f" {text}")
+    )
 
 
 def drawable(text: str) -> str:
@@ -177,14 +182,13 @@ def _paths() -> tuple[str, ...]:
 
 def _font(path: str, style: Style, layout: ImageFont.Layout | None = None) -> ImageFont.FreeTypeFont:
     """Load a font. Each thread has its own, since a font is not thread-safe."""
-    return _loaded(path, style, layout, threading.get_ident())
-
-
-@cache
-def _loaded(path: str, style: Style, layout: ImageFont.Layout | None, _: int) -> ImageFont.FreeTypeFont:
-    font = ImageFont.truetype(path, style.size, layout_engine=layout)
-    font.set_variation_by_axes([_axis(axis, style) for axis in font.get_variation_axes()])
-    return font
+    fonts: dict[object, ImageFont.FreeTypeFont] = _local.__dict__.setdefault("fonts", {})
+    key = (path, style, layout)
+    if key not in fonts:
+        font = ImageFont.truetype(path, style.size, layout_engine=layout)
+        font.set_variation_by_axes([_axis(axis, style) for axis in font.get_variation_axes()])
+        fonts[key] = font
+    return fonts[key]
 
 
 def _axis(axis: ImageFont.Axis, style: Style) -> float:
