@@ -101,6 +101,19 @@ def test_opponents_with_equally_many_races_begin_with_the_last_one_met(merge: Me
     assert [each.id for each in opponents] == ["id-cy", "id-bo"]
 
 
+def test_places_and_unfinished_races_are_counted(merge: Merge) -> None:
+    field = ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
+    races = [
+        result("a", "ann b"),
+        result("b", "ann b", after=1),
+        result("c", "b c ann", after=2),
+        result("d", " ".join([*field, "ann"]), after=3),
+        result("e", "b", dnf="ann", after=4),
+    ]
+    found = figures(merge(races), "id-ann").places
+    assert list(found.items()) == [("1", 2), ("3", 1), ("11+", 1), ("unfinished", 1)]
+
+
 def test_best_and_worst_races_leave_out_provisional_ratings(merge: Merge) -> None:
     races = [
         result("big-win", "ann bo"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC
 from functools import partial
 from itertools import groupby
+from math import inf
 from typing import Any
 from urllib.parse import urlencode
 
@@ -21,8 +23,10 @@ from racebot.web.html.sheet import fastest, sheet, streak
 from racebot.web.site import addresses
 from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.web.site.formats import day, shown_name
-from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
+from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 
+LAST_PLACE = 10
+"""Places after this one are counted together."""
 RACES_NAMED = 3
 """Number of best races to show, and of worst races."""
 LAST_RACES = 25
@@ -39,9 +43,9 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> dict[str, A
     """Compute a player's statistics, by name, from all of their races, oldest first.
 
     `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
-    ratings if `only_settled`. `months` has the races of each month, newest first, and `fastest` one race a
-    goal. `wins` and `finishes` are the lengths of the current run of won or finished races and of the
-    longest one.
+    ratings if `only_settled`. `places` has the number of races of each place, `months` the races of each
+    month, newest first, and `fastest` one race a goal. `wins` and `finishes` are the lengths of the current
+    run of won or finished races and of the longest one.
     """
     settled = [race for race in races if race.races_before >= view.publication.provisional_races]
     rises = sorted(settled or races, key=lambda race: race.change, reverse=True)
@@ -53,6 +57,7 @@ def player_figures(view: LedgerView, races: Sequence[PlayedRace]) -> dict[str, A
         "only_settled": bool(settled),
         "best": [race for race in rises[:RACES_NAMED] if race.change > 0],
         "worst": [race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
+        "places": Counter(map(_place, sorted(races, key=lambda race: race.place or inf))),
         "months": [(month, list(group)) for month, group in by_month][::-1],
         "wins": streak(race.place == 1 for race in races),
         "finishes": streak(race.place is not None for race in races),
@@ -81,6 +86,12 @@ def best_of_year(view: LedgerView, player: str, races: Sequence[PlayedRace]) -> 
     entrants = (each for part in parts for each in part.entrants)
     own = next((each for each in entrants if each.id == player and each.after == best.after), None)
     return best, "; ".join(own.reasons) if own else ""
+
+
+def _place(race: PlayedRace) -> str:
+    if race.place is None:
+        return "unfinished"
+    return str(race.place) if race.place <= LAST_PLACE else f"{LAST_PLACE + 1}+"
 
 
 def _has(race: PlayedRace, result: str) -> bool:
@@ -137,9 +148,17 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
 
 
 def races(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:
-    """Render one page of a player's races, newest first, or of those that a filter chooses."""
+    """Render one page of a player's races, newest first, or of those that a filter chooses.
+
+    Earlier versions could filter by opponent. Such an address leads to the comparison of both players.
+    """
     view = request.view
     standing = view.standing(board, player)
+    if opponent := request.query.get("opponent"):
+        other = view.merged.get(opponent, opponent)
+        if standing is None or view.standing(board, other) is None:
+            return None
+        return Moved(addresses.COMPARED.path(player=player, other=other), {"on": board.address.stem})
     choice = {name: request.query.get(name, "")[:300] for name in ("result", "goal")}
     if standing is None:
         return None

@@ -181,7 +181,9 @@ BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "pag
 
 API = Route("api/index.html")
 API_DATA = Route("api/index.json")
-PLAYER_RACES = Route("players/{player}/{board}/races{number}.html", frozenset({"result", "goal", "page"}))
+PLAYER_RACES = Route(
+    "players/{player}/{board}/races{number}.html", frozenset({"result", "goal", "opponent", "page"})
+)
 OPPONENTS = Route("players/{player}/{board}/opponents{number}.html", frozenset({"vs"}))
 FAME = Route("leaderboards/{board}/fame.html")
 MOVEMENT = Route("leaderboards/{board}/movement.html", frozenset({"from", "to", "players"}))

@@ -89,9 +89,10 @@ def entity_tag(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The address that an address has moved to, as a path."""
+    """The address that an address has moved to: a path, and a query unless it keeps its own."""
 
     path: str
+    query: Mapping[str, str] | None = None
 
 
 Content = Document | Streamed | Moved | None
