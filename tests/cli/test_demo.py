@@ -12,7 +12,11 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from racebot.cli.pages import publication_of
 from racebot.ledger.store import Ledger
+from racebot.settings.model import Settings
+from racebot.web.routes import Pages
+from racebot.web.site.ledger_view import Document, LedgerView
 
 PAST, LIVE = 200, 2
 WIDTH = 90
@@ -58,11 +62,12 @@ def test_demo_races_change_ratings_by_tens_of_points(shown: Shown) -> None:
 
 
 def test_pages_of_the_demo_link_to_no_room(shown: Shown) -> None:
-    folder = shown.database.parent
-    command = [sys.executable, "-m", "racebot", "export-site", "public", "--database", str(shown.database)]
-    subprocess.run(command, capture_output=True, check=True, cwd=folder)
-    (page, *_) = (folder / "public/races").rglob("*.html")
-    assert "racetime.gg" not in page.read_text()
+    with Ledger.open_to_read(shown.database) as ledger:
+        view = LedgerView(ledger, publication_of(Settings(database=shown.database), ledger))
+        (name, *_) = re.findall(r"^sandbox/(\S+)  Sandbox 100%", shown.out, re.MULTILINE)
+        page = Pages(view, served=True).document(f"races/sandbox/{name}.html", {})
+    assert isinstance(page, Document) and name in page.body.decode()
+    assert "racetime.gg" not in page.body.decode()
 
 
 def test_every_chat_command_in_the_demo_is_answered(shown: Shown) -> None:
