@@ -6,13 +6,14 @@ import random
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import uvicorn
@@ -49,7 +50,7 @@ NAMES = (
     "a-name-with-hyphens-and-no-end-" * 3,
 )
 
-Open = Callable[..., BrowserContext]
+Open = Callable[..., Page]
 Visit = Callable[..., Page]
 
 
@@ -212,43 +213,50 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@contextmanager
+def context_of(browser: Browser, **options: object) -> Iterator[BrowserContext]:
+    """Open a context as Playwright does, 1100 pixels wide and in UTC unless the options say otherwise."""
+    usual = {"viewport": {"width": 1100, "height": 800}, "timezone_id": "UTC"}
+    with browser.new_context(**usual | options) as context:  # type: ignore[arg-type]
+        context.set_default_timeout(1000 * PATIENCE)
+        yield context
+
+
 @pytest.fixture
 def opened(browser: Browser) -> Iterator[Open]:
-    """Open contexts of the browser, with a color scheme and a width, with scripts or a touch screen."""
-    contexts = []
+    """Open a tab in a context of its own, for tests that change more than `visit` can."""
+    with ExitStack() as contexts:
+        yield lambda **options: contexts.enter_context(context_of(browser, **options)).new_page()
 
-    def made(
-        scheme: str = "light",
+
+@pytest.fixture(scope="module")
+def tabs(browser: Browser) -> Iterator[Mapping[bool, Page]]:
+    """Return a tab with scripts and one without, for all tests, since a new one takes longer than a page."""
+    with context_of(browser) as usual, context_of(browser, java_script_enabled=False) as plain:
+        yield {True: usual.new_page(), False: plain.new_page()}
+
+
+@pytest.fixture
+def visit(tabs: Mapping[bool, Page]) -> Iterator[Visit]:
+    """Open an address in a tab of the module, with a color scheme and a width, with or without scripts."""
+
+    def visited(
+        address: str = "about:blank",
+        scheme: Literal["light", "dark"] = "light",
         width: int = 1100,
         *,
         scripts: bool = True,
-        touch: bool = False,
-        zone: str = "UTC",
-    ) -> BrowserContext:
-        context = browser.new_context(
-            color_scheme=scheme,  # type: ignore[arg-type]
-            viewport={"width": width, "height": 800},
-            java_script_enabled=scripts,
-            has_touch=touch,
-            is_mobile=touch,
-            timezone_id=zone,
-        )
-        context.set_default_timeout(1000 * PATIENCE)
-        contexts.append(context)
-        return context
-
-    yield made
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture
-def visit(opened: Open) -> Visit:
-    """Open an address in a new context, with options as for `opened`."""
-
-    def visited(address: str, scheme: str = "light", **options: object) -> Page:
-        page = opened(scheme, **options).new_page()
+    ) -> Page:
+        page = tabs[scripts]
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=scheme, forced_colors="none")
         page.goto(address)
         return page
 
-    return visited
+    yield visited
+    for page in tabs.values():
+        page.unroute_all()
+        page.mouse.move(0, 0)
+        if page.url != "about:blank":
+            page.evaluate("localStorage.clear()")
+        page.goto("about:blank")

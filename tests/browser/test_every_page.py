@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from builders import existing
-from playwright.sync_api import Browser, Page, expect
-from worker_support import PATIENCE
+from playwright.sync_api import Page, expect
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -28,7 +27,7 @@ from racebot.web.routes import match_of
 from racebot.web.site import addresses
 from racebot.web.site.addresses import Route
 
-from .conftest import BOARD, RACE, Open, hosted, rated, season, serving, write_rooms, written
+from .conftest import BOARD, RACE, Visit, hosted, rated, season, serving, write_rooms, written
 
 View = tuple[int, Literal["light", "dark"]]
 ROOM = "overlay/room/orb/live-1"
@@ -210,7 +209,7 @@ def in_views(pages: Iterable[Sequence[str]]) -> pytest.MarkDecorator:
 
 
 class Tab(NamedTuple):
-    """One tab for all pages, since a new one takes longer than a page; its console, and what it asked for."""
+    """One tab for all pages, its console, and what it asked for."""
 
     page: Page
     console: list[str]
@@ -218,14 +217,12 @@ class Tab(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def tab(browser: Browser) -> Iterator[Tab]:
-    with browser.new_page() as page:
-        tab = Tab(page, [], [])
-        page.set_default_timeout(1000 * PATIENCE)
-        page.on("console", lambda message: tab.console.append(message.text))
-        page.on("pageerror", lambda error: tab.console.append(str(error)))
-        page.on("request", lambda request: tab.asked.append(request.url))
-        yield tab
+def tab(tabs: Mapping[bool, Page]) -> Tab:
+    tab = Tab(tabs[True], [], [])
+    tab.page.on("console", lambda message: tab.console.append(message.text))
+    tab.page.on("pageerror", lambda error: tab.console.append(str(error)))
+    tab.page.on("request", lambda request: tab.asked.append(request.url))
+    return tab
 
 
 def check(tab: Tab, root: str, path: str, view: View) -> None:
@@ -289,8 +286,8 @@ def test_exported_pages_are_accessible_and_self_contained(
     check(tab, exported, path, view)
 
 
-def test_missing_page_of_an_export_looks_like_the_others_and_leads_on(opened: Open, exported: str) -> None:
-    page = opened().new_page()
+def test_missing_page_of_an_export_looks_like_the_others_and_leads_on(visit: Visit, exported: str) -> None:
+    page = visit()
     for path in ("nothing", "players/nobody/orb/any-orb.html"):
         answer = page.goto(f"{exported}{path}")
         assert answer is not None and answer.status == 404

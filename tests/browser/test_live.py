@@ -33,14 +33,15 @@ SHIFTS = """() => {
 
 
 @pytest.fixture
-def served(served: str, database: Path) -> str:
-    """Return the address of a server with an open room."""
+def served(served: str, database: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the address of a server with an open room, whose streams look for changes more often."""
+    monkeypatch.setattr(events, "LOOK_EVERY", 0.1)
     write_rooms(database, "open")
     return served
 
 
-def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: str, database: Path) -> None:
-    page = opened().new_page()
+def test_live_page_follows_the_room_and_keeps_the_focus(visit: Visit, served: str, database: Path) -> None:
+    page = visit()
     player = page.locator("table").get_by_role("link", name="Ann Orbit")
 
     def answer_after_focus(stream: Route) -> None:
@@ -63,11 +64,10 @@ def test_live_page_follows_the_room_and_keeps_the_focus(opened: Open, served: st
 
 
 def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
-    opened: Open, served: str, database: Path
+    visit: Visit, served: str, database: Path
 ) -> None:
     write_rooms(database)
-    page = opened().new_page()
-    page.goto(f"{served}races/orb/live-2")
+    page = visit(f"{served}races/orb/live-2")
     page.evaluate("window.stays = true")
     status = page.locator(".hero .under")
     write_rooms(database, "open", "open")
@@ -89,17 +89,26 @@ def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
 def test_live_page_says_when_it_no_longer_updates(
     opened: Open, served: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def answer_once(route: Route) -> None:
+        """Answer the reader, but not the page, which asks again when it has no stream."""
+        if route.request.is_navigation_request():
+            route.continue_()
+        else:
+            route.abort()
+
     limit = events.STREAMS
     monkeypatch.setattr(events, "STREAMS", 0)
-    page = opened().new_page()
+    page = opened()
     page.clock.install(time=NOON)
     page.clock.pause_at(NOON + timedelta(seconds=1))
+    page.route(f"{served}live", answer_once)
     with page.expect_response("**/events/**") as refused:
         page.goto(f"{served}live")
     assert refused.value.status == 503
     notice = page.get_by_text("Live updates have stopped")
     expect(notice).to_be_hidden()
     run_clock_until(page, notice.is_visible)
+    page.unroute_all()
     monkeypatch.setattr(events, "STREAMS", limit)
     run_clock_until(page, notice.is_hidden)
 
@@ -113,7 +122,7 @@ def run_clock_until(page: Page, condition: Callable[[], bool]) -> None:
 
 
 def test_live_page_connects_again_after_a_long_silence(opened: Open, served: str) -> None:
-    page = opened().new_page()
+    page = opened()
     page.clock.install()
     streams: list[Response] = []
     page.on("response", lambda response: streams.append(response) if "/events/" in response.url else None)
@@ -122,8 +131,8 @@ def test_live_page_connects_again_after_a_long_silence(opened: Open, served: str
     expect(page.get_by_text("Live updates have stopped")).to_be_hidden()
 
 
-def test_live_page_in_the_background_gives_up_its_stream(opened: Open, served: str) -> None:
-    page = opened().new_page()
+def test_live_page_in_the_background_gives_up_its_stream(visit: Visit, served: str) -> None:
+    page = visit()
     streams = "**/events/**"
     with page.expect_response(streams):
         page.goto(f"{served}live")
@@ -150,7 +159,7 @@ def test_overlay_follows_the_room_on_a_transparent_page(visit: Visit, served: st
 
 
 def test_a_delayed_overlay_begins_empty_and_shows_everything_later(opened: Open, served: str) -> None:
-    page = opened().new_page()
+    page = opened()
     page.clock.install()
     with page.expect_response("**/events/**"):
         page.goto(f"{served}{ROOM}?delay=60")
@@ -160,14 +169,18 @@ def test_a_delayed_overlay_begins_empty_and_shows_everything_later(opened: Open,
 
 
 def test_overlay_grows_with_its_source_and_takes_colors(visit: Visit, served: str) -> None:
-    def size(width: int, query: str = "") -> float:
-        page = visit(f"{served}{ROOM}{query}", width=width)
-        return float(page.evaluate("parseFloat(getComputedStyle(document.querySelector('th')).fontSize)"))
+    def sizes(query: str, *widths: int) -> list[float]:
+        page, found = visit(f"{served}{ROOM}{query}"), []
+        for width in widths:
+            page.set_viewport_size({"width": width, "height": 800})
+            found.append(page.evaluate("parseFloat(getComputedStyle(document.querySelector('th')).fontSize)"))
+        return found
 
-    assert size(600) == pytest.approx(1.5 * size(400))
-    assert size(1920) == pytest.approx(size(1200)), "limited by the height"
-    assert size(1200, "?width=50") == pytest.approx(size(600))
-    assert size(400, "?size=200") == pytest.approx(2 * size(400))
+    small, middle, wide, widest = sizes("", 400, 600, 1200, 1920)
+    assert middle == pytest.approx(1.5 * small)
+    assert widest == pytest.approx(wide), "limited by the height"
+    assert sizes("?width=50", 1200) == pytest.approx([middle])
+    assert sizes("?size=200", 400) == pytest.approx([2 * small])
     page = visit(f"{served}{ROOM}?text=ff0000&background=00ff0080")
     assert page.evaluate("getComputedStyle(document.querySelector('th')).color") == "rgb(255, 0, 0)"
     assert page.evaluate("getComputedStyle(document.querySelector('main')).backgroundColor").startswith(
@@ -192,9 +205,7 @@ def test_overlay_stands_where_its_options_say_and_counts_the_rows_without_room(
     expect(page.get_by_text(f"and {left} more player")).to_be_visible()
 
 
-def test_studio_shows_every_stage_and_the_address_of_the_choice(
-    opened: Open, visit: Visit, served: str
-) -> None:
+def test_studio_shows_every_stage_and_the_address_of_the_choice(visit: Visit, served: str) -> None:
     page = visit(f"{served}overlays")
     rows = page.frame_locator("iframe[title*=finished]").locator("tbody tr")
     expect(rows).to_have_count(6)
@@ -204,8 +215,7 @@ def test_studio_shows_every_stage_and_the_address_of_the_choice(
     expect(page.locator("[data-whole]")).to_have_text(f"{served}overlay/room/orb?background=00000080&rows=2")
     expect(rows).to_have_count(2)
     choice = page.url
-    page = opened(scripts=False).new_page()
-    page.goto(choice)
+    page = visit(choice, scripts=False)
     expect(page.get_by_label("Most rows")).to_have_value("2")
     expect(page.frame_locator("iframe[title*=finished]").locator("tbody tr")).to_have_count(2)
     page.locator("[name=overlay]").select_option("player")
@@ -217,8 +227,8 @@ def test_studio_shows_every_stage_and_the_address_of_the_choice(
         expect(page.frame_locator(f"iframe[title*={stage}]").get_by_text("Otto")).to_be_visible()
 
 
-def test_without_scripts_the_state_at_load_is_shown(opened: Open, served: str) -> None:
-    page = opened(scripts=False).new_page()
+def test_without_scripts_the_state_at_load_is_shown(visit: Visit, served: str) -> None:
+    page = visit(scripts=False)
     for path in ("live", ROOM):
         page.goto(f"{served}{path}")
         expect(page.locator("table").get_by_text("Ann Orbit")).to_be_visible()
@@ -226,10 +236,9 @@ def test_without_scripts_the_state_at_load_is_shown(opened: Open, served: str) -
 
 @pytest.mark.parametrize("width", [1100, 390])
 def test_nothing_shifts_while_a_room_changes_its_state(
-    opened: Open, served: str, database: Path, width: int
+    visit: Visit, served: str, database: Path, width: int
 ) -> None:
-    page = opened(width=width).new_page()
-    page.goto(f"{served}races/orb/live-1")
+    page = visit(f"{served}races/orb/live-1", width=width)
     page.evaluate(SHIFTS)
     status = page.locator(".hero .under")
     for state, words in (("in_progress", "in progress"), ("finished", "if recorded")):

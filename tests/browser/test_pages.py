@@ -48,7 +48,7 @@ def hold(page: Page, address: str) -> Callable[[], Route]:
     return first
 
 
-def test_typing_a_name_finds_the_player(visit: Visit, served: str) -> None:
+def test_typing_a_name_finds_the_player_in_the_list_or_among_suggestions(visit: Visit, served: str) -> None:
     page = visit(f"{served}{BOARD}.html")
     assert len(column(page, 2)) == 30
     page.get_by_label("Find a player").press_sequentially("лес")
@@ -58,10 +58,15 @@ def test_typing_a_name_finds_the_player(visit: Visit, served: str) -> None:
     expect(page.get_by_role("status")).to_have_text("1 player found")
     page.get_by_label("Find a player").fill("")
     assert len(column(page, 2)) == 30
+    page.get_by_label("Search players and leaderboards").press_sequentially("orbti")
+    expect(page.locator("#suggestions a")).to_have_text(["Ann Orbit"])
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
 
 
-def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(opened: Open, long_database: Path) -> None:
-    page = opened().new_page()
+def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(visit: Visit, long_database: Path) -> None:
+    page = visit()
     with serving(long_database) as address:
         for path in (f"{BOARD}.html", f"{BOARD}/page-2.html"):
             page.goto(f"{address}{path}")
@@ -105,8 +110,10 @@ def tab_to(page: Page, control: Locator) -> None:
     raise AssertionError(f"{control} is out of reach")
 
 
-def test_a_past_date_is_chosen_by_keyboard(visit: Visit, served: str) -> None:
+def test_keyboard_skips_the_navigation_and_chooses_a_past_date(visit: Visit, served: str) -> None:
     page = visit(f"{served}{BOARD}.html", width=1280)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     tab_to(page, page.get_by_label("On a past date"))
     page.keyboard.type("03202026")
     tab_to(page, page.get_by_role("button", name="Show"))
@@ -143,8 +150,8 @@ def test_search_covers_all_pages_of_an_exported_leaderboard(visit: Visit, long: 
     expect(page.get_by_role("heading", level=1)).to_have_text(beyond)
 
 
-def test_rows_that_fail_to_load_are_named_and_fetched_again(opened: Open, long: str) -> None:
-    page = opened().new_page()
+def test_rows_that_fail_to_load_are_named_and_fetched_again(visit: Visit, long: str) -> None:
+    page = visit()
     page.route("**/page-3.html", lambda route: route.fulfill(status=404, body="not found"))
     page.goto(f"{long}{BOARD}.html")
     page.get_by_label("Find a player").fill("p")
@@ -168,9 +175,9 @@ def test_rows_that_fail_to_load_are_named_and_fetched_again(opened: Open, long: 
     ],
 )
 def test_names_typed_before_a_script_arrives_are_found(
-    opened: Open, long: str, path: str, script: str, field: str, found: str
+    visit: Visit, long: str, path: str, script: str, field: str, found: str
 ) -> None:
-    page = opened().new_page()
+    page = visit()
     held = hold(page, f"**/{script}*")
     page.goto(long + path, wait_until="commit")
     page.get_by_label(field).fill("p123")
@@ -180,8 +187,8 @@ def test_names_typed_before_a_script_arrives_are_found(
     assert page.url.endswith("?q=p123")
 
 
-def test_search_without_its_list_does_not_claim_to_have_searched(opened: Open, long: str) -> None:
-    page = opened().new_page()
+def test_search_without_its_list_does_not_claim_to_have_searched(visit: Visit, long: str) -> None:
+    page = visit()
     page.route("**/players.js*", lambda route: route.fulfill(status=404, body="not found"))
     page.goto(f"{long}search.html?q=p123")
     expect(page.get_by_role("status")).to_have_text("The list of players can't be loaded here.")
@@ -204,9 +211,9 @@ def test_an_address_keeps_the_filters_of_an_exported_leaderboard(visit: Visit, l
 
 
 def test_addresses_choose_the_same_on_a_server_and_in_files(
-    opened: Open, served: str, exported: Path
+    visit: Visit, served: str, exported: Path
 ) -> None:
-    page = opened().new_page()
+    page = visit()
     with hosted(exported) as address:
         for path in (
             f"{BOARD}.html?active=3&sort=points&order=up",
@@ -311,8 +318,8 @@ def test_graph_shows_ranges_by_date_or_by_race_and_zooms(visit: Visit, served: s
     assert int(str(graph.get_attribute("aria-valuemax"))) < 20
 
 
-def test_exported_comparison_shows_what_the_server_shows(opened: Open, served: str, exported: Path) -> None:
-    page = opened(width=390).new_page()
+def test_exported_comparison_shows_what_the_server_shows(visit: Visit, served: str, exported: Path) -> None:
+    page = visit(width=390)
     parts = (".over", ".facing", ".facing .face", "section p", ".keys", "table tbody")
     page.goto(f"{served}compare/id-r00/id-r04.html")
     shown = [page.locator(part).first.inner_text() for part in parts]
@@ -322,10 +329,10 @@ def test_exported_comparison_shows_what_the_server_shows(opened: Open, served: s
         assert [page.locator(part).first.inner_text() for part in parts] == shown
 
 
-def test_comparisons_show_a_tie_without_times_once_and_no_favorite(opened: Open, tmp_path: Path) -> None:
+def test_comparisons_show_a_tie_without_times_once_and_no_favorite(visit: Visit, tmp_path: Path) -> None:
     entrants = tuple(entrant(name, place=place) for name, place in (("ann", 1), ("bo", 1), ("cy", 3)))
     database = rated(tmp_path / "ledger.db", [result("untimed", entrants=entrants)])
-    page = opened().new_page()
+    page = visit()
     with serving(database) as served, hosted(written(database, tmp_path / "pages")) as exported:
         said = set()
         for address in (
@@ -377,8 +384,7 @@ def test_exported_comparison_of_unknown_players_leads_on(visit: Visit, exported:
 
 
 def test_touch_reads_the_graph_and_leaves_scrolling_alone(opened: Open, served: str) -> None:
-    context = opened(width=390, touch=True)
-    page = context.new_page()
+    page = opened(viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
     page.goto(f"{served}{PLAYER}")
     graph = page.get_by_role("slider", name="Rating of Ann Orbit")
     graph.scroll_into_view_if_needed()
@@ -386,7 +392,7 @@ def test_touch_reads_the_graph_and_leaves_scrolling_alone(opened: Open, served: 
     middle = box["y"] + box["height"] / 2
     page.touchscreen.tap(box["x"] + box["width"] - 6, middle)
     expect(graph).to_have_attribute("aria-valuetext", re.compile("^29 Apr 2026, race-59, "))
-    touch = context.new_cdp_session(page)
+    touch = page.context.new_cdp_session(page)
     steps = [("touchStart", 0.9), ("touchMove", 0.6), ("touchMove", 0.3)]
     for kind, share in steps:
         at = {"x": box["x"] + share * box["width"], "y": middle}
@@ -421,8 +427,8 @@ def test_seasons_are_switched_by_keyboard_on_the_same_tab(visit: Visit, tmp_path
         expect(page.locator(".tabs [aria-current]")).to_have_text("Races")
 
 
-def test_search_forgives_accents_and_typos(opened: Open, served: str, exported: Path) -> None:
-    page = opened().new_page()
+def test_search_forgives_accents_and_typos(visit: Visit, served: str, exported: Path) -> None:
+    page = visit()
     with hosted(exported) as address:
         for root in (served, address):
             for wanted, found in (
@@ -514,7 +520,7 @@ def test_phones_show_the_longest_names_of_racers_beside_their_faces(visit: Visit
 
 
 def test_times_are_told_from_now_or_in_the_zone_of_the_reader(opened: Open, served: str) -> None:
-    page = opened(zone="America/New_York").new_page()
+    page = opened(timezone_id="America/New_York")
     now = NOON + timedelta(days=59, minutes=3, seconds=5)
     page.clock.install(time=now - timedelta(hours=1))
     page.goto(f"{served}{BOARD}.html")
@@ -527,19 +533,9 @@ def test_times_are_told_from_now_or_in_the_zone_of_the_reader(opened: Open, serv
         expect(page.locator("time[data-hour]").first).to_have_text("29 Apr 2026, 08:00")
 
 
-def test_suggestions_follow_what_a_reader_types(visit: Visit, served: str) -> None:
-    page = visit(f"{served}{BOARD}.html")
-    field, found = page.get_by_label("Search players and leaderboards"), page.locator("#suggestions a")
-    field.press_sequentially("orbti")
-    expect(found).to_have_text(["Ann Orbit"])
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
-
-
 @pytest.mark.parametrize(("width", "requests", "weight"), [(390, 9, 35_000), (1280, 40, 70_000)])
 def test_phones_load_three_small_avatars_of_a_list(
-    visit: Visit, tmp_path: Path, width: int, requests: int, weight: int
+    opened: Open, tmp_path: Path, width: int, requests: int, weight: int
 ) -> None:
     """A photograph takes 1 kB in a list."""
     noise = Image.effect_noise((176, 176), 80).convert("RGB")
@@ -558,7 +554,7 @@ def test_phones_load_three_small_avatars_of_a_list(
     ]
     database = rated(tmp_path / "ledger.db", races)
     with serving(database, pictures=tmp_path / "avatars") as served:
-        page = visit("about:blank", width=width)
+        page = opened(viewport={"width": width, "height": 800})
         sizes: dict[str, int] = {}
         page.on(
             "requestfinished",
@@ -580,8 +576,8 @@ def test_pages_follow_light_and_dark(visit: Visit, served: str) -> None:
     assert len(shown) == 4
 
 
-def test_meaning_of_colors_survives_the_colors_of_the_system(opened: Open, served: str) -> None:
-    page = opened().new_page()
+def test_meaning_of_colors_survives_the_colors_of_the_system(visit: Visit, served: str) -> None:
+    page = visit()
     page.emulate_media(forced_colors="active")
 
     def colors(each: Locator) -> list[object]:
@@ -601,7 +597,41 @@ def test_meaning_of_colors_survives_the_colors_of_the_system(opened: Open, serve
     assert colors(ranges.first)[0] != colors(ranges.nth(1))[0]
 
 
-def test_first_tab_skips_the_navigation(visit: Visit, served: str) -> None:
-    page = visit(f"{served}{BOARD}.html")
-    page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+def follow_reader(page: Page, root: str) -> None:
+    """Choose a player on their page, look for the marks, and take the choice back on the front page."""
+    page.goto(f"{root}{PLAYER}")
+    page.get_by_role("button", name="This is me").click()
+    expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
+    for path in (f"{BOARD}.html", RACE):
+        page.goto(f"{root}{path}")
+        expect(page.locator("tr.me")).to_have_count(1)
+        expect(page.locator("tr.me .player")).to_have_text("Ann Orbit (you)")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{root}index.html")
+    own = page.get_by_role("region", name="Your standing")
+    expect(own).to_contain_text("points, place 2 of 30 on Any Orb")
+    assert page.context.cookies() == []
+    assert len(asked) > 4 and not any("id-r00" in url for url in asked), "no request names the reader"
+    own.get_by_role("button", name="Not you?").click()
+    expect(own.get_by_label("Do you race?")).to_be_visible()
+    assert page.locator(".me").count() == 0
+    own.get_by_label("Do you race?").fill("ann orbit")
+    page.keyboard.press("Enter")
+    page.locator("#results .player").click()
+    expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
+    page.goto(f"{root}search.html?race=orb/race-59#me")  # as from chat
+    page.wait_for_url(f"{root}players/id-r00.html")
+    page.evaluate("localStorage.clear()")
+    page.goto(f"{root}search.html?race=orb/race-59#me")
+    expect(page.get_by_role("heading", name="Racers of race-59")).to_be_visible()
+    expect(page.locator("#results .player")).to_have_count(8)
+    page.locator("#results .player").last.click()
+    expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
+
+
+def test_reader_is_marked_on_a_server_and_in_files(opened: Open, served: str, exported: Path) -> None:
+    page = opened()
+    with hosted(exported) as address:
+        for root in (served, address):
+            follow_reader(page, root)
