@@ -169,14 +169,14 @@ def after(browser: Browser, address: str) -> None:
     page = opened(browser, (1180, 968), "light")
     page.goto(f"{address}/{BOARD}")
     page.locator("table a[href*='players/']").nth(1).click()
-    graph = page.get_by_role("slider").bounding_box()
+    graph = page.get_by_role("slider").first.bounding_box()
     if graph is None:
         raise SystemExit("the player's page has no graph")
     page.mouse.move(graph["x"] + graph["width"] * 0.7, graph["y"] + 60)
     save(shot(page), "page-player.png")
     page.set_viewport_size({"width": 1180, "height": 1056})
     page.locator("a.button[href*='compare/']").first.click()
-    page.get_by_role("slider").wait_for()
+    page.get_by_role("slider").first.wait_for()
     save(shot(page), "page-comparison.png")
 
     phones = []
