@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from pydantic import AwareDatetime
+
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import read
 
@@ -27,15 +29,15 @@ class CaseRow:
 
     race: str
     category: str
-    ended_at: datetime | None = None
-    next_look: datetime | None = None
+    ended_at: AwareDatetime | None = None
+    next_look: AwareDatetime | None = None
     misses: int = 0
     over: bool = False
     quiet: bool = False
-    ordered_at: datetime | None = None
-    unrecorded_since: datetime | None = None
+    ordered_at: AwareDatetime | None = None
+    unrecorded_since: AwareDatetime | None = None
     standing: str | None = None
-    stands_since: datetime | None = None
+    stands_since: AwareDatetime | None = None
 
 
 class Cases(Table):

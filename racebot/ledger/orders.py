@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import AwareDatetime
+
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
 from racebot.ledger.discord import Posts
@@ -52,7 +54,7 @@ class Order:
     subject, and the room, sheet or player as its `target`. `author` is the moderator who gave it in chat.
     """
 
-    given_at: datetime
+    given_at: AwareDatetime
     kind: OrderKind
     subject: str
     target: str | None

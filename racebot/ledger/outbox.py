@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from racebot.errors import LedgerError
 from racebot.ledger.connection import Table
@@ -126,8 +126,8 @@ class OutboxRow:
     id: int
     message: Message
     state: Delivery
-    created_at: datetime
-    updated_at: datetime
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
     """When the state last changed."""
 
 

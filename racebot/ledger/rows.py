@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from pydantic import InstanceOf, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, InstanceOf, TypeAdapter, ValidationError
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.change import Change, State
@@ -147,7 +147,7 @@ class Standing(NamedTuple):
     races: int
     finishes: int
     wins: int
-    last_race_at: datetime
+    last_race_at: AwareDatetime
     name: str = ""
     hidden: bool = False
 
@@ -200,18 +200,23 @@ def read(kind: type[T], rows: Iterable[sqlite3.Row | Mapping[str, Any]], remedy:
         LedgerError: a stored value does not fit its field.
     """
     reader = _READERS.get(kind) or _READERS.setdefault(kind, TypeAdapter(kind))
+    values: dict[str, Any] = {}
     try:
-        return [reader.validate_python(dict(row)) for row in rows]
+        return [reader.validate_python(values := dict(row)) for row in rows]
     except ValidationError as error:
         problem = error.errors()[0]
-        place = f"{kind.__name__}, {problem['loc'][-1]}: {problem['msg']}"
+        row = f"{kind.__name__} {values.get('race') or values.get('name') or ''}".rstrip()
+        place = f"{row}, {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
         raise LedgerError(f"a stored row cannot be read ({place}): {remedy}") from None
 
 
 def moment_of(text: str) -> datetime:
     """Return a stored time. The ledger stores times as `exact_time` formats them."""
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
+        moment = datetime.fromisoformat(text)
+        if moment.tzinfo is None:
+            raise ValueError(f"{text!r} has no offset")
+        return moment.astimezone(UTC)
     except (TypeError, ValueError, OverflowError) as error:
         raise LedgerError(f"a stored time cannot be read ({error}): {RESTORE}") from None
 
@@ -250,7 +255,7 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
     if carry := stored["carry"]:
         carry["source"] = carry.pop("from")
     number = row["id"] if row["number"] is None else row["number"]
-    rule = RoomRule.from_json(row["rule"])
+    rule = json.loads(row["rule"] or "{}")
     return read(Leaderboard, [{**row, **stored, "number": number, "rule": rule}])[0]
 
 

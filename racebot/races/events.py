@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
+
+from pydantic import AwareDatetime
 
 from racebot.races.result import Entrant, RaceResult
 
@@ -46,9 +47,9 @@ class EventSource:
     name: str
     result: RaceResult | None
     remarks: tuple[tuple[str, str], ...]
-    added_at: datetime
+    added_at: AwareDatetime
     added_by: str
-    counted_at: datetime | None = None
+    counted_at: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +61,11 @@ class Event:
     category: str
     leaderboard: str
     goal: str
-    until: datetime
+    until: AwareDatetime
     timing: Timing
     shown: bool
-    created_at: datetime
-    closed_at: datetime | None = None
+    created_at: AwareDatetime
+    closed_at: AwareDatetime | None = None
 
     def is_named(self, text: str) -> bool:
         """Return whether a text is its title in any letter case, or its name with or without the category."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from fnmatch import fnmatchcase
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from pydantic import TypeAdapter
+from pydantic import AwareDatetime, ConfigDict, TypeAdapter
 
 _ROOM = re.compile(r"(?:^|/)([a-z0-9-]{1,100}/[a-z0-9-]{1,100})/?$", re.IGNORECASE)
 
@@ -82,12 +82,14 @@ class RoomRule:
         grace: how long a result must stand to count, if `finished`.
     """
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
+
     custom_goals: tuple[str, ...] = ()
     info: tuple[str, ...] = ()
     opened_by: tuple[str, ...] = ()
     opened_by_bot: tuple[str, ...] = ()
-    since: datetime | None = None
-    until: datetime | None = None
+    since: AwareDatetime | None = None
+    until: AwareDatetime | None = None
     rooms: tuple[str, ...] = ()
     finished: bool = False
     grace: timedelta = timedelta(hours=1)
@@ -134,13 +136,8 @@ class RoomRule:
         return next((pattern for pattern in self.opened_by if _matches(opener or "", [pattern])), None)
 
     def to_json(self) -> str:
-        """Return the rule as JSON, empty if it has no condition. `from_json` reads it back."""
+        """Return the rule as JSON, empty if it has no condition. Pydantic reads it back."""
         return "" if self == BY_GOALS else _AS_JSON.dump_json(self, exclude_defaults=True).decode()
-
-    @staticmethod
-    def from_json(text: str) -> RoomRule:
-        """Return the rule that `to_json` wrote."""
-        return _AS_JSON.validate_json(text or "{}")
 
 
 _AS_JSON = TypeAdapter(RoomRule)

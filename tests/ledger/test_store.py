@@ -18,6 +18,7 @@ from builders import CATEGORY, GOAL, NOON, dump, entrant, existing, keep, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.rows import Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.player import played_races
@@ -432,6 +433,41 @@ def test_a_stored_standing_that_cannot_be_read_is_a_ledger_error(
     ledger.connection.db.execute(f"UPDATE standings SET {column} = 'x'")  # noqa: S608
     with pytest.raises(LedgerError, match="cannot be read"):
         ledger.standings.all(board)
+
+
+NO_OFFSET = "2026-03-01T12:00:00"
+
+
+def test_a_stored_time_without_an_offset_is_refused(ledger: Ledger, board: Leaderboard) -> None:
+    keep(ledger, result("r", "ann"))
+    ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON))
+    write(ledger, board, [], [standing("ann")])
+    for table, column in (("races", "counted_at"), ("cases", "ended_at"), ("standings", "last_race_at")):
+        ledger.connection.db.execute(f"UPDATE {table} SET {column} = ?", [NO_OFFSET])  # noqa: S608
+    with pytest.raises(LedgerError, match=f"{NO_OFFSET}' has no offset.*: restore a backup"):
+        ledger.races.get("orb/r")
+    with pytest.raises(LedgerError, match=r"CaseRow orb/r, ended_at: .*: restore a backup"):
+        ledger.cases.get("orb/r")
+    with pytest.raises(LedgerError, match="Standing Ann, last_race_at"):
+        ledger.standings.all(board)
+
+
+@pytest.mark.parametrize(
+    ("column", "text", "place"),
+    [
+        ("goals", '["a", 1]', "goals.1"),
+        ("rule", '{"since": "x"}', "rule.since"),
+        ("rule", f'{{"until": "{NO_OFFSET}"}}', "rule.until"),
+        ("rule", '{"nonsense": 1}', "rule.nonsense"),
+    ],
+)
+def test_a_damaged_leaderboard_is_named_with_its_field_in_one_line(
+    ledger: Ledger, board: Leaderboard, column: str, text: str, place: str
+) -> None:
+    ledger.connection.db.execute(f"UPDATE leaderboards SET {column} = ?", [text])  # noqa: S608
+    with pytest.raises(LedgerError, match=f"Leaderboard {GOAL}, {place}: ") as raised:
+        ledger.leaderboards.get(CATEGORY, board.name)
+    assert "pydantic" not in str(raised.value)
 
 
 def test_errors_of_sqlite_come_as_ledger_errors(ledger: Ledger) -> None:
