@@ -84,6 +84,13 @@ _MODULES |= {"doctor": "doctor", "season": "leagues", "event": "leagues"}
 class _LazyGroup(TyperGroup):
     """Imports a command's module when the command is chosen."""
 
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")  # Typer's, of a wrong choice
+            raise
+
     def list_commands(self, ctx: Any) -> list[str]:
         del ctx
         return list(COMMANDS)

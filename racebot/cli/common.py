@@ -125,13 +125,12 @@ def chosen_boards(boards: Iterable[Leaderboard], name: str | None) -> list[Leade
 
 
 def one_board(boards: Iterable[Leaderboard], name: str | None) -> Leaderboard:
-    """Return the leaderboard with a name, or the only one for None."""
+    """Return the leaderboard with a name, or for None, the only one of at least one."""
     chosen = chosen_boards(boards, name)
-    if not chosen:
-        raise NoSuchEntryError("no race has been rated yet: name a file, or run `racebot backfill` first")
     if len(chosen) > 1:
         names = ", ".join(f"{board.category}/{board.name}" for board in chosen)
-        raise NoSuchEntryError(f"there are several leaderboards: choose one of {names}")
+        which = "choose one with --leaderboard" if name is None else f"several are named {name!r}: choose one"
+        raise NoSuchEntryError(f"{which}: {names}")
     return chosen[0]
 
 

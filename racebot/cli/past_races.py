@@ -123,7 +123,8 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
         if not sys.stdin.isatty():
             tell(f'{board.name}: to fit the ratings to its races, too, run: racebot improve "{board.name}"')
             continue
-        if typer.confirm(f"{board.name}: fit the ratings to its races, too? It takes a few minutes."):
+        tell("A fit takes a few minutes. You see its changes before they apply.")
+        if typer.confirm(f"{board.name}: fit the ratings to its races, too?"):
             offer_fit(settings, ledger, board, yes=False)
 
 

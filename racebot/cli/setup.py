@@ -230,6 +230,7 @@ def _rate_past_races(settings: Settings) -> None:
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())
         offer_fits(settings, ledger, ledger.leaderboards.all())
+        say("`racebot evaluate` compares the rating models on your races.")
 
 
 def say(text: str = "", *, style: str = "") -> None:

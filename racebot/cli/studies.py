@@ -16,7 +16,8 @@ from racebot import analysis
 from racebot.cli import common, studies_tables, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Columns, Database, console, load_settings, notices, print_json, tell
-from racebot.errors import ModelError, PayloadError, SettingsError
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.scores import document
 from racebot.races.outcome import TeamPolicy
@@ -99,14 +100,20 @@ def evaluate(
     goal: Goal = None,
     columns: Columns = None,
     teams: Teams = None,
-    since: common.Since = None,
+    since: Annotated[
+        datetime | None,
+        common.date_option("Judge races that ended that day (UTC) or later; earlier ones only train."),
+    ] = None,
     until: common.Until = None,
     earlier: Annotated[
         Path | None, typer.Option(help="File of an earlier season. Its final ratings carry over.")
     ] = None,
     carry: Annotated[
-        float, typer.Option(min=0, max=1, help="Share of the lead over newcomers that --earlier keeps.")
-    ] = 0.9,
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Share of the lead over newcomers that --earlier keeps. Default: 0.9."
+        ),
+    ] = None,
     field: FieldSize = None,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
     scores: Annotated[
@@ -117,10 +124,10 @@ def evaluate(
 ) -> None:
     """Compare models on past races. Each race is predicted before it is rated.
 
-    Races before --since only train the models.
-
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
+    if earlier is None and carry is not None:
+        raise SettingsError("--carry needs an earlier season: give it with --earlier")
     settings = load_settings(database=database)
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
@@ -145,7 +152,7 @@ def evaluate(
     season = None
     if earlier is not None:
         before = _history(settings, earlier, None, goal, columns, teams, models)
-        season = Earlier(before, carry)
+        season = Earlier(before, 0.9 if carry is None else carry)
         entries = _carrying(entries)
     with common.progress_bars() as advance, cores():
         report = judge(
@@ -266,7 +273,7 @@ def show_odds(
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
     else:
         with Ledger.open(settings.database, create=False) as ledger:
-            board = common.one_board(ledger.leaderboards.all(), leaderboard)
+            board = _board(ledger, leaderboard)
             known = [ledger.players.find(name) for name in players]
             states = [state for state, _ in current_states(ledger, board, [each.id for each in known])]
         rating_model = registry.create(board.model, board.parameters)
@@ -420,7 +427,7 @@ def _history(
         if teams is not None:
             raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
         with Ledger.open(settings.database, create=False) as ledger:
-            board = common.one_board(ledger.leaderboards.all(), leaderboard)
+            board = _board(ledger, leaderboard)
             results = [stored.result for stored in ledger.races.of(board)]
             teams = TeamPolicy(board.teams)
     results = [r for r in results if until is None or r.ended_at < until]
@@ -444,6 +451,16 @@ def _history(
             "a race needs two players with different results"
         )
     return history
+
+
+def _board(ledger: Ledger, name: str | None) -> Leaderboard:
+    """Return the leaderboard with a name, or the only one for None."""
+    boards = ledger.leaderboards.all()
+    if not boards:
+        raise NoSuchEntryError(
+            f"{ledger.path} has no races yet: name a file, or run `racebot backfill` first"
+        )
+    return common.one_board(boards, name)
 
 
 def _sizes(text: str) -> tuple[int, int]:

@@ -264,6 +264,13 @@ def test_a_misspelt_folder_of_the_database_is_not_created(racebot: Racebot, fold
     assert not (folder / "staet").exists()
 
 
+def test_a_wrong_choice_names_the_option_and_the_choices(racebot: Racebot) -> None:
+    done = racebot("evaluate", "--teams", "bogus")
+    assert done.code == 2
+    assert "--teams" in done.err and "individual" in done.err
+    assert "Value error" not in done.err
+
+
 # Errors: one line each, and an exit code
 
 
@@ -275,6 +282,7 @@ def test_a_misspelt_folder_of_the_database_is_not_created(racebot: Racebot, fold
         (("race", "zed"), "no recorded race 'zed' in the ledger"),
         (("leaderboard", "Zed"), "no leaderboard 'Zed'. There are: All Orbs, Any Orb"),
         (("rebuild", "Zed"), "no leaderboard 'Zed'"),
+        (("evaluate",), "choose one with --leaderboard: orb/All Orbs, orb/Any Orb"),
     ],
 )
 def test_unknown_name_is_reported_with_exit_code_2(

@@ -16,6 +16,7 @@ from racebot.analysis import verdict
 from racebot.cli import app, studies_tables
 from racebot.cli.common import print_json
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, RacebotError
+from racebot.ledger.store import Ledger
 from racebot.ratings.registry import MODELS
 from racebot.standings.backfill import read_races
 from racebot.study.evaluate import Entry, Margin, evaluate
@@ -117,6 +118,7 @@ def test_published_presets_run_on_any_file(season: Path) -> None:
         (["--model", "trueskill", "--model", "trueskill"], "the label 'trueskill' is taken"),
         (["--model", "iterated-elo"], "whole history at once"),
         (["--since", "2999-01-01"], "no race is left to judge"),
+        (["--carry", "0.5"], "give it with --earlier"),
         (["--leaderboard", "nowhere"], "from a file: use --goal"),
         *((["--field", field], "must be a number") for field in ("1", "3-2", "two", "2-")),
     ],
@@ -125,6 +127,12 @@ def test_invalid_evaluations_are_reported(season: Path, arguments: list[str], wo
     error = refuse("evaluate", season, *arguments)
     assert isinstance(error, RacebotError)
     assert words in str(error)
+
+
+def test_study_of_an_empty_ledger_names_it(tmp_path: Path) -> None:
+    Ledger.open(tmp_path / "empty.db").close()
+    error = refuse("evaluate", "--database", tmp_path / "empty.db")
+    assert isinstance(error, NoSuchEntryError) and "empty.db" in str(error)
 
 
 def test_ledger_is_studied_if_no_file_is_given(season: Path) -> None:
