@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
-from racebot.ratings.kernel import KernelModel, KernelRace, to_rows
+from racebot.ratings.kernel import Columns, KernelModel, KernelRace, to_rows
 from racebot.ratings.model import FloatArray, Number, PredictsFinish, PredictsPerformance, to_points
 from racebot.ratings.numerics.order_statistics import posterior_moments
 from racebot.ratings.numerics.truncated_normal import normal_cdf, win
@@ -75,19 +75,21 @@ def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle)
     return moved, variance - gain * gain * shrink
 
 
-def after_order(skills: Skills, race: KernelRace) -> tuple[Skills, bool]:
+def after_order(before: Columns, race: KernelRace, after: Columns) -> bool:
     """Update skill estimates of units by the order of their performances, s + N(0, 1/n) for n members.
 
-    A skill moves by the share v/(v + 1/n) of its performance's update. The best finisher never falls, the
-    worst never rises, no variance grows, and units that did not finish are unchanged.
+    The columns of `before` and `after` are means and variances. A skill moves by the share v/(v + 1/n) of its
+    performance's update. The best finisher never falls, the worst never rises, no variance grows, and units
+    that did not finish are unchanged.
 
     Returns:
-        The skills, and False if compiled code cannot integrate this order.
+        False if compiled code cannot integrate this order.
     """
-    means, variances = skills
-    new_means, new_variances, order = means.copy(), variances.copy(), race.worst_first
+    means, variances = before[0], before[1]
+    after[0][:], after[1][:] = means, variances
+    order = race.worst_first
     if len(order) == 0 or race.group[order[0]] == race.group[order[-1]]:
-        return (new_means, new_variances), True
+        return True
     scales = [math.sqrt(1.0 / race.sizes[i] + variances[i]) for i in order]
     places = [race.group[i] for i in order]
     first, second, sound = posterior_moments([means[i] for i in order], scales, places)
@@ -100,39 +102,39 @@ def after_order(skills: Skills, race: KernelRace) -> tuple[Skills, bool]:
             moment = max(moment, 0.0)
         elif places[k] == worst:
             moment = min(moment, 0.0)
-        new_means[i] = means[i] + gain * moment
-        new_variances[i] = variances[i] - gain * gain * (1.0 - second[k])
-    return (new_means, new_variances), sound
+        after[0][i] = means[i] + gain * moment
+        after[1][i] = variances[i] - gain * gain * (1.0 - second[k])
+    return sound
 
 
-def after_race(skills: Skills, race: KernelRace, hurdle: Hurdle) -> tuple[Skills, Skills, Skills, bool]:
+def after_race(skills: Skills, race: KernelRace, hurdle: Hurdle, steps: list[Columns]) -> bool:
     """Update the entrants' skill estimates by both updates, those of a team by the mean of its members.
 
+    `steps` is filled with means and variances: after the hurdle, after the order, and after a forfeit. It
+    saves compiled code the time to allocate lists for them.
+
     Returns:
-        The skills after the hurdle, after the order, and after a forfeit; and False if compiled code cannot
-        integrate this order.
+        False if compiled code cannot integrate this order.
     """
-    alone = len(race.sizes) == len(skills[0])
-    before = skills if alone else (of_teams(skills[0], race, 1), of_teams(skills[1], race, 2))
-    means, variances = before
-    after_finish, finished = means.copy(), variances.copy()
-    forfeits, doubts = means.copy(), variances.copy()
-    for k in range(len(means)):
-        out = race.unfinished[k]
-        after_finish[k], finished[k] = after_hurdle(means[k], variances[k], out, hurdle)
-        forfeits[k], doubts[k] = after_finish[k], finished[k]
+    if len(race.sizes) == len(skills[0]):
+        return after_race_of_units(skills, race, hurdle, steps)
+    before = of_teams(skills[0], race, 1), of_teams(skills[1], race, 2)
+    after = [[[0.0 for _ in race.sizes] for _ in range(2)] for _ in range(3)]
+    sound = after_race_of_units(before, race, hurdle, after)
+    for k in range(3):
+        fill_members(skills, before, after[k], race, steps[k])
+    return sound
+
+
+def after_race_of_units(skills: Skills, race: KernelRace, hurdle: Hurdle, steps: list[Columns]) -> bool:
+    """Do the same as `after_race`, with one skill for each unit."""
+    finish, forfeit = steps[0], steps[2]
+    for i in range(len(race.sizes)):
+        mean, variance, out = skills[0][i], skills[1][i], race.unfinished[i]
+        finish[0][i], finish[1][i] = forfeit[0][i], forfeit[1][i] = after_hurdle(mean, variance, out, hurdle)
         if not out:
-            forfeits[k], doubts[k] = after_hurdle(means[k], variances[k], True, hurdle)
-    finish, forfeit = (after_finish, finished), (forfeits, doubts)
-    place, sound = after_order(finish, race)
-    if alone:
-        return finish, place, forfeit, sound
-    return (
-        of_members(skills, before, finish, race),
-        of_members(skills, before, place, race),
-        of_members(skills, before, forfeit, race),
-        sound,
-    )
+            forfeit[0][i], forfeit[1][i] = after_hurdle(mean, variance, True, hurdle)
+    return after_order(finish, race, steps[1])
 
 
 def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:
@@ -146,20 +148,18 @@ def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:
     return [totals[k] / race.sizes[k] ** power for k in range(len(totals))]
 
 
-def of_members(skills: Skills, before: Skills, after: Skills, race: KernelRace) -> Skills:
-    """Return the members' skills after a race, given their own before it, and the teams' before and after.
+def fill_members(skills: Skills, before: Skills, after: Columns, race: KernelRace, filled: Columns) -> None:
+    """Fill in the members' skills after a race, given their own before it, and the teams' before and after.
 
     A skill with variance v moves by cov/V = v/(n·V) times the change of the team's mean, whose variance is V,
     and its variance by the square of that times the change of V. This is exact, since the race depends on the
     members by the team's mean alone. A team of one gets its own result to the last bit.
     """
-    means, variances = skills[0].copy(), skills[1].copy()
-    for i in range(len(means)):
-        k = race.unit[i]
-        share = variances[i] / (race.sizes[k] * before[1][k])
-        means[i] = of_member(means[i], share, before[0][k], after[0][k])
-        variances[i] = of_member(variances[i], share * share, before[1][k], after[1][k])
-    return means, variances
+    for i in range(len(skills[0])):
+        k, mean, variance = race.unit[i], skills[0][i], skills[1][i]
+        share = variance / (race.sizes[k] * before[1][k])
+        filled[0][i] = of_member(mean, share, before[0][k], after[0][k])
+        filled[1][i] = of_member(variance, share * share, before[1][k], after[1][k])
 
 
 def of_member(value: float, share: float, before: float, after: float) -> float:

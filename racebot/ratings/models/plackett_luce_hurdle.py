@@ -39,8 +39,9 @@ def update(
     before: Columns, race: KernelRace, settings: PlackettLuceHurdleParameters, steps: list[Columns]
 ) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
-    ratings, finish, place, limit = before[0], steps[0], steps[1], steps[2]
-    means = of_teams(ratings, race, 1)
+    finish, place, limit = steps[0], steps[1], steps[2]
+    ratings = [rating for rating in before[0]]  # noqa: C416 - for Numba
+    means = ratings if len(race.sizes) == len(ratings) else of_teams(ratings, race, 1)
     gradient, sound = finishers_gradient(means, race)
     for i in range(len(ratings)):
         k, rating = race.unit[i], ratings[i]

@@ -41,23 +41,23 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
     drift, daily = settings.race_drift, settings.daily_drift
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
     size = len(before[0])
-    means, grown = [mean for mean in before[0]], [0.0] * size  # noqa: C416 - for Numba
+    means, grown = before[0], [0.0] * size
     for i in range(size):
         grown[i] = before[1][i] + drift * drift + daily * daily * days_away(before[2][i], race.day)
-    finished, placed, forfeits, sound = after_race((means, grown), race, hurdle)
+    sound = after_race((means, grown), race, hurdle, steps)
     best = min(race.group)
     for i in range(size):
         k, mean, variance = race.unit[i], means[i], before[1][i]
-        finish[0][i], finish[1][i] = finished[0][i], finished[1][i]
-        place[0][i], place[1][i] = after, doubt = placed[0][i], placed[1][i]
+        after, doubt = place[0][i], place[1][i]
         if race.unfinished[k] or race.group[k] == race.clamped:
             doubt = max(doubt, variance)
             after = min(after, same_rating(mean, variance, doubt, settings.conservative))
         elif race.group[k] == best:
             after = max(after, same_rating(mean, variance, doubt, settings.conservative))
         if not race.unfinished[k]:
-            left = max(forfeits[1][i], variance)
-            forfeit = min(forfeits[0][i], same_rating(mean, variance, left, settings.conservative))
+            # Until it is filled, `limit` holds the skill after a forfeit.
+            left = max(limit[1][i], variance)
+            forfeit = min(limit[0][i], same_rating(mean, variance, left, settings.conservative))
             forfeit = same_rating(forfeit, left, doubt, settings.conservative)
             after = raised_to_forfeit(after, forfeit, settings.spare_finishers)
         limit[0][i], limit[1][i] = after, doubt

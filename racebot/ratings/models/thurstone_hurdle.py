@@ -47,7 +47,7 @@ class HurdleParameters(NamedTuple):
 def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps: list[Columns]) -> bool:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     finish, place, limit = steps[0], steps[1], steps[2]
-    ratings, races = [rating for rating in before[0]], before[1]  # noqa: C416 - for Numba
+    ratings, races = before[0], before[1]
     certain = settings.lasting_spread * settings.lasting_spread
     passing = settings.newcomer_spread * settings.newcomer_spread - certain
     variances = [certain + passing / (1.0 + n / settings.settling) for n in races]
@@ -56,10 +56,10 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         for i in range(len(variances)):
             variances[i] += yearly * days_away(before[2][i], race.day)
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
-    (finished, _), (placed, _), (forfeits, _), sound = after_race((ratings, variances), race, hurdle)
+    sound = after_race((ratings, variances), race, hurdle, steps)
     for i in range(len(ratings)):
-        finish[0][i], place[0][i] = finished[i], placed[i]
-        rating = raised_to_forfeit(placed[i], forfeits[i], settings.spare_finishers)
+        # Until it is filled, `limit` holds the skill after a forfeit.
+        rating = raised_to_forfeit(place[0][i], limit[0][i], settings.spare_finishers)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(rating, ratings[i]) if race.group[race.unit[i]] == race.clamped else rating
         finish[1][i] = races[i]

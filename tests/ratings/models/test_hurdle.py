@@ -20,9 +20,9 @@ def after_places(
 ) -> tuple[list[float], list[float]]:
     """Return means and variances after the order."""
     outcome = Outcome(np.array(group), np.array(unfinished), max(group), any(unfinished))
-    skills, sound = after_order((means, variances), KernelRace.of(outcome))
-    assert sound
-    return skills
+    after = [means.copy(), variances.copy()]
+    assert after_order([means, variances], KernelRace.of(outcome), after)
+    return after[0], after[1]
 
 
 def by_quadrature(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
