@@ -12,7 +12,13 @@ import pytest
 from builders import CATEGORY, NOON, Clock, at_once, result, seen
 from worker_support import PATIENCE, until
 
-from racebot.bot.room.delivery import HISTORY_LENGTH, MOST_TRIES, Conversation, OutboxDelivery
+from racebot.bot.room.delivery import (
+    HISTORY_LENGTH,
+    MOST_REPETITIONS,
+    MOST_TRIES,
+    Conversation,
+    OutboxDelivery,
+)
 from racebot.chat.info_box import InfoPolicy
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
@@ -388,6 +394,17 @@ async def test_a_message_sent_before_the_process_died_is_sent_again_unless_it_ma
     room.history_length = len(history)
     await room.deliver()
     assert room.done("message") == [("text of g1", "g1")] * is_sent_again
+    assert room.states == ["delivered"]
+
+
+async def test_a_message_that_a_busy_chat_hides_is_not_repeated_for_ever(room: FakeRoom) -> None:
+    """Its time is no help: the clock of this machine was ahead when it was sent."""
+    room.put("g1", sent=True)
+    room.guids.add("g1")
+    room.chat = [room.wrote(f"line {n}", bot=None, ago=5.0 - n) for n in FULL]
+    for _ in range(MOST_REPETITIONS + 1):
+        await room.lose()
+    await room.deliver()
     assert room.states == ["delivered"]
 
 
