@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from pydantic import AwareDatetime, TypeAdapter
+
 from racebot.ledger.lock import beside, replace_file
 
 SHORTEST_TIMEOUT = timedelta(minutes=5)
@@ -25,9 +27,12 @@ class Heartbeat:
     `offers` are what `season_offers` returns.
     """
 
-    seen_at: datetime | None = None
+    seen_at: AwareDatetime | None = None
     suspended: Mapping[str, str] = field(default_factory=dict)
     offers: Sequence[str] = ()
+
+
+_READER = TypeAdapter(Heartbeat)
 
 
 def write_heartbeat(database: Path, beat: Heartbeat) -> None:
@@ -37,11 +42,15 @@ def write_heartbeat(database: Path, beat: Heartbeat) -> None:
 
 def read_heartbeat(database: Path) -> Heartbeat:
     """Return the heartbeat of the worker on a database."""
+    path = beside(database, ".alive")
     try:
-        read = json.loads(beside(database, ".alive").read_bytes())
-        return Heartbeat(datetime.fromisoformat(read["seen_at"]), read["suspended"], read["offers"])
-    except (OSError, ValueError, KeyError):
-        return Heartbeat()  # there is none, or an older version wrote it
+        written_at, text = datetime.fromtimestamp(path.stat().st_mtime, UTC), path.read_bytes()
+    except OSError:
+        return Heartbeat()
+    try:  # older versions stored the time as that of the file
+        return _READER.validate_python({"seen_at": written_at, **json.loads(text)})
+    except (TypeError, ValueError):
+        return Heartbeat(written_at)
 
 
 def health_timeout(rooms_every: float) -> timedelta:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -137,6 +138,23 @@ def test_a_link_to_a_database_has_the_same_lock_and_heartbeat(tmp_path: Path) ->
             pass
     write_heartbeat(link, Heartbeat(NOON))
     assert read_heartbeat(database).seen_at == NOON
+
+
+@pytest.mark.parametrize(
+    ("content", "seen_at"),
+    [
+        *((text, NOON) for text in ("", "x", "null", "[]", "{}", '{"seen_at": 1, "suspended": []}')),
+        ('{"suspended": {}}', NOON),
+        ('{"seen_at": null, "suspended": {}}', None),
+    ],
+)
+def test_a_heartbeat_of_an_older_version_has_the_time_of_its_file(
+    database: Path, content: str, seen_at: datetime | None
+) -> None:
+    path = lock.beside(database, ".alive")
+    path.write_text(content, encoding="utf-8")
+    os.utime(path, (NOON.timestamp(), NOON.timestamp()))
+    assert read_heartbeat(database) == Heartbeat(seen_at)
 
 
 def test_probing_creates_no_lock_file(tmp_path: Path) -> None:
