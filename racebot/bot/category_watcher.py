@@ -129,9 +129,11 @@ class CategoryWorker:
             if self._tokens and token:
                 self._tokens.refuse(token)
             raise SiteError(str(error)) from None
-        appeared = await self._take_in(category)
+        appeared = set(category.goals) - set(self.goals)
+        # Before anything is awaited: rooms ask `follow_goal` meanwhile, and the rest of this look may fail.
         self._followed -= appeared
         self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
+        await self._take_in(category)
         await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
         rules = self._settler.rules
         for name, room in category.rooms.items():
@@ -157,15 +159,14 @@ class CategoryWorker:
         if self._waits_since:
             await self.past_races()
 
-    async def _take_in(self, category: Category) -> set[str]:
-        """Take in the category's goals, name and picture. Return the goals that are new."""
+    async def _take_in(self, category: Category) -> None:
+        """Take in the category's goals, name and picture."""
         appeared = set(category.goals) - set(self.goals)
         self.goals = category.goals
         if appeared:
             await self._call(self._offer_seasons)
         profile = CategoryProfile(category.name, category.image)
         await self._call(self._ledger.profiles.save_category, self.slug, profile)
-        return appeared
 
     def _offer_seasons(self) -> None:
         boards = self._ledger.leaderboards.all()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -32,7 +33,7 @@ from racebot.bot import category_watcher
 from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContext
 from racebot.bot.room import case as cases
 from racebot.bot.room.case import Signal
-from racebot.errors import SiteError
+from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import InfoBody, MetaBody
 from racebot.ledger.store import Ledger
@@ -225,6 +226,23 @@ async def test_a_goal_waits_for_the_list_of_past_races_only_if_it_may_be_an_old_
     requests = len(scene.requests)
     await scene.category.follow_goal(race)
     assert len(scene.requests) == requests, "the list is not asked for again"
+
+
+async def test_the_list_is_read_for_a_new_goal_although_the_look_that_showed_it_failed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = scene.pages[f"/o/{CATEGORY}/data"]
+    scene.list_races()
+    page["goals"] = [GOAL]
+    await scene.category.check()
+    page["goals"] = ["New goal"]
+    with monkeypatch.context() as patch:
+        patch.setattr(category_watcher, "season_offers", Mock(side_effect=LedgerUnavailable("busy")))
+        with pytest.raises(LedgerUnavailable):
+            await scene.category.rooms()
+    assert f"/{CATEGORY}/races/data" not in scene.requests
+    await scene.category.rooms()
+    assert f"/{CATEGORY}/races/data" in scene.requests
 
 
 async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
