@@ -39,7 +39,7 @@ class Pictures:
     def names(self) -> frozenset[str]:
         """Return the names of all pictures; none if the folder does not exist."""
         with suppress(OSError):
-            return frozenset(path.stem for path in self._folder.glob(f"*{ENDING}") if path.stat().st_size)
+            return frozenset(path.stem for path in self._folder.glob(f"*{ENDING}") if _size(path))
         return frozenset()
 
     def read(self, name: str) -> bytes | None:
@@ -73,11 +73,14 @@ class Pictures:
             LedgerUnavailable: the folder cannot be written.
         """
         name = name_of(address)
-        part = self._folder / f".{name}.part"
+        path, part = self._folder / f"{name}{ENDING}", self._folder / f".{name}.part"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if not picture and _size(path) == 0:
+                path.touch()  # the folder, and so `version`, stays as it is
+                return
             part.write_bytes(picture)
-            part.replace(self._folder / f"{name}{ENDING}")
+            part.replace(path)
         except OSError as error:
             raise LedgerUnavailable(
                 f"{self._folder}: {error.strerror}: free space, or let racebot write there"
@@ -87,3 +90,10 @@ class Pictures:
         """Delete pictures that no profile uses any more."""
         for name in self.names() - {name_of(address) for address in addresses}:
             (self._folder / f"{name}{ENDING}").unlink(missing_ok=True)
+
+
+def _size(path: Path) -> int | None:
+    """Return the size of a file, None if it does not exist any more."""
+    with suppress(OSError):
+        return path.stat().st_size
+    return None
