@@ -23,6 +23,7 @@ from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
 from racebot.ledger.backup import problems_of
 from racebot.text.format import exact_time
 
+# For the whole process: sqlite3 has no adapters of one connection, and its own for datetime is deprecated.
 sqlite3.register_adapter(datetime, exact_time)
 P = ParamSpec("P")
 T = TypeVar("T")

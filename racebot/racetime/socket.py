@@ -70,6 +70,9 @@ async def join(
 ) -> AsyncGenerator[RoomSocket]:
     """Open a race's socket and close it at the end of the block.
 
+    The path is made from the race's name. `websocket_bot_url` and `websocket_url` of the site's answers,
+    which are the same paths today, are not read.
+
     Args:
         site_url: `http` or `https`; the socket is `ws` or `wss` accordingly.
         token: the bot's access token. The site only checks it on the first action. None joins the public
