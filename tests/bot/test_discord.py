@@ -335,6 +335,7 @@ async def test_new_places_stay_after_the_record(channel: Channel) -> None:
     assert "▲ 1st" in (await channel.shown())[-1]
 
 
+@pytest.mark.long
 async def test_day_of_races_takes_two_requests_each(channel: Channel) -> None:
     for number in range(200):
         race = result(f"r{number}", "ann bo cy", after=number / 10, recorded=False)

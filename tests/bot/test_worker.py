@@ -54,7 +54,12 @@ async def test_a_race_is_announced_corrected_and_settled(sandbox: Sandbox) -> No
     assert (await sandbox.racebot("verify")).returncode == 0
 
 
-@pytest.mark.parametrize("fault", list(FrameFault))
+EVERYDAY = {FrameFault.MALFORMED, FrameFault.WRONG_SHAPE, FrameFault.LOST}
+
+
+@pytest.mark.parametrize(
+    "fault", [each if each in EVERYDAY else pytest.param(each, marks=pytest.mark.long) for each in FrameFault]
+)
 async def test_a_bad_frame_loses_neither_a_race_nor_a_message(sandbox: Sandbox, fault: FrameFault) -> None:
     async with sandbox.worker():
         room = sandbox.open_race(3)

@@ -75,7 +75,7 @@ def past_races(sandbox: Sandbox, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("races", "kills"),
-    [pytest.param(120, 3, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
+    [pytest.param(120, 2, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
 )
 async def test_killed_backfill_resumes_to_the_same_ledger(sandbox: Sandbox, races: int, kills: int) -> None:
     rng = random.Random(3)
@@ -118,7 +118,7 @@ async def test_next_start_completes_a_killed_migration(sandbox: Sandbox, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "kills", [pytest.param(3, id="few"), pytest.param(40, marks=pytest.mark.long, id="many")]
+    "kills", [pytest.param(2, id="few"), pytest.param(40, marks=pytest.mark.long, id="many")]
 )
 async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     sandbox: Sandbox, tmp_path: Path, kills: int
