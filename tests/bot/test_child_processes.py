@@ -187,6 +187,7 @@ async def test_a_cancelled_room_does_no_harm_to_a_job(
         async with asyncio.timeout(PATIENCE):
             await asyncio.gather(room, return_exceptions=True)
             await beside
+    await thread.run(ledger.leaderboards.all)  # waits for the work of the cancelled rooms
     await asyncio.to_thread(rate_beside)
     for board in await thread.run(ledger.leaderboards.all):
         assert await thread.run(verify, ledger, board) == []
