@@ -109,7 +109,7 @@ class CategoryWorker:
                 self._failures.failed("start", str(error))
             await asyncio.sleep(pause)
         self._failures.recovered("start")
-        await self._take_in(category)
+        await self._take_in(category, category.goals)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
         if self._tokens is None:
             log.info("category %s: no client id and secret, so racebot says nothing there", category.slug)
@@ -133,7 +133,7 @@ class CategoryWorker:
         # Before anything is awaited: rooms ask `follow_goal` meanwhile, and the rest of this look may fail.
         self._followed -= appeared
         self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
-        await self._take_in(category)
+        await self._take_in(category, appeared)
         await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
         rules = self._settler.rules
         for name, room in category.rooms.items():
@@ -159,9 +159,8 @@ class CategoryWorker:
         if self._waits_since:
             await self.past_races()
 
-    async def _take_in(self, category: Category) -> None:
-        """Take in the category's goals, name and picture."""
-        appeared = set(category.goals) - set(self.goals)
+    async def _take_in(self, category: Category, appeared: Collection[str]) -> None:
+        """Take in the category's goals, some of which `appeared`, its name and its picture."""
         self.goals = category.goals
         if appeared:
             await self._call(self._offer_seasons)
