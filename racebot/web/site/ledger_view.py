@@ -37,6 +37,7 @@ from racebot.queries.race import RaceReport, race_report
 from racebot.queries.recap import Recap, recap
 from racebot.queries.scores import LeagueTable, document, league
 from racebot.queries.seasons import final_since
+from racebot.scoring.table import Table
 from racebot.text.safe import initials
 from racebot.web.site.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
@@ -321,10 +322,16 @@ class LedgerView:
         )
 
     @_remembered
+    def league(self, board: Board) -> Table | None:
+        """Return a leaderboard's scores by par without the racers' chances, None if it has none."""
+        rules = board.listing.scoring
+        return None if rules is None else league(self.ledger, board.stored, rules)
+
+    @_remembered
     def scores(self, board: Board) -> LeagueTable | None:
         """Return a leaderboard's scores by par, None if it has none."""
-        rules = board.listing.scoring
-        return None if rules is None else document(league(self.ledger, board.stored, rules))
+        table = self.league(board)
+        return None if table is None else document(table)
 
     @_remembered
     def recap(self, board: Board) -> Recap | None:
@@ -338,8 +345,8 @@ class LedgerView:
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. If scores order it, everybody with a score is listed."""
         totals = board_totals(self.ledger, board.stored, board.listing)
-        league = None if board.listing.by_rating else self.scores(board)
-        return totals if league is None else replace(totals, listed=len(league.racers))
+        table = None if board.listing.by_rating else self.league(board)
+        return totals if table is None else replace(totals, listed=len(table.standings))
 
     def players_meant(self, text: str) -> list[NamedPlayer]:
         """Return the rated players whose names contain a text, or else those with similar names."""
