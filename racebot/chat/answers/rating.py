@@ -69,9 +69,8 @@ def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:
     if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
         place, _ = place_among(context.ledger, board, own, listing)
         end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
-    name = plain(board.name)
     for shown in range(len(entries), 0, -1):
-        opening = texts.leaderboard.format(leaderboard=name, count=shown, listed=listed)
+        opening = texts.leaderboard.format(leaderboard=context.name, count=shown, listed=listed)
         text = opening + texts.separator.join(filter(None, [*entries[:shown], *end]))
         if len(text) <= MESSAGE_LIMIT:
             return text
