@@ -147,8 +147,8 @@ def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
         return
     made = tables.table(None, "Player", ">Result", "Source", "Proof", "Comment", "Does not count")
     for each in by_result(found):
-        entrant, length = each.entrant, each.entrant.finish_time
-        result = timer(length / 1_000_000) if entrant.finished and length else entrant.status.value.upper()
+        entrant = each.entrant
+        result = timer(entrant.seconds) if entrant.seconds else entrant.status.value.upper()
         cells = (entrant.name, result, each.source, each.proof, each.comment, each.note or "")
         made.add_row(*map(tables.safe, cells))
     console.print(made)
