@@ -71,6 +71,8 @@ class Texts(BaseModel):
         "the same for sealed results",
     )
     event_closed: str = _text("{event} is closed, and counts now.", "tells it of the end; the link follows")
+    event_reopened: str = _text("{event} is open again, and counts when it closes.", "takes that back")
+    event_left: str = _text("This room no longer belongs to an event.", "tells a room that it was removed")
     team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
     more: str = _text("and {count} more", "stands in that line after 8 entrants")

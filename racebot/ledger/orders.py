@@ -124,6 +124,16 @@ class Orders(Table):
         given_at = self._connection.value(sql, race)
         return given_at and moment_of(given_at)
 
+    def last_of_event(self, room: str) -> Order | None:
+        """Return the last order by which a room joined or left an event, or its event closed or reopened."""
+        sql = (
+            "SELECT * FROM orders WHERE (target = ?1 AND kind IN ('event add', 'event remove'))"
+            " OR (kind IN ('event close', 'event reopen')"
+            " AND subject = (SELECT event FROM event_sources WHERE kind = 'room' AND name = ?1))"
+            " ORDER BY id DESC LIMIT 1"
+        )
+        return next(iter(read(Order, self._connection.rows(sql, room))), None)
+
     def subject(self, text: str) -> Player:
         """Return the player with an id or a full name, even one who has not raced but gave an order in chat.
 

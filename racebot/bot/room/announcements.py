@@ -18,13 +18,13 @@ from racebot.chat import info_box, rating_message
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges
 from racebot.chat.scores import race_scores
 from racebot.chat.wording import Texts
+from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
 from racebot.queries.listing import Listing
 from racebot.queries.scores import scored
-from racebot.races.events import Event
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
@@ -121,21 +121,28 @@ class Announcements:
         if text := compose(race):
             self._put(race.name, ChatBody(text, greets=True))
 
-    def tell_of_event(self, room: str, event: Event) -> None:
-        """Queue, once each, that a room belongs to an event, and that the event is closed."""
-        texts, title = self.settings.texts, plain(event.title)
-        if event.closed_at is None:
-            text = texts.in_event if event.shown else texts.in_event_sealed
-            told = sum(body.result is not None for body in self._sent(room))
-            lines, seed = [text.format(event=title)], f"open{told or ''}"  # told again after new changes
-        else:
-            page = race_page(self.settings, event.name)
-            link = texts.link.format(url=page) if page else ""
-            lines, seed = [texts.event_closed.format(event=title), link], exact_time(event.closed_at)
-        if text := texts.separator.join(filter(None, lines)):
+    def tell_of_event(self, room: str, step: Order) -> None:
+        """Queue, once each, what a step of an event means for a room."""
+        texts, seed = self.settings.texts, f"{step.subject}:{room}:{step.kind}:{exact_time(step.given_at)}"
+        event = next((each for each in self.ledger.events.all() if each.name == step.subject), None)
+        text = ""
+        if step.kind is OrderKind.EVENT_REMOVE:
+            said = chat_messages(self.ledger.messages.of(room))
+            text = texts.event_left if any(body.notes or body.withdraws for _, body in said) else ""
+        elif event is not None:
+            title = plain(event.title)
+            if step.kind is OrderKind.EVENT_CLOSE:
+                page = race_page(self.settings, event.name)
+                link = texts.link.format(url=page) if page else ""
+                text = texts.separator.join(filter(None, [texts.event_closed.format(event=title), link]))
+            else:
+                joined = texts.in_event if event.shown else texts.in_event_sealed
+                again = step.kind is OrderKind.EVENT_REOPEN
+                text = (texts.event_reopened if again else joined).format(event=title)
+                seed += str(sum(body.result is not None for body in self._sent(room)) or "")  # new changes
+        if text:
             withdraws = self._is_told(room)
-            body = ChatBody(text, withdraws=withdraws, notes=not withdraws)
-            self._put(room, body, f"{event.name}:{room}:{seed}")
+            self._put(room, ChatBody(text, withdraws=withdraws, notes=not withdraws), seed)
 
     def withdraw(self, race: str, reason: str | None = None) -> bool:
         """Queue the withdrawal of changes that chat was told. Return False if there are none.

@@ -100,13 +100,11 @@ class LedgerWork:
     def tell_of_events(self, rooms: Iterable[str], *, ordered: bool = False) -> None:
         """Queue what rooms have yet to hear about their events; a quiet room hears it only if `ordered`."""
         self.settler.refresh_rules()  # the operator may have added rooms
-        told = [room for room in rooms if room in self.settler.rules.events and self._rules.announce]
-        events = {event.name: event for event in self.ledger.events.all()} if told else {}
-        for room in told:
-            row = self.ledger.cases.get(room)
-            if ordered or row is None or not row.quiet:
+        for room in rooms if self._rules.announce else ():
+            step, row = self.ledger.orders.last_of_event(room), self.ledger.cases.get(room)
+            if step and (ordered or row is None or not row.quiet):
                 with self.ledger.transaction():
-                    self._announcements.tell_of_event(room, events[self.settler.rules.events[room]])
+                    self._announcements.tell_of_event(room, step)
 
     def withdraw(self, race: str, reason: str = "") -> bool:
         """Drop what was not said yet about a race. Withdraw the rest if there is a reason to give.

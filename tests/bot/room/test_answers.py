@@ -117,8 +117,7 @@ def test_answers_are_private_if_wanted_but_those_to_orders_are_not(
     assert reply is not None
     assert reply.text.startswith("Ann is new")
     assert reply.to == ("id-ann" if private else None)
-    assert order is not None
-    assert order.to is None
+    assert existing(order).to is None
 
 
 @pytest.mark.parametrize(
@@ -165,13 +164,8 @@ def test_orders_are_limited_too_and_only_those_that_change_something_are_confirm
     def is_repeat(text: str) -> bool:
         return talk.commands.is_repeat(NAME, Reply(lambda: text, None, confirms=True), text)
 
-    assert [is_repeat(text) for text in ("off", "off", "on", "off", "off")] == [
-        False,
-        True,
-        False,
-        False,
-        True,
-    ]
+    repeats = [is_repeat(text) for text in ("off", "off", "on", "off", "off")]
+    assert repeats == [False, True, False, False, True]
 
 
 def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
@@ -291,18 +285,25 @@ def week_one(talk: Talk, timing: Timing = Timing.REAL) -> tuple[EventSteps, Even
     return steps, steps.create("Week 1", board, NOON + timedelta(hours=1), timing, shown=False)
 
 
-def test_a_room_is_told_once_that_it_belongs_to_an_event_and_once_that_the_event_closed(talk: Talk) -> None:
+def test_a_room_is_told_once_of_each_step_of_its_event_and_of_its_ratings_after_it_left(talk: Talk) -> None:
+    def told() -> list[str]:
+        for _ in range(2):
+            talk.follower.work.tell_of_events([NAME, "orb/other"])
+        return talk.follower.deliver()
+
     steps, event = week_one(talk)
-    steps.add_room(event, NAME, RESULT)
-    for _ in range(2):
-        talk.follower.work.tell_of_events([NAME, "orb/other"])
-    assert talk.follower.deliver() == [IN_EVENT]
+    steps.add_room(event, NAME, None)
+    assert told() == [IN_EVENT]
+    assert talk.follower.announce(RESULT) == [], "it hands its result to the event"
     assert talk.answer("!rating").startswith("Ann: "), "a player who asks gets no note"
     assert talk.say("!odds") == Said(Texts().odds_not_counted, None)
     replace(steps, now=event.until).close(event)
-    for _ in range(2):
-        talk.follower.work.tell_of_events([NAME])
-    assert talk.follower.deliver() == [Texts().event_closed.format(event="Week 1")]
+    assert told() == [Texts().event_closed.format(event="Week 1")]
+    steps.reopen(talk.ledger.events.find("Week 1"))
+    assert told() == [Texts().event_reopened.format(event="Week 1")]
+    steps.remove(event)
+    assert told() == [Texts().event_left]
+    assert len(talk.follower.announce(RESULT)) == 1
 
 
 @pytest.mark.parametrize("who", [{"moderator": True}, {"is_monitor": True}])
@@ -352,7 +353,6 @@ def test_a_room_that_the_operator_adds_after_its_announcement_is_told_what_that_
     steps, event = week_one(talk)
     talk.follower.announce(RESULT)
     steps.add_room(event, NAME, RESULT)
-    talk.follower.work.tell_of_events([NAME])
     talk.follower.work.tell_of_events([NAME])
     assert talk.follower.deliver() == withdrawals(talk) == [IN_EVENT]
 
