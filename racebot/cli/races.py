@@ -255,7 +255,7 @@ def show_seeds(
 
     Example: racebot seeds "SGL 2026" --entrants bracket.txt --csv > seeds.csv
     """
-    from racebot.queries.seeds import seed_list  # loads scipy
+    from racebot.queries.seeds import Seed, seed_list  # loads scipy
 
     lines = None if entrants is None else _lines(entrants)
     with open_ledger(database, only_reads=True) as (settings, ledger):
@@ -268,9 +268,9 @@ def show_seeds(
         nearest = f". Nearest: {each.nearest}" if each.nearest else ""
         common.tell(f"no seed for {each.entrant!r}: {each.reason}{nearest}", to=common.notices)
     if as_csv:
-        from racebot.web.api.csv_files import seeds_csv
+        from racebot.web.api.csv_files import records_csv
 
-        sys.stdout.write(seeds_csv(found).body.decode().replace("\r\n", "\n"))
+        sys.stdout.write(records_csv(Seed, found.seeds).body.decode().replace("\r\n", "\n"))
         return
     made = tables.table(found.leaderboard, ">Seed", "Player", "Twitch", ">Points", "Why")
     for seed in found.seeds:

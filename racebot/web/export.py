@@ -227,10 +227,11 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         program, repr([(each.name, each.address) for each in view.boards])
     )
     events = event_reports(view.ledger)
-    tokens[addresses.EVENTS.path()] = _token(program, repr(events))
+    for route in (addresses.EVENTS, addresses.EVENTS_DATA):
+        tokens[route.path()] = _token(program, repr(events))
     for report in events:
-        path = addresses.EVENT.path(event=report.event.name)
-        tokens[path] = _token(program, repr(report), str(report.event.name in races))
+        token = _token(program, repr(report), str(report.event.name in races))
+        tokens |= {route.path(event=report.event.name): token for route in routes["event",]}
     for player, each in players.items():
         token = _token(profiles.get(player, ""), *each)
         tokens |= {route.path(player=player): token for route in routes["player",]}

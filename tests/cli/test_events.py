@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +22,7 @@ from racebot.web.site.ledger_view import LedgerView, Moved, Publication
 
 from .conftest import Done, Racebot
 
+Rooms = dict[str, RaceResult | None]
 EVENT = "orb/event-qualifier-1"
 SHEET = """Name,Time,VOD,Comment
 Old Bo,1:05:00,https://example.org/bo,late at night
@@ -33,9 +33,9 @@ ann,0:59:00,,again
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> dict[str, RaceResult | None]:
+def site(monkeypatch: pytest.MonkeyPatch) -> Rooms:
     """The rooms of the site, which the commands read."""
-    rooms: dict[str, RaceResult | None] = {
+    rooms: Rooms = {
         "orb/one": result("one", "ann bo", dnf="dee"),
         "orb/two": result("two", "eve", after=1, recorded=False, custom_goal=True),
     }
@@ -50,11 +50,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> dict[str, RaceResult | None]:
 
 @pytest.fixture
 def racebot(
-    racebot: Racebot,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    site: Mapping[str, RaceResult],
-    clock: Clock,
+    racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Rooms, clock: Clock
 ) -> Racebot:
     """Run a command on a ledger that rated the first room and knows the players of the sheet."""
     monkeypatch.setattr("racebot.cli.leagues.utc_now", clock)
@@ -64,7 +60,7 @@ def racebot(
     monkeypatch.setenv("RACEBOT_MODEL", "elo-ffa")
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         known = (entrant("old bo", user_id="id-old", time=HOUR), entrant("cy", time=HOUR + SECOND))
-        early = [result("early", entrants=known, after=-9), site["orb/one"]]
+        early = [result("early", entrants=known, after=-9), result("one", "ann bo", dnf="dee")]
         Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(early, "import")
     (tmp_path / "async.csv").write_text(SHEET)
     return racebot
@@ -145,9 +141,7 @@ def test_a_room_of_an_event_is_not_rated_when_it_is_recorded(racebot: Racebot, t
         assert not ledger.races.has("orb/one")
 
 
-def test_an_open_room_keeps_an_event_open_and_is_read_again(
-    racebot: Racebot, site: dict[str, RaceResult | None]
-) -> None:
+def test_an_open_room_keeps_an_event_open_and_is_read_again(racebot: Racebot, site: Rooms) -> None:
     create(racebot, "--open")
     site["orb/three"] = None
     done(racebot, "event", "add", EVENT, "orb/three", "orb/one")
@@ -171,6 +165,12 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
     sealed = own.read_text()
     assert ("3 finished" in sealed, "orb/one" in sealed, "Ann" in sealed) == (True, True, False)
     assert f'href="event/{EVENT}.html"' in (tmp_path / "site/events.html").read_text()
+    api = tmp_path / "site/api"
+    (listed,) = json.loads((api / "events.json").read_text())["events"]
+    assert (listed["name"], listed["finished"], listed["closed_at"]) == (EVENT, 3, None)
+    data, rows = (api / f"events/{EVENT}.{kind}" for kind in ("json", "csv"))
+    assert json.loads(data.read_text()) == listed | {"sources": ["orb/one", "async.csv"], "results": []}
+    assert len(rows.read_text().splitlines()) == 1
     done(racebot, "event", "close", EVENT, "--early")
     done(racebot, "export-site", "site")
     assert f'href="../../races/{EVENT}.html"' in own.read_text()
@@ -189,10 +189,18 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
     assert "wrong &lt;seed&gt;" in text
     assert "second attempt" in text
     assert "Cy" not in text
+    found = {each["name"]: each for each in json.loads(data.read_text())["results"]}
+    assert len(rows.read_text().splitlines()) == 1 + 7
+    assert (found["Bo"]["note"], found["Bo"]["status"], found["Bo"]["source"]) == (
+        "wrong <seed>",
+        "done",
+        "orb/one",
+    )
+    assert "Cy" not in found
 
 
 def test_a_run_after_the_end_does_not_count(
-    racebot: Racebot, clock: Clock, site: dict[str, RaceResult | None], tmp_path: Path
+    racebot: Racebot, clock: Clock, site: Rooms, tmp_path: Path
 ) -> None:
     create(racebot)
     end = datetime(2026, 4, 1, tzinfo=UTC)

@@ -10,12 +10,14 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from builders import SECOND, entrant, result
+from builders import GOAL, NOON, SECOND, entrant, result
 from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
+from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
+from racebot.races.events import Event, EventSource, SourceKind, Timing
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig
 from racebot.web.api import types
@@ -57,18 +59,8 @@ def test_lists_come_in_parts_and_whole_in_exports(view: LedgerView) -> None:
 @pytest.mark.parametrize(
     ("path", "queries"),
     [
-        (
-            BOARD,
-            [
-                "page=0",
-                "page=-1",
-                "page=6",
-                "page=3&per_page=4",
-                "page=²",
-                f"page={'9' * 30}",
-                "per_page=1001",
-            ],
-        ),
+        (BOARD, ["page=0", "page=-1", "page=6", "page=3&per_page=4", "page=²", "per_page=1001"]),
+        (BOARD, [f"page={'9' * 30}"]),
         (f"{BOARD}/changes", ["after=x"]),
         (f"{BOARD}/players/id-ann", ["limit=0", "before=x"]),
         (f"{BOARD}/odds", ["", "players=id-ann", "players=id-ann,id-ann", "players=id-ann,,id-bo"]),
@@ -86,7 +78,7 @@ def test_invalid_queries_are_refused(view: LedgerView, path: str, queries: Seque
 @pytest.mark.parametrize(
     "paths",
     [
-        ["api/nothing", "api/players.csv", "api/players/id-nobody", "api/races/orb/zzz", "api/races/a"],
+        ["api/nothing", "api/players.csv", "api/players/id-nobody", "api/races/orb/zzz", "api/events/a"],
         ["api/leaderboards/orb", "api/leaderboards/orb/other", f"{BOARD}/nothing", f"{BOARD}/nothing.csv"],
         [f"{BOARD}/players/id-nobody", f"{BOARD}/players/~!"],
     ],
@@ -191,15 +183,9 @@ def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
     assert part["entrants"][-1]["why"][0]["kind"] == "unfinished"
 
 
-@pytest.mark.parametrize(
-    ("model", "sum_of_expected"),
-    [
-        # Finishers are compared with each other only: their places sum to 1 + 2 + 3.
-        ("thurstone-hurdle", 6),
-        # Everybody against everybody: 1 + 2 + 3 + 4 + 5, of which the last two entrants expect 3 each.
-        ("plackett-luce", 9),
-    ],
-)
+# Finishers are compared with each other only: their places sum to 1 + 2 + 3. Otherwise everybody against
+# everybody: 1 + 2 + 3 + 4 + 5, of which the last two entrants expect 3 each.
+@pytest.mark.parametrize(("model", "sum_of_expected"), [("thurstone-hurdle", 6), ("plackett-luce", 9)])
 def test_expected_places_are_among_the_racers_the_model_compares(
     merge: Merge, model: str, sum_of_expected: float
 ) -> None:
@@ -225,9 +211,7 @@ def test_sheets_hold_players_and_changes_as_csv(view: LedgerView) -> None:
     assert float(changes[2][-1]) == (RACES[1].entrants[0].finish_time or 0) / SECOND
 
 
-@pytest.mark.parametrize(
-    "name", ['=HYPERLINK("http://x")', " =1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"]
-)
+@pytest.mark.parametrize("name", ['=HYPERLINK("x")', " =1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
     view = merge([result("a", entrants=(replace(entrant("ann", time=1), name=name), entrant("bo", time=2)))])
     for path in (f"{BOARD}.csv", f"{BOARD}/changes.csv"):
@@ -236,9 +220,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
         assert name not in cells
 
 
-@pytest.mark.parametrize(
-    "name", ["<script>", "\u202egnp", "ليلى", "\U0001f469\u200d\U0001f4bb", '"\\', "W" * 60]
-)
+@pytest.mark.parametrize("name", ["<b>", "\u202egnp", "ليلى", "\U0001f469\u200d\U0001f4bb", '"\\', "W" * 60])
 def test_names_arrive_unchanged_as_data(merge: Merge, name: str) -> None:
     view = merge([result("a", entrants=(replace(entrant("ann", time=1), name=name), entrant("bo", time=2)))])
     assert data_at(view, "api/players/id-ann")["name"] == name
@@ -266,10 +248,18 @@ def test_description_is_valid_openapi(served: bool) -> None:
     assert not served or types.FIELDS.keys() - known == set()
 
 
-EXAMPLES = {"category": "orb", "board": "any-orb", "player": "id-ann", "race": "b"}
+EXAMPLES = {"category": "orb", "board": "any-orb", "player": "id-ann", "race": "b", "event": "event-one"}
+
+
+@pytest.fixture
+def with_event(ledger: Ledger) -> None:
+    ledger.events.save(Event("orb/event-one", "One", "orb", "Any Orb", GOAL, NOON, Timing.REAL, True, NOON))
+    source = "orb/event-one", SourceKind.ROOM, "orb/room", result("room", "ann bo"), (), NOON, ""
+    ledger.events.save_source(EventSource(*source))
 
 
 @pytest.mark.parametrize("served", [False, True])
+@pytest.mark.usefixtures("with_event")
 def test_answers_match_the_description(merge: Merge, served: bool) -> None:
     unrated = result("d", "fay", dnf="gus", after=300)
     races = [*RACES, replace(unrated, entrants=unrated.entrants[:1])]
@@ -310,6 +300,7 @@ def test_page_of_the_api_lists_the_addresses_and_links_those_that_all_readers_ca
             assert document_at(view, f"api/{each}", served=served).body
 
 
+@pytest.mark.usefixtures("with_event")
 def test_export_holds_every_path_of_its_description(merge: Merge) -> None:
     written = export_tokens(merge(listing=Listing(scoring=rules_of("sgl-2025"))))
     for path in description(served=False)["paths"]:

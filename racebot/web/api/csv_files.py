@@ -13,7 +13,6 @@ from typing import Any
 
 from racebot import __version__
 from racebot.queries.races import rating_changes
-from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names
 from racebot.web.site.ledger_view import CSV, Board, Document, PageRequest, Streamed, entity_tag
 
@@ -45,10 +44,10 @@ def scores_csv(request: PageRequest, board: Board) -> Document | None:
     return _document(columns, rows)
 
 
-def seeds_csv(found: SeedList) -> Document:
-    """Return the seeds of a leaderboard as CSV, with one row per seed."""
-    columns = field_names(Seed)
-    return _document(columns, map(attrgetter(*columns), found.seeds))
+def records_csv(kind: type, records: Iterable[object]) -> Document:
+    """Return records of a dataclass as CSV, with one row per record."""
+    columns = field_names(kind)
+    return _document(columns, map(attrgetter(*columns), records))
 
 
 def changes_csv(request: PageRequest, board: Board) -> Streamed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import asdict, dataclass, is_dataclass, replace
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -15,9 +16,10 @@ import orjson
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import forecasts, odds
 from racebot.queries.player import Meeting, PlayedRace, PlayerStanding, compared
+from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceRow, latest_races, rating_changes
 from racebot.queries.scores import LeagueTable
-from racebot.queries.seeds import SeedList
+from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files, types
 from racebot.web.html.leaderboard import seeds_of
@@ -193,6 +195,35 @@ def rated_race(request: PageRequest, race: str) -> types.RaceAnswer | None:
     return replace(with_fields(types.RaceAnswer, report, **_addresses_of(view, race)), leaderboards=on_boards)
 
 
+def all_events(request: PageRequest) -> types.EventsAnswer:
+    reports = event_reports(request.view.ledger)
+    return types.EventsAnswer([_on_event(types.EventSummary, request.view, each) for each in reports])
+
+
+def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
+    """Return an event with its sources and results, None if there is none of that name."""
+    for report in event_reports(request.view.ledger, event):
+        results = [
+            types.EventResult(who.user_id, who.name, who.status, who.seconds, *facts)
+            for who, *facts in map(
+                attrgetter("entrant", "source", "proof", "comment", "note"), report.results
+            )
+        ]
+        sources = [source.name for source in report.sources]
+        return _on_event(types.EventAnswer, request.view, report, sources=sources, results=results)
+    return None
+
+
+def _on_event(kind: type[types.OnEvent], view: LedgerView, report: EventReport, **more: Any) -> types.OnEvent:
+    page = page_of(view, addresses.EVENT.path(event=report.event.name))
+    return with_fields(kind, report.event, finished=report.finished, page=page, **more)
+
+
+def _event_csv(request: PageRequest, event: str) -> Document | None:
+    found = one_event(request, event)
+    return None if found is None else csv_files.records_csv(types.EventResult, found.results)
+
+
 def live_rooms(request: PageRequest) -> types.LiveAnswer:
     view = request.view
     live = view.live_rooms()
@@ -262,6 +293,9 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.PLAYER_DATA: Endpoint(player_on_boards, types.PlayerAnswer),
     addresses.FIND_PLAYERS: Endpoint(find_players, types.FoundPlayers),
     addresses.RACE_DATA: Endpoint(rated_race, types.RaceAnswer),
+    addresses.EVENTS_DATA: Endpoint(all_events, types.EventsAnswer),
+    addresses.EVENT_DATA: Endpoint(one_event, types.EventAnswer),
+    addresses.EVENT_CSV: Endpoint(_event_csv, "Results of an event, as CSV; none while they are sealed"),
     addresses.ODDS_DATA: Endpoint(odds_of, types.OddsAnswer),
     addresses.HEAD_TO_HEAD_DATA: Endpoint(head_to_head, types.HeadToHead),
     addresses.LIVE_DATA: Endpoint(live_rooms, types.LiveAnswer),
@@ -270,7 +304,7 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.SCORES_CSV: Endpoint(csv_files.scores_csv, "Scores by par of each racer and race, as CSV"),
     addresses.SEEDS_DATA: Endpoint(seeds_of, SeedList),
     addresses.SEEDS_CSV: Endpoint(
-        lambda request, board: csv_files.seeds_csv(seeds_of(request, board)),
+        lambda request, board: csv_files.records_csv(Seed, seeds_of(request, board).seeds),
         "Seeds of a bracket, best first, as CSV",
     ),
     addresses.CHANGES_CSV: Endpoint(csv_files.changes_csv, "All changes in order, as CSV"),

@@ -19,12 +19,13 @@ from racebot.web.site.ledger_view import JSON, Content, Document
 
 Schema = dict[str, Any]
 
-_FIELDS = {"board": ("category", "board"), "player": ("player",), "race": ("category", "race")}
+_FIELDS = {each: ("category", each) for each in ("board", "race", "event")} | {"player": ("player",)}
 _FIELD_TEXTS = {
     "category": "The category's slug: the part of a leaderboard's `id` before the slash",
     "board": "The part of a leaderboard's `id` after the slash",
     "race": "The race's slug: the part of its name after the slash",
     "player": "The player's id on racetime.gg",
+    "event": "The part of the event's name after the slash",
 }
 _TEXT = {"type": "string", "pattern": r"\S", "maxLength": addresses.LONGEST_VALUE}
 

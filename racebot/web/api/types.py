@@ -13,6 +13,8 @@ from racebot.queries.odds import PlayerOdds
 from racebot.queries.player import Comparison, Meeting, PlayedRace, PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport
 from racebot.queries.races import RaceRow, RatingChange
+from racebot.races.events import Event
+from racebot.races.result import EntrantStatus
 from racebot.web.site.live_rooms import LiveRooms
 
 
@@ -175,6 +177,46 @@ class RaceAnswer(RaceReport):
     leaderboards: Sequence[RatedOnBoard]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventSummary(Event):
+    """An event, which counts several rooms and files as one race."""
+
+    finished: int
+    page: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventsAnswer:
+    """Every event, the newest first."""
+
+    events: Sequence[EventSummary]
+
+
+@dataclass(frozen=True, slots=True)
+class EventResult:
+    """One result of an event. A player may have several, of which one counts."""
+
+    id: str | None
+    name: str
+    status: EntrantStatus
+    finish_time: float | None
+    source: str
+    proof: str
+    comment: str
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventAnswer(EventSummary):
+    """An event with its sources, and its results unless they are sealed."""
+
+    sources: Sequence[str]
+    results: Sequence[EventResult]
+
+
+OnEvent = TypeVar("OnEvent", EventSummary, EventAnswer)
+
+
 @dataclass(frozen=True, slots=True)
 class OddsAnswer:
     """The odds of a race between any players, in the order of the query. Unknown players are newcomers."""
@@ -250,6 +292,10 @@ FIELDS: Mapping[str, str] = {
     "state": "Everything the model stores about the player",
     "win_chance": "Chance to win, before the race; null in team races",
     "Changes.next": "The last race's sequence number, or `after` without new races",
+    "EventAnswer.results": "Those that count first; none while they are sealed",
+    "EventAnswer.sources": "Rooms and files, in the order in which they were added",
+    "EventResult.id": "null for a deleted account or a hidden player",
+    "EventResult.note": "Why it does not count; null if it does",
     "FoundPlayers.players": "At most 50",
     "HeadToHead.ahead": "Races in which `a` was placed before `b`",
     "HeadToHead.chance": "Chance of `a` to be placed before `b` next time",
