@@ -27,7 +27,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.races import latest_races
 from racebot.races.result import RaceResult
 from racebot.web.export import export
-from racebot.web.http.server import application
+from racebot.web.http.server import application, collect_rarely
 from racebot.web.site.ledger_view import Publication
 
 BUSY = "player-00000"
@@ -61,6 +61,7 @@ def changed(database: Path) -> None:
 
 async def request(database: Path, paths: Sequence[str]) -> None:
     """Print the time of a first and a repeated request for each path, with CPU time and size."""
+    collect_rarely()
     print(f"{'':58} {'first':>9} {'CPU':>9} {'again':>9} {'size':>9}")
     for path in paths:
         app = application(database, Publication())

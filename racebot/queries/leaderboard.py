@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -389,37 +389,52 @@ def standings_now(
     return {row[0]: StandingRow._make(row) for row in rows}
 
 
-def _standings_before(
-    ledger: Ledger, board: Leaderboard, sequence: int, players: Collection[str] | None = None
-) -> dict[str, StandingRow]:
-    """Return the standings of some players, or of all, before a race of the sequence."""
-    among = "" if players is None else "AND player IN (SELECT value FROM json_each(?3))"
+def _standings_before(ledger: Ledger, board: Leaderboard, sequence: int) -> dict[str, StandingRow]:
+    """Return everybody's standings before a race of the sequence."""
     rows = ledger.connection.rows(
-        "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("  # noqa: S608
+        "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("
         "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
-        "  FROM changes INDEXED BY changes_by_player"
-        f" WHERE leaderboard = ?1 AND sequence < ?2 {among} GROUP BY player"
+        "  FROM changes INDEXED BY changes_by_player WHERE leaderboard = ?1 AND sequence < ?2 GROUP BY player"
         " ) AS last CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
         board.key,
         sequence,
-        *([] if players is None else [json.dumps(list(players))]),
     )
-    ends = _ends(ledger, board, {row["player"]: row["sequence"] for row in rows})
-    ratings = _ratings(board, [row["state_after"] for row in rows])
-    return {
-        player: StandingRow(player, state, points, races, finishes, wins, ends[player], rating)
-        for (player, state, points, races, finishes, wins, _), rating in zip(rows, ratings, strict=True)
-    }
+    return _as_standings(ledger, board, rows)
 
 
 def _undone(
     ledger: Ledger, board: Leaderboard, after: Mapping[str, StandingRow], first: int, last: int
 ) -> dict[str, StandingRow]:
     """Return the standings before race `first` of the sequence, given everybody's after race `last`."""
-    sql = "SELECT player FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
-    raced = {row[0] for row in ledger.connection.rows(sql, board.key, first, last)}
-    others = {player: row for player, row in after.items() if player not in raced}
-    return others | _standings_before(ledger, board, first, raced)
+    # With one min(), the other columns are of its row: https://www.sqlite.org/lang_select.html#bareagg
+    rows = ledger.connection.rows(
+        "SELECT player, state_before, points_before, races_before, count(place), sum(place IS 1), ("
+        "  SELECT max(sequence) FROM changes AS earlier INDEXED BY changes_by_player"
+        "  WHERE leaderboard = ?1 AND player = changes.player AND sequence < ?2"
+        " ), min(sequence) FROM changes"
+        " WHERE leaderboard = ?1 AND sequence BETWEEN ?2 AND ?3 GROUP BY player",
+        board.key,
+        first,
+        last,
+    )
+    undone = {row[0]: row for row in rows}
+    before = _as_standings(ledger, board, [row[:7] for row in rows if row[6] is not None])
+    for player, row in before.items():
+        finishes, wins = after[player].finishes - row.finishes, after[player].wins - row.wins
+        before[player] = row._replace(finishes=finishes, wins=wins)
+    return {player: row for player, row in after.items() if player not in undone} | before
+
+
+def _as_standings(
+    ledger: Ledger, board: Leaderboard, rows: Sequence[Sequence[Any]]
+) -> dict[str, StandingRow]:
+    """Return standings from rows of their first six values and the number of each player's last race."""
+    ends = _ends(ledger, board, {row[0]: row[6] for row in rows})
+    ratings = _ratings(board, [row[1] for row in rows])
+    return {
+        row[0]: StandingRow._make((*row[:6], ends[row[0]], rating))
+        for row, rating in zip(rows, ratings, strict=True)
+    }
 
 
 def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[str, str]:

@@ -148,21 +148,19 @@ def places_over_time(
     A place is None before a player's first race. Equal points share a place.
     """
     samples = np.array([ledger.ratings.sequence_until(board, moment) for moment in moments])
-    changes = _changes(ledger, board, after=int(samples[0]))
+    row_of = {row.player: number for number, row in enumerate(listed.rows)}
+    changes = [each for each in _changes(ledger, board, after=int(samples[0])) if each.player in row_of]
     points = np.full((len(listed.rows), len(moments)), np.nan)
     points[:, 0] = [row.points for row in listed.rows]
-    row_of = {row.player: number for number, row in enumerate(listed.rows)}
-    raced: set[str] = set()
-    columns = np.searchsorted(samples, [change[0] for change in changes]).tolist()
-    for column, (_, player, before, after, races_before) in zip(columns, changes, strict=True):
-        row = row_of.get(player)
-        if row is None:
-            continue
-        if player not in raced:
-            raced.add(player)
-            points[row, 0] = before if races_before else np.nan
-        if column < len(moments):
-            points[row, column] = after
+    if changes:
+        sequences, raced, before, after, races_before = zip(*changes, strict=True)
+        rows = np.array([row_of[player] for player in raced])
+        _, first = np.unique(rows, return_index=True)
+        at_first = np.where(np.array(races_before)[first] > 0, np.array(before)[first], np.nan)
+        points[rows[first], 0] = at_first
+        columns = np.searchsorted(samples, sequences)
+        shown = columns < len(moments)
+        points[rows[shown], columns[shown]] = np.array(after)[shown]  # of several, the last
     for column in range(1, len(moments)):
         missing = np.isnan(points[:, column])
         points[missing, column] = points[missing, column - 1]

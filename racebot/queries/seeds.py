@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -13,6 +13,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import places_now
 from racebot.queries.listing import Listing
 from racebot.queries.scores import league
+from racebot.races.result import Profile
 from racebot.ratings import registry
 from racebot.ratings.models.hurdle import GaussianHurdleModel
 from racebot.text.format import counted, integer, percentage
@@ -61,32 +62,39 @@ class SeedList:
 
 
 def seed_list(
-    ledger: Ledger, board: Leaderboard, listing: Listing, entrants: Iterable[str] | None = None
+    ledger: Ledger,
+    board: Leaderboard,
+    listing: Listing,
+    entrants: Iterable[str] | None = None,
+    limit: int | None = None,
 ) -> SeedList:
-    """Return the seeds of the listed players, or of the entrants that are named.
+    """Return the first `limit` seeds of the listed players, or of the entrants that are named.
 
     Names are found as in chat, in any case, with or without accents and discriminator; ids count as names.
     Entrants whom the leaderboard does not list come last, by rating. Equal places are in order of names.
     """
-    known = {each.player: each for each in ledger.standings.all(board) if not each.hidden}
     places, scores = _places(ledger, board, listing)
-    chosen, missing = set(places), list[NotSeeded]()
-    if entrants is not None:
-        eligible, chosen = known.keys() | chosen, set()
-        for text, player in _named(ledger, entrants, known).items():
-            if player in eligible:
-                chosen.add(player)
-            elif player:
-                missing.append(NotSeeded(text, "no rated race on this leaderboard"))
-            else:
-                missing.append(NotSeeded(text, "no player has that name", _nearest(ledger, text)))
-    names = ledger.players.names(chosen)
+    named = {} if entrants is None else _accounts(ledger, entrants)
+    worst = max(sorted(places.values())[:limit], default=0)
+    chosen = {player for player, place in places.items() if place <= worst} if entrants is None else set()
+    known = {each.player: each for each in ledger.standings.of(board, chosen.union(*named.values()))}
+    missing = list[NotSeeded]()
+    for text, accounts in named.items():
+        races = {player: known[player].races if player in known else -1 for player in sorted(accounts)}
+        player = max(races, key=races.__getitem__, default="")  # of several, the one with most races
+        if player in known or player in places:
+            chosen.add(player)
+        elif player:
+            missing.append(NotSeeded(text, "no rated race on this leaderboard"))
+        else:
+            missing.append(NotSeeded(text, "no player has that name", _nearest(ledger, text)))
+    names, profiles = ledger.players.names(chosen), ledger.profiles.all()
 
     def order(player: str) -> tuple[float, float, str, str]:
         rating = known[player].rating if player in known else float("-inf")
         return places.get(player, float("inf")), -rating, names[player].casefold(), player
 
-    ordered = sorted(names, key=order)
+    ordered = sorted(names, key=order)[:limit]
     uncertainty, ahead = _from_model(board, [known.get(player) for player in ordered])
     seeds = []
     for index, player in enumerate(ordered):
@@ -96,7 +104,7 @@ def seed_list(
             place,
             player,
             names[player],
-            ledger.profiles.get(player).twitch,
+            profiles.get(player, Profile()).twitch,
             standing and standing.points,
             uncertainty.get(index),
             standing.races if standing else 0,
@@ -117,14 +125,13 @@ def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[
     return places_now(ledger, board, listing), {}
 
 
-def _named(ledger: Ledger, entrants: Iterable[str], known: Mapping[str, Standing]) -> dict[str, str]:
-    """Return the player whom each name means, of several the one with most races; empty if nobody has it."""
-    hidden, merged, found = ledger.orders.hidden(), ledger.orders.merged(), dict[str, str]()
-    for text in filter(None, (each.strip(AROUND_NAMES) for each in entrants)):
-        accounts = {merged.get(each.id, each.id) for each in ledger.players.named(text)} - hidden
-        races = {player: known[player].races if player in known else -1 for player in sorted(accounts)}
-        found[text] = max(races, key=races.__getitem__, default="")
-    return found
+def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
+    """Return the players who have each name."""
+    hidden, merged = ledger.orders.hidden(), ledger.orders.merged()
+    texts = filter(None, (each.strip(AROUND_NAMES) for each in entrants))
+    return {
+        text: {merged.get(each.id, each.id) for each in ledger.players.named(text)} - hidden for text in texts
+    }
 
 
 def _nearest(ledger: Ledger, text: str) -> str:

@@ -27,6 +27,8 @@ from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 RACES_ON_A_PAGE = 50
 EMBEDDED_ROWS = 10
 MOST_EMBEDDED_ROWS = 100
+SEEDS = 256
+"""Most seeds on a page. The JSON and the CSV have all."""
 UNRANKED = 50
 """Most players without a place below the others."""
 RESULTS = 5
@@ -331,11 +333,11 @@ def _champions(view: LedgerView, board: Board, report: queries.OpenLeaderboard) 
     return [each for each in best if each.place == 1]
 
 
-def seeds_of(request: PageRequest, board: Board) -> SeedList:
-    """Return the seeds of the entrants in the query, or of all listed players."""
+def seeds_of(request: PageRequest, board: Board, limit: int | None = None) -> SeedList:
+    """Return the first seeds of the entrants in the query, or of all listed players."""
     text = request.query.get("entrants", "").strip()
     entrants = text.splitlines() if text else None
-    return seed_list(request.view.ledger, board.stored, board.listing, entrants)
+    return seed_list(request.view.ledger, board.stored, board.listing, entrants, limit)
 
 
 def seeds_page(request: PageRequest, board: Board) -> Content:
@@ -345,7 +347,8 @@ def seeds_page(request: PageRequest, board: Board) -> Content:
         "seeds.html",
         board,
         totals=request.view.totals(board),
-        found=seeds_of(request, board),
+        found=seeds_of(request, board, SEEDS),
+        most=SEEDS,
         entrants=entrants,
         query=f"?{urlencode({'entrants': entrants})}" if entrants else "",
     )
