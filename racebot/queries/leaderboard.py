@@ -228,8 +228,8 @@ def open_leaderboard(
     latest = _latest(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.orders.hidden()
-    listed = _in_order(ledger, _listed(everybody, listing, hidden, latest))
     unranked_too = _listed(everybody, replace(listing, minimum_finishes=0), hidden, latest)
+    listed = _in_order(ledger, [row for row in unranked_too if row.finishes >= listing.minimum_finishes])
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
     unranked = sorted(_in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
@@ -476,10 +476,10 @@ def _listed(
 def _in_order(ledger: Ledger, rows: Sequence[StandingRow]) -> list[StandingRow]:
     """Return standings, best first, then by name as SQLite's NOCASE compares names."""
     times = Counter(map(_RATING, rows))
-    tied = {row: row.player for row in rows if times[row.rating] > 1}
-    names = ledger.players.names(tied.values())
-    by_name = sorted(tied, key=lambda row: (names[row.player].encode().lower(), row.player))
-    return sorted([*by_name, *(row for row in rows if row not in tied)], key=_RATING, reverse=True)
+    names = ledger.players.names(row.player for row in rows if times[row.rating] > 1)
+    by_name = [row for row in rows if row.player in names]
+    by_name.sort(key=lambda row: (names[row.player].encode().lower(), row.player))
+    return sorted([*by_name, *(row for row in rows if row.player not in names)], key=_RATING, reverse=True)
 
 
 def _places(rows: Sequence[StandingRow]) -> dict[float, int]:
