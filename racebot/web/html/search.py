@@ -29,7 +29,7 @@ def search(request: PageRequest) -> Content:
         "search.html",
         text=text,
         race=race,
-        players=[(player, next(iter(request.view.standings(player.id)), None)) for player in players],
+        players=[(player, request.view.latest(player.id)) for player in players],
         boards=[(board, _category(request, board)) for board in _boards(request, text)],
     )
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.pictures import Pictures, name_of
-from racebot.ledger.rows import CategoryProfile, Leaderboard
+from racebot.ledger.rows import CategoryProfile, Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
 from racebot.queries.listing import Listing
@@ -371,6 +371,12 @@ class LedgerView:
         found = ((board, self.standing(board, player)) for board in self.boards)
         raced = [(board, standing) for board, standing in found if standing is not None]
         return sorted(raced, key=lambda pair: pair[1].last_race_at, reverse=True)
+
+    def latest(self, player: str) -> tuple[Board, Standing] | None:
+        """Return a player's standing on the leaderboard that they raced on last, without the place."""
+        found = ((board, self.ledger.standings.get(board.stored, player)) for board in self.boards)
+        raced = [(board, standing) for board, standing in found if standing is not None]
+        return max(raced, key=lambda pair: pair[1].last_race_at, default=None)
 
     @_remembered
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
