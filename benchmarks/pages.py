@@ -5,6 +5,7 @@
 Invents a category; one player has 2,000 races. Requests each kind of page after a change to the ledger,
 and again from the cache: the best of five. Or: --export exports all pages, and again after one more race;
 --readers 50 lets that many readers click, each every two seconds. --database keeps the ledger for later runs.
+--league measures a league of 300 racers and 20 races instead.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ from support import CATEGORY, GOAL, people, race, rate, serving
 
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import Listing
 from racebot.queries.races import latest_races
+from racebot.queries.scores import league
 from racebot.races.result import RaceResult
+from racebot.scoring.need import Forecast
+from racebot.scoring.rules import rules_of
 from racebot.web.export import export
 from racebot.web.http.server import application, collect_rarely
 from racebot.web.site.ledger_view import Publication
@@ -59,12 +64,12 @@ def changed(database: Path) -> None:
         ledger.cases.remove(f"{CATEGORY}/unfinished")
 
 
-async def request(database: Path, paths: Sequence[str]) -> None:
+async def request(database: Path, paths: Sequence[str], publication: Publication) -> None:
     """Print the time of a first and a repeated request for each path, with CPU time and size."""
     collect_rarely()
     print(f"{'':58} {'first':>9} {'CPU':>9} {'again':>9} {'size':>9}")
     for path in paths:
-        app = application(database, Publication())
+        app = application(database, publication)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pages") as client:
             await client.get(path)  # reads the templates
             times = []
@@ -80,6 +85,25 @@ async def request(database: Path, paths: Sequence[str]) -> None:
         print(f"{path:58.58} {first:6.1f} ms {used:6.1f} ms {again:6.1f} ms {kilobytes:6.0f} kB")
         async with app.router.lifespan_context(app):
             pass
+
+
+def league_pages(database: Path) -> None:
+    """Print the times of a large league's pages, and of working out `!need`."""
+    if not database.exists():
+        rng = random.Random(1)
+        skill = people(300, rng)
+        rate(database, (race(number, rng.sample(list(skill), 220), skill, rng) for number in range(20)))
+    rules = rules_of("sgl-2025", first=20, cut=64)  # so many count that racers still need a time
+    pages = ["/", f"/races/{CATEGORY}/race-000019", f"/players/{BUSY}/{STEM}"]
+    pages += [f"/leaderboards/{STEM}{page}" for page in ("", "/races", "/movement", "/fame", "/explained")]
+    pages += [f"/api/leaderboards/{STEM}/scores.{kind}" for kind in ("json", "csv")]
+    asyncio.run(request(database, pages, Publication(listing=lambda _: Listing(scoring=rules))))
+    with Ledger.open_to_read(database) as ledger:
+        start, (board,) = time.process_time(), ledger.leaderboards.all()
+        for place in range(60, 70):
+            table = league(ledger, board, rules)
+            Forecast(table, 64).of(table.standings[place])
+        print(f"!need {100 * (time.process_time() - start):.1f} ms")
 
 
 def exports(database: Path, public: Path, races: int, players: int) -> None:
@@ -131,11 +155,15 @@ def main() -> None:
     parser.add_argument("--database", type=Path)
     parser.add_argument("--readers", type=int, help="measure with this many readers at once")
     parser.add_argument("--export", action="store_true", help="time the export")
+    parser.add_argument("--league", action="store_true", help="time a league's pages")
     given = parser.parse_args()
     if given.players < BUSY_RACES or given.races < BUSY_RACES:
         parser.error(f"--players and --races: give at least {BUSY_RACES}")
     with tempfile.TemporaryDirectory() as folder:
         database = given.database or Path(folder) / "pages.db"
+        if given.league:
+            league_pages(database)
+            return
         if not database.exists():
             rate(database, invented(given.players, given.races))
         with Ledger.open(database) as ledger:
@@ -157,7 +185,8 @@ def main() -> None:
             pages = ["?q=123&sort=races", "/movement", "/fame"]
             pages += [f"?at={each.ended_at:%Y-%m-%d}" for each in sixths]
             more = [f"/leaderboards/{STEM}{page}" for page in pages]
-            asyncio.run(request(database, [*popular, *more, f"/api/leaderboards/{STEM}/players/{BUSY}"]))
+            more.append(f"/api/leaderboards/{STEM}/players/{BUSY}")
+            asyncio.run(request(database, [*popular, *more], Publication()))
 
 
 if __name__ == "__main__":
