@@ -188,10 +188,10 @@ def _scores(table: Table, texts: Texts) -> list[str]:
     race, names, more = table.races[-1], dict[str, str](), dict[str, dict[str, str]]()
     shown = chat_names(race.result.entrants, texts)
     for each in table.standings:
-        if each.player in race.scores:
-            time, total = race.scores[each.player].time, f"{each.total.score:.1f}"
-            names[each.player] = in_markdown(shown[each.player])
-            more[each.player] = {
+        if each.id in race.scores:
+            time, total = race.scores[each.id].time, f"{each.total.score:.1f}"
+            names[each.id] = in_markdown(shown[each.id])
+            more[each.id] = {
                 "time": f" · {timer(time)}" if time else "",
                 "ordinal": ordinal(each.place, texts),
                 "total": total,

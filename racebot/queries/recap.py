@@ -177,7 +177,7 @@ def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedP
     if listing.ordering is not None:
         racers = league(ledger, board, listing.ordering).standings
         return [
-            PodiumPlace(each.place, NamedPlayer(each.player, each.name), total.score, total.entered, None)
+            PodiumPlace(each.place, NamedPlayer(each.id, each.name), total.score, total.entered, None)
             for each in racers
             if each.place <= 3
             for total in [each.total]

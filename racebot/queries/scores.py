@@ -14,14 +14,14 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.scoring.need import Forecast, Outlook
 from racebot.scoring.rules import Rules
-from racebot.scoring.table import ScoredRace, Table, score_race, standings
+from racebot.scoring.table import ScoredRace, Standing, Table, score_race, standings
 
 
 @dataclass(frozen=True, slots=True)
 class LeagueRacer:
     """A racer of a league, with a score or None for each race.
 
-    `estimate` is the mean of the races finished, if all of a league's races count and one not run scores 0.
+    The function `estimate` describes its field.
     """
 
     place: int
@@ -64,11 +64,21 @@ def scored(board: Leaderboard, result: RaceResult, rules: Rules | None) -> Score
         return None
 
 
+def forecast_of(table: Table) -> Forecast | None:
+    """Return the chances of a table's racers to qualify; None without a cut."""
+    return None if table.rules.cut is None else Forecast(table, table.rules.cut)
+
+
+def estimate(table: Table, racer: Standing) -> float | None:
+    """Return the mean of the races finished, if all races count and one not run scores 0."""
+    if table.rules.first is not None or table.rules.mean_over in {None, 1} or not racer.total.finished:
+        return None
+    return fmean(points for points in racer.points if points is not None)
+
+
 def document(table: Table) -> LeagueTable:
     """Return a table as JSON can hold it: rules, races with their pars, and racers, best first."""
-    cut = table.rules.cut
-    has_estimate = table.rules.first is None and table.rules.mean_over not in {None, 1}
-    forecast = None if cut is None else Forecast(table, cut)
+    forecast = forecast_of(table)
     races = [
         {"race": race.result.name, "ended_at": race.result.ended_at, "par": race.par and asdict(race.par)}
         for race in table.races
@@ -82,9 +92,7 @@ def document(table: Table) -> LeagueTable:
             for at, (race, own) in enumerate(zip(races, each.scores, strict=True))
         ]
         total, outlook = each.total, None if forecast is None else forecast.of(each)
-        finished = [points for points in each.points if points is not None]
-        estimate = fmean(finished) if finished and has_estimate else None
-        of_total = total.score, estimate, total.entered, total.finished
-        racers.append(LeagueRacer(each.place, each.player, each.name, *of_total, outlook, scores))
+        of_total = total.score, estimate(table, each), total.entered, total.finished
+        racers.append(LeagueRacer(each.place, each.id, each.name, *of_total, outlook, scores))
     par, line = (forecast.par, forecast.line) if forecast else (None, None)
     return LeagueTable(asdict(table.rules), par.time if par else None, line, races, racers)

@@ -121,7 +121,7 @@ def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[
     """Return the place of each listed player, and the score of each racer if scores order the leaderboard."""
     if listing.ordering is not None:
         rows = league(ledger, board, listing.ordering).standings
-        return {row.player: row.place for row in rows}, {row.player: row.total.score for row in rows}
+        return {row.id: row.place for row in rows}, {row.id: row.total.score for row in rows}
     return places_now(ledger, board, listing), {}
 
 

@@ -53,9 +53,9 @@ class Forecast:
         self._length = run + (self._coming or 0)
         self._next_length = max(run + 1, rules.races or 0)
         self._keys = sorted(each.total.key for each in table.standings)
-        self._unchanged = {each.player: self._next(each) for each in table.standings}
+        self._unchanged = {each.id: self._next(each) for each in table.standings}
         self._now = sorted(self._unchanged.values())
-        self._reach = {each.player: self._after(each, rules.highest) for each in table.standings}
+        self._reach = {each.id: self._after(each, rules.highest) for each in table.standings}
         self._best = sorted(self._reach.values())
         self._newcomer = add_up([rules.highest] * (self._coming or 0), rules, self._length).key
 
@@ -73,7 +73,7 @@ class Forecast:
         """
         rules, total, par = self.table.rules, standing.total, self.par
         worst = self._after(standing, None)
-        better = _at_least(worst, self._best) - (self._reach[standing.player] >= worst)
+        better = _at_least(worst, self._best) - (self._reach[standing.id] >= worst)
         if self._coming is not None and better < self.cut and (self._newcomer < worst or not self._coming):
             return Outlook(Chance.SECURED)
         if _at_least(total.key, self._keys) <= self.cut:
@@ -92,7 +92,7 @@ class Forecast:
 
     def _suffices(self, standing: Standing, coming: float) -> bool:
         then = self._next(standing, coming)
-        return _at_least(then, self._now) - (self._unchanged[standing.player] >= then) < self.cut
+        return _at_least(then, self._now) - (self._unchanged[standing.id] >= then) < self.cut
 
     def _after(self, standing: Standing, each: float | None) -> Key:
         """Return a racer's key after all races to come, with the same score in each."""

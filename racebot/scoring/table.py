@@ -59,7 +59,7 @@ class Standing:
     `scores` has an item for each race, None if not entered; `counted` are the indices of those added up.
     """
 
-    player: str
+    id: str
     name: str
     place: int
     total: Total

@@ -130,12 +130,12 @@ def test_a_dropped_score_changes_nobodys_total(name: str, seasons: list[list[int
             own = [s.score for s in standing.scores if s]
             if each is None or index in standing.counted or not min(own) == each.score < max(own):
                 continue
-            lower = {**races[index].scores, standing.player: each._replace(score=each.score / 2)}
+            lower = {**races[index].scores, standing.id: each._replace(score=each.score / 2)}
             again = standings(
                 [*races[:index], replace(races[index], scores=lower), *races[index + 1 :]], rules
             )
-            totals = {s.player: s.total.score for s in again.standings}
-            assert totals == {s.player: s.total.score for s in table.standings}
+            totals = {s.id: s.total.score for s in again.standings}
+            assert totals == {s.id: s.total.score for s in table.standings}
 
 
 def test_equal_racers_share_a_place_and_hidden_ones_only_make_pars() -> None:
@@ -204,15 +204,15 @@ def test_secured_is_the_worst_case_played_out(
     races = [plain_race(scores) for scores in season]
     table = standings(races, rules)
     for standing in table.standings:
-        others = [s.player for s in table.standings if s is not standing] + (
+        others = [s.id for s in table.standings if s is not standing] + (
             ["n1", "n2", "n3"] if coming else []
         )
         safe = True
         for strong in product([False, True], repeat=len(others)):
             best = {p: 110.0 if is_strong else None for p, is_strong in zip(others, strong, strict=True)}
-            future = [plain_race({**best, standing.player: None}) for _ in range(coming)]
+            future = [plain_race({**best, standing.id: None}) for _ in range(coming)]
             final = standings([*races, *future], rules).standings
-            own = next(s for s in final if s.player == standing.player)
+            own = next(s for s in final if s.id == standing.id)
             safe = safe and sum(s.total.key >= own.total.key for s in final) <= cut
         assert (Forecast(table, cut).of(standing).chance is Chance.SECURED) == safe
 
@@ -222,7 +222,7 @@ def inside(table_races: list[ScoredRace], name: str, player: str, time: int, cut
     rules = rules_of(name)
     grade = score(time, Par(6000, 0), rules)[0]
     final = standings([*table_races, plain_race({player: grade})], rules).standings
-    own = next(s for s in final if s.player == player)
+    own = next(s for s in final if s.id == player)
     return sum(s.total.key >= own.total.key for s in final) <= cut
 
 
@@ -236,10 +236,10 @@ def test_the_time_needed_is_the_slowest_that_suffices(
         outlook = Forecast(table, cut).of(standing)
         if outlook.chance is Chance.TIME:
             assert outlook.time is not None
-            assert inside(races, name, standing.player, outlook.time, cut)
-            assert not inside(races, name, standing.player, outlook.time + 1, cut)
+            assert inside(races, name, standing.id, outlook.time, cut)
+            assert not inside(races, name, standing.id, outlook.time + 1, cut)
         elif outlook.chance is not Chance.SECURED and outlook.chance is not Chance.INSIDE:
-            possible = [inside(races, name, standing.player, t, cut) for t in (1, 86_400)]
+            possible = [inside(races, name, standing.id, t, cut) for t in (1, 86_400)]
             assert possible == [outlook.chance is Chance.FINISH] * 2
 
 

@@ -21,7 +21,7 @@ def answer(context: Context, command: Command, person: NamedPlayer, race: Race) 
     pending = context.pending(race, person)
     coming = [] if pending is None else [pending.result]
     table = league(context.ledger, context.board, rules, *coming)
-    standing = next((each for each in table.standings if each.player == person.id), None)
+    standing = next((each for each in table.standings if each.id == person.id), None)
     forecast = Forecast(table, rules.cut) if rules.cut else None
     if command is Command.NEED and forecast is None:
         return texts.need_no_cut

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
-from racebot.queries.scores import LeagueRacer, LeagueTable
+from racebot.scoring.table import Standing, Table
 from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.addresses import RACE, link
 from racebot.web.site.formats import day, shown_name, sign
@@ -69,10 +69,10 @@ def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | No
     return _over_time(series, label, integer)
 
 
-def scores(league: LeagueTable, racer: LeagueRacer) -> Graph | None:
+def scores(league: Table, racer: Standing) -> Graph | None:
     """Draw a racer's scores over time. Return None for a single moment."""
     races = zip(league.races, racer.scores, strict=True)
-    series = [(race["ended_at"], each["score"]) for race, each in races if each]
+    series = [(race.result.ended_at, each.score) for race, each in races if each]
     return _over_time([series], f"Scores of {shown_name(racer.name)}", "{:.1f}".format)
 
 

@@ -5,9 +5,9 @@ They are functions, because building them in a template takes ten times as long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 from markupsafe import Markup, escape
 
@@ -15,6 +15,7 @@ from racebot.queries.live import LiveEntrant
 from racebot.queries.player import Result
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.races.result import EntrantStatus, result_label
+from racebot.scoring.table import Standing
 from racebot.text.format import signed
 from racebot.web.site import addresses
 from racebot.web.site.addresses import link
@@ -178,10 +179,10 @@ def who(request: PageRequest, player: Named, stem: str | None = None, extra: Mar
     return Markup('<span class="who">%s<span>%s%s</span></span>') % parts
 
 
-def score_cells(scores: Sequence[Mapping[str, Any] | None]) -> Markup:
+def score_cells(racer: Standing) -> Markup:
     """Return the cells of a racer's scores. A template is too slow for the 6,000 of a large league."""
     texts = (
-        "" if each is None else ("%.1f" if each["counted"] else "<s>%.1f</s>") % each["score"]
-        for each in scores
+        "" if each is None else f"{each.score:.1f}" if at in racer.counted else f"<s>{each.score:.1f}</s>"
+        for at, each in enumerate(racer.scores)
     )
-    return Markup("".join(f"<td>{text}</td>" for text in texts))  # noqa: S704 - numbers alone
+    return Markup("".join([f"<td>{text}</td>" for text in texts]))  # noqa: S704 - numbers alone

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from racebot.queries.leaderboard import BoardTotals
+from racebot.queries.scores import estimate, forecast_of
 from racebot.text.format import counted, integer, signed
 from racebot.text.safe import initials
 from racebot.web.html import fragments
@@ -82,7 +83,7 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
             player_link=partial(fragments.player_link, request),
             race_link=partial(fragments.race_link, request),
             who=partial(fragments.who, request),
-            scores=request.view.scores,
+            league_of=request.view.league,
             served=request.served,
             share=LinkPreview(
                 publication.url, request.path, request.query, request.served or publication.export_cards
@@ -173,7 +174,7 @@ def _environment() -> Environment:
     )
     for module in (formats, fragments):
         environment.filters |= dict(getmembers(module, isfunction))
-    more = (counted, initials, integer, addresses.segment, signed)
+    more = (counted, estimate, forecast_of, initials, integer, addresses.segment, signed)
     environment.filters |= {function.__name__: function for function in more}
     environment.filters["name"] = formats.shown_name
     environment.globals.update(addresses=addresses)

@@ -329,7 +329,7 @@ class LedgerView:
 
     @_remembered
     def scores(self, board: Board) -> LeagueTable | None:
-        """Return a leaderboard's scores by par, None if it has none."""
+        """Return a leaderboard's scores by par as data, None if it has none."""
         table = self.league(board)
         return None if table is None else document(table)
 
