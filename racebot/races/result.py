@@ -50,7 +50,7 @@ class Profile:
     twitch: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # frozen, a season would take twice as long to read
 class Entrant:
     """One entrant of a race.
 

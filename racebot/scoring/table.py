@@ -37,8 +37,7 @@ class ScoredRace:
     scores: Mapping[str, Score]
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(NamedTuple):
     """The total of a racer's scores.
 
     `entered` and `finished` count the races that can count; `counted` are the indices of the scores added up.
@@ -99,11 +98,10 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
     in_teams = result.team_race and teams is not TeamPolicy.INDIVIDUAL
     if in_teams and teams is TeamPolicy.IGNORE:
         return None
-    for each in result.entrants:
-        if each.finished and not each.finish_time:
+    sides = times = [entrant.seconds for entrant in result.entrants]
+    for each, time in zip(result.entrants, times, strict=True):
+        if not time and each.finished:
             raise PayloadError(f"race {result.name}: {each.name} has no finish time: scores need times")
-    times = [entrant.seconds for entrant in result.entrants]
-    sides = times
     if in_teams:
         # An entrant without a team stands alone.
         teams_of = [entrant.team or index for index, entrant in enumerate(result.entrants)]
@@ -132,8 +130,8 @@ def standings(races: Iterable[ScoredRace], rules: Rules, hidden: Collection[str]
     length = max(rules.races or 0, len(races))
     found = []
     for player, name in names.items():
-        scores = tuple(race.scores.get(player) for race in races)
-        points = tuple(None if each.time is None else each.score for each in scores if each is not None)
+        scores = tuple([race.scores.get(player) for race in races])
+        points = tuple([None if each.time is None else each.score for each in scores if each is not None])
         total = add_up(points, rules, length)
         if player not in hidden:
             found.append(((-total.key[0], -total.key[1]), name, player, scores, points, total))
@@ -153,7 +151,7 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     """
     entered = entered[: rules.first]
     values = [each or 0.0 for each in entered]
-    finished = sum(each is not None for each in entered)
+    finished = len(entered) - entered.count(None)
     kept = sorted(range(len(values)), key=values.__getitem__, reverse=True)
     if rules.drop_forfeits:
         kept = [index for index in kept if entered[index] is not None]

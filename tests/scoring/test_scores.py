@@ -204,9 +204,7 @@ def test_secured_is_the_worst_case_played_out(
     races = [plain_race(scores) for scores in season]
     table = standings(races, rules)
     for standing in table.standings:
-        others = [s.id for s in table.standings if s is not standing] + (
-            ["n1", "n2", "n3"] if coming else []
-        )
+        others = [s.id for s in table.standings if s is not standing] + (["n1", "n2", "n3"] if coming else [])
         safe = True
         for strong in product([False, True], repeat=len(others)):
             best = {p: 110.0 if is_strong else None for p, is_strong in zip(others, strong, strict=True)}
