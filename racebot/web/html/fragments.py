@@ -37,9 +37,10 @@ def change(points: int) -> Markup:
     if not points:
         return Markup('<span class="pill same">±0</span>')
     arrow, spoken = ("▲", "+") if points > 0 else ("▼", "−")
-    return Markup(
-        '<span class="pill %s"><span aria-hidden="true">%s</span><span class="hidden">%s</span>%s</span>'
-    ) % (sign(points), arrow, spoken, abs(points))
+    return Markup(  # noqa: S704 - a number and our own words
+        f'<span class="pill {sign(points)}"><span aria-hidden="true">{arrow}</span>'
+        f'<span class="hidden">{spoken}</span>{abs(points)}</span>'
+    )
 
 
 def new_place(places: tuple[int | None, int]) -> Markup:
@@ -47,8 +48,10 @@ def new_place(places: tuple[int | None, int]) -> Markup:
     after = places[1]
     before = places[0] or after
     shown, spoken = ("▲ ", "up to") if after < before else ("▼ ", "down to")
-    arrow = Markup('<span role="img" aria-label="%s">%s</span>') % (spoken, shown) if after != before else ""
-    return Markup('<span class="new-place %s">%s%s</span>') % (sign(before - after), arrow, ordinal(after))
+    arrow = f'<span role="img" aria-label="{spoken}">{shown}</span>' if after != before else ""
+    return Markup(  # noqa: S704 - a number and our own words
+        f'<span class="new-place {sign(before - after)}">{arrow}{ordinal(after)}</span>'
+    )
 
 
 MEDALS = {"1": "gold", "2": "silver", "3": "bronze"}
@@ -58,8 +61,10 @@ def medal(standing: int | str, final: object = None) -> Markup:
     """Return a place on a disc. The first three of a `final` season have medals."""
     text = str(standing)
     kind = f"m{text}" if text in MEDALS else "" if text[:1].isdecimal() else "out"
-    won = Markup('<span class="hidden">, %s medal</span>') % MEDALS[text] if final and text in MEDALS else ""
-    return Markup('<span class="medal %s">%s</span>%s') % (f"{kind} final" if won else kind, text, won)
+    won = f'<span class="hidden">, {MEDALS[text]} medal</span>' if final and text in MEDALS else ""
+    return Markup(  # noqa: S704 - a number or our own words
+        f'<span class="medal {f"{kind} final" if won else kind}">{text}</span>{won}'
+    )
 
 
 def shown_standing(entrant: LiveEntrant | RatedEntrant | RacedEntrant) -> str:
@@ -101,11 +106,11 @@ def score(ahead: int, behind: int) -> Markup:
 
 def part(words: str, points: int | None, short: str = "") -> Markup:
     """Return a reason with its points, if any, as an item of a list. Phones show short words at first."""
-    shown = Markup("") if points is None else Markup(" <b>%s</b>") % signed(points)
-    name: Markup | str = shown_name(words, 120)
+    shown = "" if points is None else f" <b>{signed(points)}</b>"
+    name: str = escape(shown_name(words, 120))
     if short:
-        name = Markup('<span class="far">%s</span><span class="near">%s</span>') % (name, short)
-    return Markup("<li>%s%s</li>") % (name, shown)
+        name = f'<span class="far">{name}</span><span class="near">{escape(short)}</span>'
+    return Markup(f"<li>{name}{shown}</li>")  # noqa: S704 - escaped
 
 
 def opponent(verb: str, name: str, chance: float) -> Markup:
@@ -142,13 +147,15 @@ class Named(Protocol):
 
 def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
     """Return a player's initials, below their picture if they have one."""
-    found, picture = request.view.face(player.id, player.name), Markup("")
+    found, picture = request.view.face(player.id, player.name), ""
     if found.picture is not None:
-        lazy = Markup("") if kind == "large" else Markup(' loading="lazy"')
+        lazy = "" if kind == "large" else ' loading="lazy"'
         address = link(request.path, found.picture if kind == "large" else str(found.small))
-        picture = Markup('<img src="%s" alt="" decoding="async"%s>') % (address, lazy)
-    values = (found.color, kind, found.initials, picture)
-    return Markup('<span class="face c%s %s" aria-hidden="true">%s%s</span>') % values
+        picture = f'<img src="{escape(address)}" alt="" decoding="async"{lazy}>'
+    shown = f"{escape(found.initials)}{picture}"
+    return Markup(  # noqa: S704 - escaped
+        f'<span class="face c{found.color} {kind}" aria-hidden="true">{shown}</span>'
+    )
 
 
 def player_link(request: PageRequest, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
@@ -175,8 +182,8 @@ def race_link(request: PageRequest, race: str, racer: str | None = None) -> Mark
 
 
 def who(request: PageRequest, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
-    parts = (face(request, player), player_link(request, player, stem), extra)
-    return Markup('<span class="who">%s<span>%s%s</span></span>') % parts
+    shown = f"{player_link(request, player, stem)}{escape(extra)}"
+    return Markup(f'<span class="who">{face(request, player)}<span>{shown}</span></span>')  # noqa: S704 - escaped
 
 
 def score_cells(racer: Standing) -> Markup:
