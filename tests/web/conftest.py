@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 import uvicorn
-from builders import result
+from builders import GOAL, NOON, result
 from PIL import Image
 
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
+from racebot.races.events import Event, EventSource, SourceKind, Timing
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
@@ -150,3 +151,10 @@ class Seen(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+@pytest.fixture
+def with_event(ledger: Ledger) -> None:
+    ledger.events.save(Event("orb/event-one", "One", "orb", "Any Orb", GOAL, NOON, Timing.REAL, True, NOON))
+    source = "orb/event-one", SourceKind.ROOM, "orb/room", result("room", "ann bo"), (), NOON, ""
+    ledger.events.save_source(EventSource(*source))

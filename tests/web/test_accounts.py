@@ -88,6 +88,7 @@ def test_odds_do_not_tell_a_hidden_player_from_an_unknown_one(view: LedgerView) 
     assert entrant("id-zaphira") == entrant("id-nobody") | {"id": "id-zaphira"}
 
 
+@pytest.mark.usefixtures("with_event")
 def test_answers_with_hidden_players_match_the_description(view: LedgerView) -> None:
     check_answers(view, served=True)
     changes = json.loads(body(view, f"{BOARD}/changes") or b"")["changes"]

@@ -10,14 +10,12 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from builders import GOAL, NOON, SECOND, entrant, result
+from builders import SECOND, entrant, result
 from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
-from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
-from racebot.races.events import Event, EventSource, SourceKind, Timing
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig
 from racebot.web.api import types
@@ -249,13 +247,6 @@ def test_description_is_valid_openapi(served: bool) -> None:
 
 
 EXAMPLES = {"category": "orb", "board": "any-orb", "player": "id-ann", "race": "b", "event": "event-one"}
-
-
-@pytest.fixture
-def with_event(ledger: Ledger) -> None:
-    ledger.events.save(Event("orb/event-one", "One", "orb", "Any Orb", GOAL, NOON, Timing.REAL, True, NOON))
-    source = "orb/event-one", SourceKind.ROOM, "orb/room", result("room", "ann bo"), (), NOON, ""
-    ledger.events.save_source(EventSource(*source))
 
 
 @pytest.mark.parametrize("served", [False, True])

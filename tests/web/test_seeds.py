@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from racebot.web.html import leaderboard
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import data_at, page_at
@@ -16,6 +19,12 @@ def test_the_page_seeds_the_entrants_of_its_form(view: LedgerView) -> None:
     assert "players/id-cy/" not in page
     assert "&lt;i&gt;x" in page
     assert "&lt;i&gt;x" not in page_at(view, PAGE)
+
+
+def test_the_page_shows_the_first_seeds_only(view: LedgerView, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaderboard, "SEEDS", 2)
+    page = page_at(view, PAGE)
+    assert [f"players/id-{each}/" in page for each in ("cy", "ann", "di")] == [True, True, False]
 
 
 def test_the_data_seeds_the_entrants_of_the_query(view: LedgerView) -> None:
