@@ -132,8 +132,9 @@ def explain_race(
     ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
     finishes = finish.tolist() if predicts else [None] * n
     floor, explained = getattr(model, "floor", None), {}
-    for i, (k, (entrant, change)) in enumerate(zip(unit.tolist(), entrants, strict=True)):
-        at_floor = floor is not None and bool(model.rating(np.array(change.after)) <= floor)
+    ratings = model.rating(np.array([change.after for _, change in entrants]))
+    floored = (ratings <= (-np.inf if floor is None else floor)).tolist()
+    for i, (k, at_floor, (entrant, change)) in enumerate(zip(unit.tolist(), floored, entrants, strict=True)):
         limit_points = parts[i].get("limit", 0)
         limit = _limit(outcome, i, limit_points, at_floor=at_floor)
         team_is_out = entrant.finished and change.place is None

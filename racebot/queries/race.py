@@ -234,7 +234,7 @@ def race_on_board(
         entrant, _ = explained[each.id]
         return *_order(each), entrant.team or "", -each.after, each.name.casefold()
 
-    place_of = places(result, teams)
     deleted = [entrant for entrant in result.entrants if entrant.user_id is None]
+    place_of = places(result, teams) if deleted else {}
     unrated = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in deleted]
     return RaceOnBoard(board.name, board.model, sequence, note, sorted(entrants, key=order), unrated)

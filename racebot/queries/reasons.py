@@ -87,6 +87,18 @@ class Reason:
     opponents: tuple[Opponent, ...] = ()
 
 
+_TEMPLATES = {
+    ReasonKind.UNCHANGED: "{limit}",
+    ReasonKind.UNFINISHED: "{chance}% to finish",
+    ReasonKind.FINISH: FINISHING,
+    ReasonKind.PLACE: PLACE,
+    ReasonKind.LIMIT: LIMIT,
+    ReasonKind.AS_EXPECTED: AS_EXPECTED,
+    ReasonKind.GAINED: GAINED,
+    ReasonKind.COST: COST,
+}
+
+
 def in_words(reason: Reason, names: Mapping[str, str]) -> str:
     """Put a reason into a short English phrase.
 
@@ -102,15 +114,5 @@ def in_words(reason: Reason, names: Mapping[str, str]) -> str:
         )
         for number, each in enumerate(reason.opponents)
     ]
-    template = {
-        ReasonKind.UNCHANGED: "{limit}",
-        ReasonKind.UNFINISHED: "{chance}% to finish",
-        ReasonKind.FINISH: FINISHING,
-        ReasonKind.PLACE: PLACE,
-        ReasonKind.LIMIT: LIMIT,
-        ReasonKind.AS_EXPECTED: AS_EXPECTED,
-        ReasonKind.GAINED: GAINED,
-        ReasonKind.COST: COST,
-    }[reason.kind]
     chance, named = percentage(reason.chance or 0), ", ".join(opponents)
-    return template.format(points=points, limit=rule, chance=chance, names=named)
+    return _TEMPLATES[reason.kind].format(points=points, limit=rule, chance=chance, names=named)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from math import isclose
@@ -91,9 +92,11 @@ def fastest(part: RaceOnBoard) -> float | None:
     return min((each.finish_time for each in part.placed if each.finish_time is not None), default=None)
 
 
-def why(part: RaceOnBoard, entrant: RatedEntrant) -> Markup:
-    """Return the reasons for a change of a race: its parts, its opponents, or a remark."""
-    names = {each.id: each.name for each in part.entrants}
+def why(entrant: RatedEntrant, names: Mapping[str, str]) -> Markup:
+    """Return the reasons for a change of a race: its parts, its opponents, or a remark.
+
+    `names` are those of the race's entrants, by user id.
+    """
     items = parts_of(entrant)
     brief = len(items) or 1
     is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
@@ -149,9 +152,10 @@ def story(part: RaceOnBoard) -> str:
 
 def drawn_story(view: LedgerView, board: Board, part: RaceOnBoard, report: RaceReport) -> charts.Story | None:
     """Draw a recorded race from expected to actual places; None for a single entrant and a race of teams."""
-    row = view.ledger.ratings.get(board.stored, report.race)
     by_team = board.stored.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in report.result)
-    if row is None or by_team or not 2 <= len(part.entrants) <= MOST_LINES:
+    drawn = not by_team and 2 <= len(part.entrants) <= MOST_LINES
+    row = view.ledger.ratings.get(board.stored, report.race) if drawn else None
+    if row is None:
         return None
     times = {each.id: each.finish_time for each in part.entrants if each.finish_time is not None}
     untimed = any(each.place is not None and each.id not in times for each in part.entrants)
@@ -226,6 +230,7 @@ def table(request: PageRequest) -> dict[str, Any]:
         "fastest": fastest,
         "story": story,
         "why": why,
+        "names_of": lambda part: {each.id: each.name for each in part.entrants},
         "sum_of": sum_of,
         "places": partial(places, view),
         "targets": partial(targets, view),
