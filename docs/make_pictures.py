@@ -136,7 +136,7 @@ def during(browser: Browser, address: str, shown: Iterator[str]) -> None:
     next(line for line in shown if "in 1st place" in line)
     page = opened(browser, (1180, 600), "light")
     page.goto(f"{address}/live")
-    expect(page.get_by_role("cell", name="1:19:18")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("cell", name="1:15:07")).to_be_visible(timeout=PATIENCE)
     save(shot(page), "page-live.png")
     next(line for line in shown if "Ratings if recorded" in line)
     game = Image.linear_gradient("L").resize((660, 330)).convert("RGB").point(NIGHT)
