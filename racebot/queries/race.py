@@ -139,6 +139,20 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
     )
 
 
+def reasons_of(ledger: Ledger, board: Leaderboard, race: str, player: str) -> list[str]:
+    """Return the reasons for what a rated race changed for a player, without the names of hidden players."""
+    row, result = ledger.ratings.get(board, race), ledger.orders.masked(ledger.races.find(race).result)
+    if row is None:
+        return []
+    model = registry.create(board.model, board.parameters)
+    explained, shown = (
+        explain_race(model, TeamPolicy(board.teams), result, row.changes),
+        shown_names(result.entrants),
+    )
+    names = {each: shown[entrant] for each, (entrant, _) in explained.items()}
+    return [in_words(reason, names) for reason in explained[player][1].reasons()]
+
+
 def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
     """Return all events, the newest first, or the one with the name of its race."""
     hidden, reports = ledger.orders.hidden(), []

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from racebot.queries.player import PlayedRace, PlayerStanding
+from racebot.queries.race import reasons_of
 from racebot.queries.races import winners_of
 from racebot.queries.records import upsets
 from racebot.text.format import integer
@@ -75,17 +76,15 @@ def milestones(races: Sequence[PlayedRace]) -> list[tuple[str, PlayedRace]]:
     return sorted(found.items(), key=lambda each: -each[1].sequence)
 
 
-def best_of_year(view: LedgerView, player: str, races: Sequence[PlayedRace]) -> tuple[PlayedRace, str] | None:
+def best_of_year(
+    view: LedgerView, board: Board, player: str, races: Sequence[PlayedRace]
+) -> tuple[PlayedRace, str] | None:
     """Return the race of a year with the highest gain, and its reasons in words; None without a gain."""
     settled = [race for race in races if race.races_before >= view.publication.provisional_races]
     best = max(settled, key=lambda race: race.change, default=None)
     if best is None or best.change <= 0:
         return None
-    report = view.race(best.race)
-    parts = report.leaderboards if report else ()
-    entrants = (each for part in parts for each in part.entrants)
-    own = next((each for each in entrants if each.id == player and each.after == best.after), None)
-    return best, "; ".join(own.reasons) if own else ""
+    return best, "; ".join(reasons_of(view.ledger, board.stored, best.race, player))
 
 
 def _place(race: PlayedRace) -> str:
@@ -131,7 +130,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         figures=figures,
         year=year,
         milestones=milestones(history),
-        best_result=best_of_year(view, player, year.races) if request.served else None,
+        best_result=best_of_year(view, board, player, year.races) if request.served else None,
         graph=charts.ratings([history], f"{label}: {numbers}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
         score_graph=charts.scores,

@@ -151,7 +151,7 @@ def year_card(request: PageRequest, board: Board, player: str) -> Content:
         "points": signed(sum(race.change for race in year.races)),
     }
     canvas.figures(430, figures)
-    if best := best_of_year(request.view, player, year.races):
+    if best := best_of_year(request.view, board, player, year.races):
         race, why = best
         words = f"Best: {slug(race.race)}, {standing_of(race)}, {signed(race.change)}"
         canvas.text(MARGIN, 530, name(f"{words}: {why}" if why else words), _SMALL, limit=RIGHT - MARGIN)
