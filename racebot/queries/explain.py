@@ -125,8 +125,8 @@ def explain_race(
     parts = [dict(change.parts) or {"place": change.points_change} for _, change in entrants]
     terms = np.where(among & compared[:, np.newaxis] & (behind != 0), (behind > 0) - chance, 0.0)
     pushed, opposed = _named(terms[unit], np.array([each["place"] for each in parts]))
-    opposing = [entrants[i][0] for i in first.tolist()]
-    names = [None if outcome.team is None else each.team_name or each.team for each in opposing]
+    opposing = [entrants[i] for i in first.tolist()]
+    names = [None if outcome.team is None else each.team_name or each.team for each, _ in opposing]
     # Single values are read much faster from lists than from arrays.
     beaten, chances, expected = (behind > 0).tolist(), chance.tolist(), places.tolist()
     ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
@@ -139,7 +139,7 @@ def explain_race(
         limit = _limit(outcome, i, limit_points, at_floor=at_floor)
         team_is_out = entrant.finished and change.place is None
         opponents = [
-            Opponent(entrants[first[j]][1].player, beaten[k][j], chances[k][j], names[j])
+            Opponent(opposing[j][1].player, beaten[k][j], chances[k][j], names[j])
             for j in [*pushed[i], *opposed[i]]
         ]
         explanation = Explanation(
@@ -170,17 +170,20 @@ def _named(terms: FloatArray, place_points: IntArray) -> tuple[list[list[int]], 
     sign = np.sign(place_points)
     signed = sign[:, np.newaxis] * terms
     order = np.argsort(-signed, axis=1, kind="stable")
-    first, last = order[:, :NAMED], order[:, -1]
+    first, last = order[:, :NAMED], order[:, -1:]
     agrees = signed.sum(1) > 0
     pushed: list[list[int]] = []
     opposed: list[list[int]] = []
-    for row, agreed in enumerate(agrees.tolist()):
-        sizes = signed[row, first[row]].tolist()
+    # Single values are read much faster from lists than from arrays.
+    largest, smallest = (np.take_along_axis(signed, each, 1).tolist() for each in (first, last))
+    for agreed, sizes, (against,), names, other in zip(
+        agrees.tolist(), largest, smallest, first.tolist(), last.tolist(), strict=True
+    ):
         # A third name is worth its space only if it weighs at least half as much as the first.
         least = [LEAST, LEAST, max(LEAST, sizes[0] / 2)]
         count = sum(size >= enough for size, enough in zip(sizes, least, strict=False)) if agreed else 0
-        pushed.append(first[row, :count].tolist())
-        opposed.append([int(last[row])] if count and signed[row, last[row]] <= -LEAST else [])
+        pushed.append(names[:count])
+        opposed.append(other if count and against <= -LEAST else [])
     return pushed, opposed
 
 
