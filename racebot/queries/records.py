@@ -162,21 +162,22 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
 def streaks(ledger: Ledger, board: Leaderboard) -> list[Record]:
     """Return the longest runs of won races, one for each player."""
     hidden = ledger.orders.hidden()
-    runs: dict[str, tuple[int, int, int]] = {}
+    runs: dict[str, tuple[int, int]] = {}
     longest: dict[str, tuple[int, int, int]] = {}
     for player, sequence, before in ledger.connection.rows(
         "SELECT player, sequence, races_before FROM changes INDEXED BY changes_won"
         " WHERE leaderboard = ? AND place = 1 ORDER BY sequence",
         board.key,
     ):
-        length, _, after = runs.get(player, (0, 0, -1))
-        run = runs[player] = (length + 1 if before == after else 1, sequence, before + 1)
-        if player not in longest or run[0] > longest[player][0]:
-            longest[player] = run
+        length, after = runs.get(player, (0, -1))
+        length = length + 1 if before == after else 1
+        runs[player] = length, before + 1
+        if length > 1 and (player not in longest or length > longest[player][0]):
+            longest[player] = length, sequence, before + 1
     found = [
         (length, sequence, (player,))
         for player, (length, sequence, _) in longest.items()
-        if length > 1 and player not in hidden
+        if player not in hidden
     ]
     found = sorted(found, key=lambda each: (-each[0], each[1]))[:SHOWN]
     records = []
