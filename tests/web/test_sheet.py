@@ -40,8 +40,3 @@ def test_all_races_of_two_players_are_on_pages(merge: Merge, monkeypatch: pytest
     found = [re.findall(r'races/orb/([\w-]+)\.html">', page) for page in pages]
     assert found == [["race-2", "race-1"], ["race-0"]]
     assert "page=2" in pages[0]
-
-
-def test_exported_comparison_lets_the_reader_choose(merge: Merge) -> None:
-    page = page_at(merge(), "compare.html", served=False)
-    assert 'id="pair"' in page and "players.js" in page
