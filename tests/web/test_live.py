@@ -188,6 +188,7 @@ def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> No
     answer = live.get("/races/orb/live-1")
     assert "73%" in words(answer)
     assert "noindex" in answer.text
+    assert "compare.html?players=id-ann%2Cid-zoe&amp;on=orb%2Fany-orb" in answer.text
     (events,) = re.findall('data-events="([^"]+)"', answer.text)
     followed = httpx.URL("http://pages/races/orb/live-1.html").join(events).path
     assert live.get(followed.removeprefix("/events")).text in answer.text
@@ -195,6 +196,17 @@ def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> No
     assert "Ann" not in live.get("/races/orb/secret-1").text
     for path in ("/races/orb/other", "/races/elsewhere/live-1", "/api/races/orb/live-1"):
         assert live.get(path).status_code == 404
+
+
+def test_page_of_a_player_leads_to_the_room_and_tells_what_its_record_will_change(live: Live) -> None:
+    path = "/players/id-ann/orb/any-orb"
+    for status, told in (("open", "Entered in live-1 : 73% to win"), ("in_progress", "In live-1 now")):
+        live.write(replace(OPEN, status=status))
+        assert told in words(live.get(path))
+    live.write(FINISHED)
+    assert "1180 points ▼ − 10 , 4th, once live-1 is recorded" in words(live.get(path))
+    live.write()
+    assert "live-1" not in words(live.get(path))
 
 
 def test_page_of_a_race_waits_for_the_bot_and_for_the_record(live: Live) -> None:
@@ -281,13 +293,12 @@ def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:
     assert "live-1" not in words(live.get("/live"))
 
 
-def test_front_page_links_to_open_rooms_only_while_there_are_any(live: Live) -> None:
-    assert "live.html" not in live.get("/").text
+def test_front_page_counts_open_rooms_only_while_there_are_any(live: Live) -> None:
     live.write(OPEN, replace(FINISHED, race="orb/live-2"))
     front = live.get("/")
     assert 'href="live.html"' in front.text and "2 rooms" in words(front).replace("\xa0", " ")
     live.write()
-    assert "live.html" not in live.get("/").text
+    assert "on-air" not in live.get("/").text
 
 
 def test_api_lists_live_rooms_with_the_newest_first(live: Live) -> None:
@@ -357,8 +368,8 @@ RACING = room(racer("zoe", place=1, status=EntrantStatus.DONE), racer("ann"), OU
         ([], "player/id-ann", "Ann 1190 2nd of 5"),
         ([OPEN], "player/id-ann", "Ann 1190 2nd of 5 · 73% to win"),
         ([OPEN], "player/id-zoe", "Zoe 1000 27% to win"),
-        ([FINISHED], "player/id-ann", "Ann 1180 −10 ▼ 4th"),
-        ([FINISHED], "player/id-zoe", "Zoe 1021 +21 3rd"),
+        ([FINISHED], "player/id-ann", "Ann 1180 −10 ▼ 4th if recorded"),
+        ([FINISHED], "player/id-zoe", "Zoe 1021 +21 3rd if recorded"),
         ([FINISHED], "player/id-nobody", ""),
         ([RACING], "player/id-bo", "Bo 1000 4th of 5"),
         (

@@ -258,10 +258,7 @@ def _current_of(request: PageRequest, player: str) -> tuple[str | None, LiveRoom
     """Return the listed room that a player is in, or the player's last race, with the leaderboard's id."""
     view = request.view
     found: list[tuple[str | None, LiveRoom | PlayedRace]] = [
-        (board.board, room)
-        for room in view.live_rooms().rooms
-        for board in room.leaderboards
-        if any(entrant.id == player for entrant in board.entrants)
+        (board.board, room) for room, board, _ in view.live_rooms().of(player)
     ]
     for board, _ in view.standings(player):
         found += [(board.address.stem, race) for race in view.history(board, player)[-LAST_RACES:]]

@@ -30,7 +30,7 @@ LAST_PLACE = 10
 """Places after this one are counted together."""
 RACES_NAMED = 3
 """Number of best races to show, and of worst races."""
-LAST_RACES = 25
+LAST_RACES = 10
 """Races on a player's page. A longer list also has separate pages."""
 WON = Markup('<span class="soft">won</span>')
 ROUND_RACES = (50, 100, 200, 300, 500, 1000, 2000)
@@ -143,6 +143,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         timed=_timed(history),
         history=history,
         standings=view.standings(player),
+        rooms=[each for each in view.live_rooms().of(player) if each[1].board == board.address.stem],
     )
 
 

@@ -90,6 +90,9 @@ class CachedPages:
         open_race = match.route is addresses.RACE and self._live.room(match.fields["race"]) is not None
         if open_race or match.route in _ON_LIVE_FILE:
             key = key[0], (*key[1], ("live", self._live.stamp()))
+        elif match.route is addresses.PLAYER_ON_BOARD:
+            rooms = self._live.rooms().of(match.fields["player"])
+            key = key[0], (*key[1], *((room.race, repr((room.status, each))) for room, _, each in rooms))
         known = cache.get(key)
         if known is not None:
             return known

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from racebot.queries.live import LiveReport, LiveRoom, live_path, read_live
+from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, read_live
 from racebot.races.result import HIDDEN_NAME
 
 LATE_AFTER = timedelta(seconds=60)
@@ -26,6 +26,16 @@ class LiveRooms:
     seen_at: datetime | None
     late: bool
     rooms: Sequence[LiveRoom]
+
+    def of(self, player: str) -> list[tuple[LiveRoom, LiveBoard, LiveEntrant]]:
+        """Return the rooms of a player, each with its leaderboards and what is known of the player there."""
+        return [
+            (room, board, entrant)
+            for room in self.rooms
+            for board in room.leaderboards
+            for entrant in board.entrants
+            if entrant.id == player
+        ]
 
 
 NOTHING = LiveRooms(None, late=False, rooms=())
