@@ -66,7 +66,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
 }
 EXPORTED: Mapping[Route, tuple[str, ...]] = {
     addresses.BOARD: (f"{BOARD}.html",),
-    addresses.COMPARE: ("compare.html",),
+    addresses.COMPARE: ("compare.html", "compare.html?players=id-r00,id-r01,id-r04,id-r05"),
     addresses.PLAYER_ON_BOARD: ("players/id-r05/orb/any-orb.html?vs=id-r06",),
     addresses.SEARCH: ("search.html?q=x.invalid",),  # a name with markup
     addresses.NOT_FOUND: ("players/nobody/orb/any-orb.html",),

@@ -30,11 +30,8 @@ def test_days_of_the_last_year_are_squares_in_their_weeks(merge: Merge) -> None:
 def test_milestones_name_the_race_that_reached_them(merge: Merge) -> None:
     view = merge([result("lost", "bo ann"), *(result(f"n{n}", "ann bo", after=1 + n) for n in range(60))])
     found = {words: race.race for words, race in milestones(view.history(view.boards[0], "id-ann"))}
-    assert found["First race"] == "orb/lost"
-    assert found["First win"] == "orb/n0"
-    assert found["50th race"] == "orb/n48"
-    assert found["10th win"] == "orb/n9"
-    assert "100th race" not in found
+    reached = {"First race": "orb/lost", "First win": "orb/n0", "50th race": "orb/n48", "10th win": "orb/n9"}
+    assert reached.items() <= found.items() and "100th race" not in found
 
 
 def test_best_result_of_the_year_has_its_reasons_on_a_server(merge: Merge) -> None:

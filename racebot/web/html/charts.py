@@ -20,7 +20,7 @@ from racebot.queries.race import RatedEntrant
 from racebot.scoring.table import Standing, Table
 from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.addresses import RACE, link
-from racebot.web.site.formats import day, shown_name, sign
+from racebot.web.site.formats import day, plain_name, shown_name, sign
 
 MOST_POINTS = 200
 """Histories with more races are thinned before drawing."""
@@ -155,10 +155,10 @@ class Story(Places):
                 if done:
                     break
             corners.append((float(self.end), self.y(row)))
-            name, kind = shown_name(entrant.name, 15), sign(entrant.change)
+            surprise = entrant.id == upset
+            name, kind = plain_name(entrant.name, 12 if surprise else 15), sign(entrant.change)
             path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(corners))
             title = f"{name}: expected {start:.1f}, {entrant.standing}, {signed(entrant.change)}"
-            surprise = entrant.id == upset
             self.lines.append((f"{kind} upset" if surprise else kind, f"M{path}", title))
             remark = "upset" if surprise else signed(entrant.change)
             timed = bool(course) and entrant.finish_time is not None

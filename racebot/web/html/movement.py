@@ -10,7 +10,7 @@ from racebot.queries.recap import places_over_time
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
 from racebot.web.site.addresses import BadQueryError, day_in
-from racebot.web.site.formats import shown_name
+from racebot.web.site.formats import plain_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
 SHOWN = 10
@@ -38,7 +38,7 @@ def places_chart(
     listed = view.report(board).players
     moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
     places = places_over_time(view.ledger, board.stored, listed, [each.id for each in players], moments)
-    lines = [(shown_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
+    lines = [(plain_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
     return charts.Bump(f"Places of {len(lines)} players over time, as in the table below.", moments, lines)
 
 

@@ -23,13 +23,14 @@ LEAST_LIKENESS = 75
 def search(request: PageRequest) -> Content:
     text = request.query.get("q", "")[:100].strip()
     race = "" if text else request.query.get("race", "")
+    counted = _counted_on(request, race) if race else set()
     players = _racers(request, race) if race else request.view.players_meant(text)[:MOST_FOUND]
     return templating.page(
         request,
         "search.html",
         text=text,
         race=race,
-        players=[(player, request.view.latest(player.id)) for player in players],
+        players=[(player, request.view.latest(player.id, counted)) for player in players],
         boards=[(board, _category(request, board)) for board in _boards(request, text)],
     )
 
@@ -72,6 +73,13 @@ def _racers(request: PageRequest, race: str) -> list[NamedPlayer]:
     placed = [part.placed for part in report.leaderboards] if report else []
     ids = dict.fromkeys(each.id for group in (*shown, *placed) for each in group)
     return [view.rated_players[each] for each in ids if each in view.rated_players.keys() - view.hidden]
+
+
+def _counted_on(request: PageRequest, race: str) -> set[str | None]:
+    """Return the ids of the leaderboards on which an open or recorded race counts."""
+    room, report = request.view.live_room(race), request.view.race(race)
+    stems = {board.board for board in room.leaderboards} if room else set()
+    return stems | {board.address.stem for board in request.view.boards_of(report)} if report else stems
 
 
 def _category(request: PageRequest, board: Board) -> str:

@@ -76,6 +76,8 @@ def sheet(request: PageRequest) -> Content:
         offered=[(each, address([*chosen, each.id])) for each in offered] if len(chosen) < MOST else [],
         boards=view.boards,
         text=text,
+        added="add" in query,
+        best=None if chosen else address([each.id for each in view.report(board).players[:MOST]]),
         full=len(chosen) == MOST,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
@@ -372,11 +372,12 @@ class LedgerView:
         raced = [(board, standing) for board, standing in found if standing is not None]
         return sorted(raced, key=lambda pair: pair[1].last_race_at, reverse=True)
 
-    def latest(self, player: str) -> tuple[Board, Standing] | None:
-        """Return a player's standing on the leaderboard that they raced on last, without the place."""
+    def latest(self, player: str, among: Set[str | None]) -> tuple[Board, Standing] | None:
+        """Return a player's last standing, on one of some leaderboards if possible. It has no place."""
         found = ((board, self.ledger.standings.get(board.stored, player)) for board in self.boards)
         raced = [(board, standing) for board, standing in found if standing is not None]
-        return max(raced, key=lambda pair: pair[1].last_race_at, default=None)
+        preferred = [each for each in raced if each[0].address.stem in among] or raced
+        return max(preferred, key=lambda pair: pair[1].last_race_at, default=None)
 
     @_remembered
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:

@@ -154,6 +154,7 @@
       // The browser keeps nothing, so the choice ends with this page.
     }
   };
+  const ownPage = pattern => pattern.replace("/ID.", `/${[kept().player, kept().board].filter(Boolean).join("/")}.`);
   const playerOf = link => new URL(link.href).pathname.match(/\/players\/([^/]+?)(?:\.html|\/|$)/)?.[1];
   const BOARD = /\/(?:players\/[^/]+|leaderboards)\/([^/]+\/[^/]+?)(?:\.html|\/|$)/;
   const mark = () => {
@@ -185,6 +186,8 @@
       if (svg.closest("[data-graph]") || !items.length) continue;
       drawings.set(svg, items);
       svg.closest("[role=region]")?.removeAttribute("tabindex");
+      const tip = svg.closest(".card")?.querySelector(".tip");
+      if (tip) tip.textContent ||= "Tap or point at the drawing, or use the arrow keys, for details.";
       for (const [name, value] of [["role", "slider"], ["tabindex", 0], ["aria-valuemin", 1], ["aria-valuemax", items.length], ["aria-valuenow", 1], ["aria-valuetext", items[0].textContent]]) svg.setAttribute(name, value);
       svg.addEventListener("pointerover", event => items.includes(event.target) && step(svg, items.indexOf(event.target)));
       svg.addEventListener("keydown", event => {
@@ -221,8 +224,7 @@
       delete yours.dataset.shown;
       return;
     }
-    const of = pattern => pattern.replace("/ID.", `/${reader.player}.`);
-    const link = Object.assign(document.createElement("a"), {className: "player", href: of(yours.dataset.page), textContent: reader.name});
+    const link = Object.assign(document.createElement("a"), {className: "player", href: ownPage(yours.dataset.page), textContent: reader.name});
     const words = document.createElement("span"), forget = Object.assign(document.createElement("button"), {type: "button", className: "button", textContent: "Not you?"});
     forget.addEventListener("click", () => choosePlayer(null));
     yours.dataset.shown = "yes";
@@ -260,7 +262,7 @@
   refresh();
   standing();
   const own = location.hash === "#me" && kept() && document.getElementById("me")?.dataset.page;
-  if (own) location.replace(own.replace("/ID.", `/${kept().player}.`));
+  if (own) location.replace(ownPage(own));
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", refresh);
   window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, key, list, refresh};
