@@ -104,9 +104,9 @@ class Answers:
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
         """Return the leaderboards of the race, of a goal, or with a name.
 
-        A custom goal and a room of an event may have none. Then the latest leaderboard stands in.
+        A room of an event has that of the event. A custom goal may have none: then the latest stands in.
         """
-        rules, stored = self.settler.rules, self.settler.ledger.leaderboards
+        rules, ledger, stored = self.settler.rules, self.settler.ledger, self.settler.ledger.leaderboards
         planned = rules.leaderboards(race)
         if goal != race.goal:
             configs = rules.configs_for_goal(race.category, goal)
@@ -114,14 +114,16 @@ class Answers:
             named = stored.get(race.category, goal)
             if named is not None and not named.rule.by_goals_alone:
                 planned = [named]
-        if planned or not (race.custom_goal or race.name in rules.events):
+        event = rules.events.get(race.name)
+        if event and not planned:
+            league = next((each.leaderboard for each in ledger.events.all() if each.name == event), "")
+            configs = [config for config in rules.named_in(race.category) if config.name == league]
+            own = stored.get(race.category, league)
+            planned = [own] if own else [c.leaderboard(race.category, race.goal) for c in configs]
+        if planned or not (race.custom_goal or event):
             return [stored.get(p.category, p.name) or p for p in planned]
-        raced = [
-            (latest, board)
-            for board in self.settler.ledger.leaderboards.all()
-            if board.category == race.category
-            and (latest := self.settler.ledger.standings.latest_race(board)) is not None
-        ]
+        boards = [board for board in stored.all() if board.category == race.category]
+        raced = [(at, board) for board in boards if (at := ledger.standings.latest_race(board))]
         return [max(raced, key=itemgetter(0))[1]] if raced else []
 
     def _chosen_leaderboard(self, text: str, race: Race) -> tuple[str, int] | None:
