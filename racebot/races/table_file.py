@@ -42,6 +42,7 @@ COLUMNS = {
 ATTEMPT_COLUMNS = {
     "player": (*COLUMNS["player"], "id", "user_id", "site id", "runner", "username"),
     "time": COLUMNS["time"],
+    "status": ("status",),
     "proof": ("proof", "vod", "video", "link", "url"),
     "comment": ("comment", "comments", "note", "notes"),
 }
@@ -170,6 +171,7 @@ class _Reader:
 
     def _refuse(self, number: int, error: BadCellError) -> None:
         column, fix = error.args
+        column = self._known.get(column, (column,))[0]
         problem = (number, f"{self._path}, line {number}, column {column}: {fix}")
         self._problem = min(self._problem or problem, problem)
         self._bad_lines += 1
@@ -214,13 +216,15 @@ class _Reader:
         player, name = (None, HIDDEN_NAME) if hidden else (sys.intern(row["player"]),) * 2
         team = sys.intern(row.get("team", "")) or None
         time, place = row.get("time", ""), row.get("place", "")
-        word = next((text for text in (place, time) if text.lower() in cells.WORDS), None)
+        outcomes = (place, time, row.get("status", ""))
+        word = next((text for text in outcomes if text.lower() in cells.WORDS), None)
         if word is None and (time or place):
             finish_time = cells.microseconds(time) if time else None
             rank = cells.place(place) if place else None
             return Entrant(player, name, EntrantStatus.DONE, finish_time, rank, team)
         if word is None and "place" not in row:
-            raise BadCellError("time or place", "empty: write a time such as 1:02:03.4, a place, or DNF")
+            column, or_place = ("time or place", "a place, ") if "place" in self._known else ("time", "")
+            raise BadCellError(column, f"empty: write a time such as 1:02:03.4, {or_place}or DNF")
         status = cells.WORDS.get((word or "").lower(), EntrantStatus.DNF)
         self._words[word or "", cells.MEANINGS[status]] += 1
         return None if status is None else Entrant(player, name, status, team=team)
@@ -259,6 +263,8 @@ class _Attempts(_Reader):
         read = super()._entrant(row)
         if read is None:
             return None
+        if read.finish_time == 0:
+            raise BadCellError("time", "zero: write the time, or DNF")
         proof, comment, found = row.get("proof", ""), row.get("comment", ""), self._find(row["player"])
         if proof and not proof.lower().startswith(("https://", "http://")):
             raise BadCellError("proof", f"{reprlib.repr(proof)} is no web address: begin it with https://")
@@ -290,7 +296,8 @@ def _columns(
         hint = did_you_mean(names.get(missing[0], missing[0]), unused)
         found = ", ".join(map(reprlib.repr, filter(None, header))) or "nothing"
         fix = f"the first line has {found}: add it, or name yours with --columns {missing[0]}=NAME"
-        raise PayloadError(f"{path}: no column {missing[0]}{hint}; {fix}")
+        column = columns.get(missing[0], missing)[0]
+        raise PayloadError(f"{path}: no column {column}{hint}; {fix}")
     renamed = [f"{ours}={header[at]}" for ours, at in positions.items() if lower[at] != ours]
     notes = [f"columns: {', '.join(renamed)}"] if renamed else []
     if unused:

@@ -24,11 +24,11 @@ from .conftest import Done, Racebot
 
 Rooms = dict[str, RaceResult | None]
 EVENT = "orb/event-qualifier-1"
-SHEET = """Name,Time,VOD,Comment
-Old Bo,1:05:00,https://example.org/bo,late at night
-id-cy,DNF,,
-Old Bo,0:58:00,https://example.org/second,
-ann,0:59:00,,again
+SHEET = """Name,Time,VOD,Comment,Status
+Old Bo,1:05:00,https://example.org/bo,late at night,done
+id-cy,0:30:00,,,DNF
+Old Bo,0:58:00,https://example.org/second,,done
+ann,0:59:00,,again,done
 """
 
 
@@ -238,6 +238,9 @@ def test_a_removed_room_counts_at_its_earlier_position(racebot: Racebot, tmp_pat
 def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) -> None:
     create(racebot, "--time", "igt")
     assert "igt" in racebot("event", "add", EVENT, "orb/one").complaints[0]
+    for row, problem in (("time\nann,1:00:00", "no column igt"), ("igt\nann,", "line 2, column igt")):
+        (tmp_path / "bad.csv").write_text(f"player,{row}\n")
+        assert problem in racebot("event", "add", EVENT, "bad.csv").complaints[0]
     (tmp_path / "igt.csv").write_text("player,time,igt\nann,1:00:00,50:00\nbo,0:55:00,52:00\n")
     done(racebot, "event", "add", EVENT, "igt.csv")
     done(racebot, "event", "close", EVENT, "--early")
@@ -249,6 +252,8 @@ def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) 
     [
         ("player,time\nann,1:00:00\nNobody,1:00:00\n", "line 3, column player"),
         ("player,time\nann,soon\n", "line 2, column time"),
+        ("player,time\nann,\n", "line 2, column time: empty: write a time such as 1:02:03.4, or DNF"),
+        ("player,time\nann,0:00:00\n", "line 2, column time: zero"),
         ("player,time,proof\nann,59:00,javascript:alert(1)\n", "line 2, column proof"),
         ("player,date\nann,2026-03-01\n", "no column time"),
     ],

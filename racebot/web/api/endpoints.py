@@ -196,8 +196,8 @@ def rated_race(request: PageRequest, race: str) -> types.RaceAnswer | None:
 
 
 def all_events(request: PageRequest) -> types.EventsAnswer:
-    reports = event_reports(request.view.ledger)
-    return types.EventsAnswer([_on_event(types.EventSummary, request.view, each) for each in reports])
+    found = [(each.event, _facts_of(request.view, each)) for each in event_reports(request.view.ledger)]
+    return types.EventsAnswer([with_fields(types.EventSummary, event, **facts) for event, facts in found])
 
 
 def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
@@ -210,13 +210,14 @@ def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
             )
         ]
         sources = [source.name for source in report.sources]
-        return _on_event(types.EventAnswer, request.view, report, sources=sources, results=results)
+        facts = _facts_of(request.view, report)
+        return with_fields(types.EventAnswer, report.event, **facts, sources=sources, results=results)
     return None
 
 
-def _on_event(kind: type[types.OnEvent], view: LedgerView, report: EventReport, **more: Any) -> types.OnEvent:
+def _facts_of(view: LedgerView, report: EventReport) -> dict[str, Any]:
     page = page_of(view, addresses.EVENT.path(event=report.event.name))
-    return with_fields(kind, report.event, finished=report.finished, page=page, **more)
+    return {"finished": report.finished, "page": page}
 
 
 def _event_csv(request: PageRequest, event: str) -> Document | None:

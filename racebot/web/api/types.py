@@ -214,9 +214,6 @@ class EventAnswer(EventSummary):
     results: Sequence[EventResult]
 
 
-OnEvent = TypeVar("OnEvent", EventSummary, EventAnswer)
-
-
 @dataclass(frozen=True, slots=True)
 class OddsAnswer:
     """The odds of a race between any players, in the order of the query. Unknown players are newcomers."""
