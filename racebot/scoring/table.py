@@ -114,9 +114,9 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
         }
         times, sides = [of_teams[team] for team in teams_of], list(of_teams.values())
     par = par_of([time for time in sides if time is not None], len(sides), rules)
-    scores = {}
+    scores, racing = {}, EntrantStatus.RACING
     for time, entrant in zip(times, result.entrants, strict=True):
-        if entrant.user_id is not None and entrant.status is not EntrantStatus.RACING:
+        if entrant.user_id is not None and entrant.status is not racing:
             found = (0.0, 0.0) if time is None or par is None else score(time, par, rules)
             scores[entrant.user_id] = Score(entrant, time, *found)
     best_first = sorted(scores.items(), key=lambda item: item[1].score, reverse=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 from racebot import __version__
@@ -19,6 +20,8 @@ from racebot.web.site.ledger_view import CSV, Board, Document, PageRequest, Stre
 RACES_IN_A_CHUNK = 500
 """Number of races to read at once while writing a CSV file of changes."""
 ROWS_IN_A_CHUNK = 1000
+_NUMBERS = {int, float}
+_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@]")
 
 
 def leaderboard_csv(request: PageRequest, board: Board) -> Document:
@@ -30,17 +33,18 @@ def leaderboard_csv(request: PageRequest, board: Board) -> Document:
 
 def scores_csv(request: PageRequest, board: Board) -> Document | None:
     """Return a league's scores as CSV, with one row per racer and race entered; None without scores."""
-    table = request.view.scores(board)
+    table = request.view.league(board)
     if table is None:
         return None
-    of_racer = ("place", "id", "name", "score", "entered", "finished")
-    of_race = ("race", "time", "score", "counted")
+    races = [race.result.name for race in table.races]
+    of_racer = attrgetter("place", "id", "name", "total.score", "total.entered", "total.finished")
     rows = (
-        (*attrgetter(*of_racer)(racer), *itemgetter(*of_race)(each))
-        for racer in table.racers
-        for each in filter(None, racer.scores)
+        (*found, race, each.time, each.score, at in racer.counted)
+        for racer, found in zip(table.standings, map(of_racer, table.standings), strict=True)
+        for at, (race, each) in enumerate(zip(races, racer.scores, strict=True))
+        if each
     )
-    columns = (*of_racer[:3], "total", *of_racer[4:], *of_race)
+    columns = ("place", "id", "name", "total", "entered", "finished", "race", "time", "score", "counted")
     return _document(columns, rows)
 
 
@@ -83,8 +87,7 @@ def cell(value: Any) -> Any:
     `false`, as in JSON.
     """
     if isinstance(value, str):
-        formula = value.startswith(("\t", "\r", "\n")) or value.lstrip().startswith(("=", "+", "-", "@"))
-        return f"'{value}" if formula else value
+        return f"'{value}" if _FORMULA.match(value) else value
     if isinstance(value, bool):
         return "true" if value else "false"
     return value.isoformat() if isinstance(value, datetime) else value
@@ -98,5 +101,6 @@ def _csv_rows(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterat
     lines = chain([columns], rows)
     while some := list(islice(lines, ROWS_IN_A_CHUNK)):
         chunk = io.StringIO()
-        csv.writer(chunk).writerows([cell(value) for value in row] for row in some)
+        shown = ([each if type(each) in _NUMBERS else cell(each) for each in row] for row in some)
+        csv.writer(chunk).writerows(shown)
         yield chunk.getvalue().encode(errors="replace")

@@ -188,8 +188,13 @@ def who(request: PageRequest, player: Named, stem: str | None = None, extra: Mar
 
 def score_cells(racer: Standing) -> Markup:
     """Return the cells of a racer's scores. A template is too slow for the 6,000 of a large league."""
-    texts = (
-        "" if each is None else f"{each.score:.1f}" if at in racer.counted else f"<s>{each.score:.1f}</s>"
+    counted = racer.counted
+    cells = [
+        "<td></td>"
+        if each is None
+        else f"<td>{each.score:.1f}</td>"
+        if at in counted
+        else f"<td><s>{each.score:.1f}</s></td>"
         for at, each in enumerate(racer.scores)
-    )
-    return Markup("".join([f"<td>{text}</td>" for text in texts]))  # noqa: S704 - numbers alone
+    ]
+    return Markup("".join(cells))  # noqa: S704 - numbers alone
