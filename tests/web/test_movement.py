@@ -33,7 +33,7 @@ def test_page_shows_chosen_players_and_dates_and_names_the_climber(merge: Merge)
     )
     query: dict[str, Any] = {"players": "CY,nobody", "from": "2026-03-01"}
     shown = page_at(view, PAGE, **query)
-    assert shown.count('<path class="course ') == 1 and "Not all of these names" in shown
+    assert shown.count('<path class="course ') == 1 and "Not listed on this leaderboard: nobody<" in shown
     assert "Climber of the week" in shown and "<title>Cy: from" in shown
     assert 'value="2026-03-01"' in shown
     exported = page_at(view, PAGE, served=False)

@@ -47,14 +47,13 @@ def movement(request: PageRequest, board: Board) -> Content:
     view = request.view
     report = view.report(board)
     last = report.last_race_at
-    chosen = [
-        part for name in request.query.get("players", "").split(",") if (part := fold_name(name.strip()))
-    ]
-    players, missing = list(report.players[:SHOWN]), False
-    if chosen:
+    asked = {fold_name(name.strip()): name.strip() for name in request.query.get("players", "").split(",")}
+    asked.pop("", None)
+    players, listed = list(report.players[:SHOWN]), set[str]()
+    if asked:
         names = report.players.names()
-        rows = [row for row in report.players.rows if fold_name(names[row.player]) in chosen]
-        missing = len(rows) < len(set(chosen))
+        rows = [row for row in report.players.rows if fold_name(names[row.player]) in asked]
+        listed = {fold_name(names[row.player]) for row in rows}
         players = list(report.players.chosen(rows[:SHOWN])) or players
     chart = None
     if last is not None and players:
@@ -73,7 +72,7 @@ def movement(request: PageRequest, board: Board) -> Content:
         chart=chart,
         climber=climber(report),
         query=request.query,
-        missing=missing,
+        missing=[name for folded, name in asked.items() if folded not in listed],
         newest=last,
     )
 

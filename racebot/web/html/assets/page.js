@@ -228,7 +228,9 @@
     const words = document.createElement("span"), forget = Object.assign(document.createElement("button"), {type: "button", className: "button", textContent: "Not you?"});
     forget.addEventListener("click", () => choosePlayer(null));
     yours.dataset.shown = "yes";
+    const held = yours.contains(document.activeElement);
     yours.replaceChildren(link, words, forget);
+    if (held) link.focus();
     // The places of everybody, so that the server does not learn which of them the reader is.
     let found = null, report = null;
     const board = reader.board ?? document.querySelector("main h3 a")?.pathname.match(BOARD)?.[1];
