@@ -144,11 +144,8 @@ def reasons_of(ledger: Ledger, board: Leaderboard, race: str, player: str) -> li
     row, result = ledger.ratings.get(board, race), ledger.orders.masked(ledger.races.find(race).result)
     if row is None:
         return []
-    model = registry.create(board.model, board.parameters)
-    explained, shown = (
-        explain_race(model, TeamPolicy(board.teams), result, row.changes),
-        shown_names(result.entrants),
-    )
+    model, teams = registry.create(board.model, board.parameters), TeamPolicy(board.teams)
+    explained, shown = explain_race(model, teams, result, row.changes), shown_names(result.entrants)
     names = {each: shown[entrant] for each, (entrant, _) in explained.items()}
     return [in_words(reason, names) for reason in explained[player][1].reasons()]
 

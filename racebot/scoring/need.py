@@ -53,9 +53,8 @@ class Forecast:
         self._length = run + (self._coming or 0)
         self._next_length = max(run + 1, rules.races or 0)
         self._keys = sorted(each.total.key for each in table.standings)
-        by_races = rules.mean_over == "races"
-        unchanged = ((each.id, self._next(each) if by_races else each.total.key) for each in table.standings)
-        self._unchanged = dict(unchanged)
+        keep = rules.mean_over != "races"
+        self._unchanged = {s.id: s.total.key if keep else self._next(s) for s in table.standings}
         self._now = sorted(self._unchanged.values())
         self._reach = {each.id: self._after(each, rules.highest) for each in table.standings}
         self._best = sorted(self._reach.values())

@@ -18,7 +18,7 @@ from racebot.queries.odds import forecasts, odds
 from racebot.queries.player import Meeting, PlayedRace, PlayerStanding, compared
 from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceRow, latest_races, rating_changes
-from racebot.queries.scores import LeagueTable
+from racebot.queries.scores import LeagueTable, document
 from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files, types
@@ -72,6 +72,11 @@ def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:
         **asdict(part),
     )
     return replace(found, players=players)
+
+
+def scores(request: PageRequest, board: Board) -> LeagueTable | None:
+    table = request.view.league(board)
+    return None if table is None else document(table)
 
 
 def races_of(request: PageRequest, board: Board) -> types.RacesPart:
@@ -301,7 +306,7 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.HEAD_TO_HEAD_DATA: Endpoint(head_to_head, types.HeadToHead),
     addresses.LIVE_DATA: Endpoint(live_rooms, types.LiveAnswer),
     addresses.LEADERBOARD_CSV: Endpoint(csv_files.leaderboard_csv, "Listed players by place, as CSV"),
-    addresses.SCORES_DATA: Endpoint(lambda request, board: request.view.scores(board), LeagueTable),
+    addresses.SCORES_DATA: Endpoint(scores, LeagueTable),
     addresses.SCORES_CSV: Endpoint(csv_files.scores_csv, "Scores by par of each racer and race, as CSV"),
     addresses.SEEDS_DATA: Endpoint(seeds_of, SeedList),
     addresses.SEEDS_CSV: Endpoint(

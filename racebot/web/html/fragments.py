@@ -49,9 +49,8 @@ def new_place(places: tuple[int | None, int]) -> Markup:
     before = places[0] or after
     shown, spoken = ("▲ ", "up to") if after < before else ("▼ ", "down to")
     arrow = f'<span role="img" aria-label="{spoken}">{shown}</span>' if after != before else ""
-    return Markup(  # noqa: S704 - a number and our own words
-        f'<span class="new-place {sign(before - after)}">{arrow}{ordinal(after)}</span>'
-    )
+    text = f'<span class="new-place {sign(before - after)}">{arrow}{ordinal(after)}</span>'
+    return Markup(text)  # noqa: S704 - a number and our own words
 
 
 MEDALS = {"1": "gold", "2": "silver", "3": "bronze"}
@@ -62,9 +61,8 @@ def medal(standing: int | str, final: object = None) -> Markup:
     text = str(standing)
     kind = f"m{text}" if text in MEDALS else "" if text[:1].isdecimal() else "out"
     won = f'<span class="hidden">, {MEDALS[text]} medal</span>' if final and text in MEDALS else ""
-    return Markup(  # noqa: S704 - a number or our own words
-        f'<span class="medal {f"{kind} final" if won else kind}">{text}</span>{won}'
-    )
+    place = f'<span class="medal {f"{kind} final" if won else kind}">{text}</span>{won}'
+    return Markup(place)  # noqa: S704 - a number or our own words
 
 
 def shown_standing(entrant: LiveEntrant | RatedEntrant | RacedEntrant) -> str:
@@ -152,10 +150,8 @@ def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
         lazy = "" if kind == "large" else ' loading="lazy"'
         address = link(request.path, found.picture if kind == "large" else str(found.small))
         picture = f'<img src="{escape(address)}" alt="" decoding="async"{lazy}>'
-    shown = f"{escape(found.initials)}{picture}"
-    return Markup(  # noqa: S704 - escaped
-        f'<span class="face c{found.color} {kind}" aria-hidden="true">{shown}</span>'
-    )
+    opening = f'<span class="face c{found.color} {kind}" aria-hidden="true">'
+    return Markup(f"{opening}{escape(found.initials)}{picture}</span>")  # noqa: S704 - escaped
 
 
 def player_link(request: PageRequest, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
@@ -188,13 +184,8 @@ def who(request: PageRequest, player: Named, stem: str | None = None, extra: Mar
 
 def score_cells(racer: Standing) -> Markup:
     """Return the cells of a racer's scores. A template is too slow for the 6,000 of a large league."""
-    counted = racer.counted
-    cells = [
-        "<td></td>"
-        if each is None
-        else f"<td>{each.score:.1f}</td>"
-        if at in counted
-        else f"<td><s>{each.score:.1f}</s></td>"
+    texts = (
+        "" if each is None else f"{each.score:.1f}" if at in racer.counted else f"<s>{each.score:.1f}</s>"
         for at, each in enumerate(racer.scores)
-    ]
-    return Markup("".join(cells))  # noqa: S704 - numbers alone
+    )
+    return Markup(f"<td>{'</td><td>'.join(texts)}</td>")  # noqa: S704 - numbers alone

@@ -19,8 +19,6 @@ from racebot.queries.reasons import RULES, ReasonKind
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
-from racebot.scoring.rules import Par
-from racebot.scoring.table import Score, Standing
 from racebot.web.html import charts, fragments, templating
 from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
@@ -53,7 +51,6 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         racer=racer,
         event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,
         category=request.view.category_face(report.category),
-        scores=partial(scores, request.view),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
         **table(request),
     )
@@ -205,22 +202,6 @@ def places(view: LedgerView, board: Board, report: RaceReport) -> dict[str, tupl
         return {}
     at, changes = report.ended_at, row.changes
     return new_places(view.ledger, board.stored, board.listing, at, changes, row.sequence)
-
-
-def scores(
-    view: LedgerView, board: Board, race: str
-) -> tuple[Par, list[tuple[Standing, Score, bool]]] | None:
-    """Return the par of a league's race, and its racers, best first: score, and whether it counts.
-
-    None if the leaderboard has no scores, or nobody finished.
-    """
-    league = view.league(board)
-    for at, each in enumerate(league.races if league else ()):
-        if league and each.result.name == race and each.par:
-            racers = ((racer, racer.scores[at], at in racer.counted) for racer in league.standings)
-            found = [(racer, score, counted) for racer, score, counted in racers if score]
-            return each.par, sorted(found, key=lambda row: -row[1].score)
-    return None
 
 
 def table(request: PageRequest) -> dict[str, Any]:

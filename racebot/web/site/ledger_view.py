@@ -35,7 +35,7 @@ from racebot.queries.player import (
 )
 from racebot.queries.race import RaceReport, race_report
 from racebot.queries.recap import Recap, recap
-from racebot.queries.scores import LeagueTable, document, league
+from racebot.queries.scores import league
 from racebot.queries.seasons import final_since
 from racebot.scoring.table import Table
 from racebot.text.safe import initials
@@ -326,12 +326,6 @@ class LedgerView:
         """Return a leaderboard's scores by par without the racers' chances, None if it has none."""
         rules = board.listing.scoring
         return None if rules is None else league(self.ledger, board.stored, rules)
-
-    @_remembered
-    def scores(self, board: Board) -> LeagueTable | None:
-        """Return a leaderboard's scores by par as data, None if it has none."""
-        table = self.league(board)
-        return None if table is None else document(table)
 
     @_remembered
     def recap(self, board: Board) -> Recap | None:
