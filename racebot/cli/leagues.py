@@ -52,7 +52,7 @@ def event_step(
     ] = None,
     leaderboard: Annotated[str, typer.Option(help="For `create`: the leaderboard it counts on.")] = "",
     until: Annotated[
-        datetime | None, common.date_option("For `create`: the day (UTC) on which it ends.")
+        datetime | None, common.date_option("For `create`: its end, at the start of this day (UTC).")
     ] = None,
     time: Annotated[Timing, typer.Option(help="For `create`: real or in-game times.")] = Timing.REAL,
     shown: Annotated[bool, typer.Option("--open", help="For `create`: do not seal the results.")] = False,
@@ -69,8 +69,9 @@ def event_step(
 
     Example: racebot event create "Qualifier 1" --leaderboard "SGL 2026" --until 2026-12-01
     """
-    if step != "list" and not name:
-        raise SettingsError(f"racebot event {step}: add the event's name")
+    missing = "the event's name" if not name else "a room or a file" if step == "add" and not sources else ""
+    if missing and step != "list":
+        raise SettingsError(f"racebot event {step}: add {missing}")
     with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
         steps = EventSteps(Settler(ledger, settings.rules()), utc_now(), webhook=settings.webhook_of)
         if step == "list":

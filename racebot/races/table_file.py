@@ -296,7 +296,7 @@ def _columns(
         hint = did_you_mean(names.get(missing[0], missing[0]), unused)
         found = ", ".join(map(reprlib.repr, filter(None, header))) or "nothing"
         fix = f"the first line has {found}: add it, or name yours with --columns {missing[0]}=NAME"
-        column = columns.get(missing[0], missing)[0]
+        column = names.get(missing[0], columns.get(missing[0], missing)[0])
         raise PayloadError(f"{path}: no column {column}{hint}; {fix}")
     renamed = [f"{ours}={header[at]}" for ours, at in positions.items() if lower[at] != ours]
     notes = [f"columns: {', '.join(renamed)}"] if renamed else []

@@ -275,7 +275,7 @@ def test_a_bad_sheet_names_the_line_and_adds_nothing(
         ("event", "create", "Q", "--leaderboard", "other", "--until", "2026-04-01"),
         ("event", "create", "?", "--leaderboard", "any orb", "--until", "2026-04-01"),
         ("event", "create", "Qualifier 1", "--leaderboard", "any orb", "--until", "2026-04-01"),
-        ("event", "add"),
+        ("event", "add", EVENT),
         ("event", "add", "Qualifier 2", "orb/one"),
         ("event", "add", EVENT, "one"),
         ("event", "close", EVENT, "--early"),

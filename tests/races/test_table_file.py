@@ -164,7 +164,7 @@ def test_columns_can_be_named(path: Path) -> None:
     names = {"race": "heat", "player": "Who", "place": "Result"}
     (race,) = read_table(path, category="", goal="G", columns=names).results
     assert (race.name, race.entrants[0].place) == ("r", 1)
-    with pytest.raises(PayloadError, match="no column race"):
+    with pytest.raises(PayloadError, match="no column Round"):
         read_table(path, category="", goal="G", columns={**names, "race": "Round"})
 
 

@@ -214,9 +214,8 @@ def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
                 attrgetter("entrant", "source", "proof", "comment", "note"), report.results
             )
         ]
-        sources = [source.name for source in report.sources]
-        facts = _facts_of(request.view, report)
-        return with_fields(types.EventAnswer, report.event, **facts, sources=sources, results=results)
+        more = {"sources": [source.name for source in report.sources], "results": results}
+        return with_fields(types.EventAnswer, report.event, **_facts_of(request.view, report), **more)
     return None
 
 
