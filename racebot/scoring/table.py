@@ -16,7 +16,7 @@ from racebot.scoring import standard
 from racebot.scoring.rules import Par, Rules, par_of
 
 Key = tuple[int, float]
-"""Orders racers, higher first: races up to the number needed, then the total."""
+"""Orders racers, higher first: races up to the number needed, then the total, rounded to make ties exact."""
 
 
 class Score(NamedTuple):
@@ -164,5 +164,5 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     if rules.mean_over is not None:
         total /= max(length if rules.mean_over == "races" else rules.mean_over, len(kept))
     satisfying = finished if rules.needed_are == "finished" else len(entered)
-    key = (min(satisfying, rules.needed), total)
+    key = (min(satisfying, rules.needed), round(total, 9))
     return Total(total, len(entered), finished, tuple(kept), key)
