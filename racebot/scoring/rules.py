@@ -13,7 +13,7 @@ from racebot.errors import SettingsError
 from racebot.text.parse import did_you_mean
 
 Count = Annotated[int, Field(ge=1, le=10_000)]
-Optional = Annotated[Count | None, BeforeValidator(lambda given: None if given == 0 else given)]
+CountOrOff = Annotated[Count | None, BeforeValidator(lambda given: None if given == 0 else given)]
 """A part that 0 switches off, which a set of rules may have switched on."""
 Amount = Annotated[float, Field(ge=0, le=100_000)]
 Tiers = Annotated[
@@ -40,12 +40,12 @@ class Rules:
     highest: Amount = 110.0
     fast_seeds: tuple[Amount, Amount] = (150.0, 100.0)
     most_allowed: tuple[Amount, Amount, Amount] = (8.0, 5.0, 10.0)
-    first: Optional = None
-    drop_best_from: Optional = None
-    drop_worst_from: Optional = None
+    first: CountOrOff = None
+    drop_best_from: CountOrOff = None
+    drop_worst_from: CountOrOff = None
     drop_forfeits: bool = False
-    best: Optional = None
-    mean_over: Optional | Literal["races"] = 1
+    best: CountOrOff = None
+    mean_over: CountOrOff | Literal["races"] = 1
     needed: Annotated[int, Field(ge=0)] = 0
     needed_are: Literal["entered", "finished"] = "entered"
     races: Count | None = None
