@@ -129,8 +129,7 @@ class Orders(Table):
         sql = (
             "SELECT * FROM orders WHERE (target = ?1 AND kind IN ('event add', 'event remove'))"
             " OR (kind IN ('event close', 'event reopen')"
-            " AND subject = (SELECT event FROM event_sources WHERE kind = 'room' AND name = ?1))"
-            " ORDER BY id DESC LIMIT 1"
+            " AND subject = (SELECT event FROM event_sources WHERE name = ?1)) ORDER BY id DESC LIMIT 1"
         )
         return next(iter(read(Order, self._connection.rows(sql, room))), None)
 

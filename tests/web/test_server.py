@@ -168,6 +168,7 @@ def test_any_site_may_read_data(get: Get) -> None:
         ("/api/leaderboards/orb/any-orb/players/nobody", 404, "leaderboard or player"),
         ("/api/leaderboards/orb/any-orb/head-to-head?a=id-ann&b=nobody", 404, "leaderboard or player"),
         ("/api/races/orb/nothing", 404, "race"),
+        ("/api/events/orb/nothing", 404, "event"),
         ("/api/nothing", 404, "address"),
         ("/events/api/nothing", 404, "address"),
         ("/api/leaderboards/orb/any-orb?page=x", 400, "page"),
@@ -175,9 +176,7 @@ def test_any_site_may_read_data(get: Get) -> None:
         (f"/api/players/{'x' * 1001}", 404, "address"),
     ],
 )
-def test_api_errors_are_problem_details_that_name_the_problem(
-    get: Get, path: str, status: int, named: str
-) -> None:
+def test_api_errors_name_the_problem_in_its_details(get: Get, path: str, status: int, named: str) -> None:
     answer = get(path)
     assert answer.status_code == answer.json()["status"] == status
     assert answer.headers["content-type"] == "application/problem+json"

@@ -54,6 +54,7 @@ _LOOK_UP = {
     "leaderboard": "api/leaderboards lists the ids of all leaderboards",
     "player": "api/players?name=TEXT finds the ids of players with a rating",
     "race": "api/leaderboards/CATEGORY/BOARD/races lists all rated races, and api/live the open rooms",
+    "event": "api/events lists all events",
 }
 
 
@@ -213,7 +214,7 @@ def _missing(path: str, match: Match | None = None) -> str:
         return NO_RACE if route is addresses.RACE else NO_PAGE
     if route is None:
         return "Unknown address: api/ lists all addresses."
-    fields = {"leaderboard": "{board}", "player": "{player}", "race": "{race}"}
+    fields = {"leaderboard": "{board}", "player": "{player}", "race": "{race}", "event": "{event}"}
     unknown = [name for name, field in fields.items() if field in route.pattern]
     if route is addresses.HEAD_TO_HEAD_DATA:
         unknown.append("player")
