@@ -611,9 +611,9 @@ def follow_reader(page: Page, root: str) -> None:
     page.goto(f"{root}{PLAYER}")
     page.get_by_role("button", name="This is me").click()
     expect(page.get_by_role("button", name="This is me", pressed=True)).to_be_visible()
-    for path in (f"{BOARD}.html", RACE):
+    for path in (f"{BOARD}.html?sort=points&order=up", RACE):
         page.goto(f"{root}{path}")
-        expect(page.locator("tr.me")).to_have_count(1)
+        expect(page.locator("tr.me")).to_be_in_viewport()
         expect(page.locator("tr.me .player")).to_have_text("Ann Orbit (you)")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
