@@ -96,7 +96,9 @@ def read_attempts(
     `find` returns the player with an id or a name, or raises BadCellError. Return the results, the proof and
     the comment of each, and notes on how the file was read.
     """
-    known = ATTEMPT_COLUMNS | ({"time": IN_GAME_TIME} if in_game else {})
+    # A forfeit may stand in the column of real times alone.
+    in_game_columns = {"time": IN_GAME_TIME, "status": (*ATTEMPT_COLUMNS["status"], *COLUMNS["time"])}
+    known = ATTEMPT_COLUMNS | (in_game_columns if in_game else {})
     reader, read = _read(path, lambda notes: _Attempts(path, known, notes, _find=find), columns or {})
     return read.results[0].entrants, tuple(reader.remarks), read.notes
 

@@ -241,10 +241,10 @@ def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) 
     for row, problem in (("time\nann,1:00:00", "no column igt"), ("igt\nann,", "line 2, column igt")):
         (tmp_path / "bad.csv").write_text(f"player,{row}\n")
         assert problem in racebot("event", "add", EVENT, "bad.csv").complaints[0]
-    (tmp_path / "igt.csv").write_text("player,time,igt\nann,1:00:00,50:00\nbo,0:55:00,52:00\n")
+    (tmp_path / "igt.csv").write_text("player,time,igt\nann,1:00:00,50:00\nbo,0:55:00,52:00\ncy,DNF,\n")
     done(racebot, "event", "add", EVENT, "igt.csv")
     done(racebot, "event", "close", EVENT, "--early")
-    assert standing(racebot) == {"id-ann": "1", "id-bo": "2"}
+    assert standing(racebot) == {"id-ann": "1", "id-bo": "2", "id-cy": "DNF"}
 
 
 @pytest.mark.parametrize(
