@@ -75,7 +75,8 @@ def seed_list(
     """
     places, scores = _places(ledger, board, listing)
     named = {} if entrants is None else _accounts(ledger, entrants)
-    worst = max(sorted(places.values())[:limit], default=0)
+    most = limit and limit + 1  # the last note is about the next seed
+    worst = max(sorted(places.values())[:most], default=0)
     chosen = {player for player, place in places.items() if place <= worst} if entrants is None else set()
     known = {each.player: each for each in ledger.standings.of(board, chosen.union(*named.values()))}
     missing = list[NotSeeded]()
@@ -94,10 +95,10 @@ def seed_list(
         rating = known[player].rating if player in known else float("-inf")
         return places.get(player, float("inf")), -rating, names[player].casefold(), player
 
-    ordered = sorted(names, key=order)[:limit]
+    ordered = sorted(names, key=order)[:most]
     uncertainty, ahead = _from_model(board, [known.get(player) for player in ordered])
     seeds = []
-    for index, player in enumerate(ordered):
+    for index, player in enumerate(ordered[:limit]):
         standing, place = known.get(player), places.get(player)
         seed = Seed(
             index + 1,
