@@ -198,13 +198,17 @@ def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> No
         assert live.get(path).status_code == 404
 
 
-def test_page_of_a_player_leads_to_the_room_and_tells_what_its_record_will_change(live: Live) -> None:
-    path = "/players/id-ann/orb/any-orb"
+def test_page_of_a_player_tells_what_the_record_of_their_room_will_change_and_search_has_its_racers(
+    live: Live,
+) -> None:
+    path, racers = "/players/id-ann/orb/any-orb", "/search?race=orb/live-1"
+    assert "id-ann" not in live.get(racers).text
     for status, told in (("open", "Entered in live-1 : 73% to win"), ("in_progress", "In live-1 now")):
         live.write(replace(OPEN, status=status))
         assert told in words(live.get(path))
     live.write(FINISHED)
     assert "1180 points ▼ − 10 , 4th, once live-1 is recorded" in words(live.get(path))
+    assert "id-ann" in live.get(racers).text
     live.write()
     assert "live-1" not in words(live.get(path))
 
