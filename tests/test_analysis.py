@@ -55,7 +55,7 @@ def test_a_data_frame_is_read_as_the_file_it_came_from(library: str) -> None:
     frames = pytest.importorskip(library)
     frame = frames.read_csv(CUP, **{"sep" if library == "pandas" else "separator": ";"})
     assert racebot.rate(racebot.read(frame)) == racebot.rate(racebot.read(CUP))
-    with pytest.raises(PayloadError, match=r"^DataFrame\.csv: no column place"):
+    with pytest.raises(PayloadError, match=r"^DataFrame\.csv: no column Result"):
         racebot.read(frame, columns={"place": "Result"})
 
 
