@@ -232,6 +232,13 @@ def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
     assert happened == pytest.approx(120 / 150)
 
 
+def test_of_many_pairs_a_part_of_every_race_is_taken(merge: Merge, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = merge([result(f"r{n}", "ann bo cy di", after=n) for n in range(3)])
+    assert of(view).pairs == 3 * 6
+    monkeypatch.setattr(module, "PAIRS", 9)
+    assert of(view).pairs == 3 * 4  # those one and three entrants apart
+
+
 def test_distribution_counts_players_without_gaps() -> None:
     points = np.array([810, 800, 1000, 1190, 1200, -5])
     bars = histogram(points)

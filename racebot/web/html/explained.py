@@ -23,6 +23,8 @@ from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
 RACES = 1000
 """Number of recent races that the statistics cover."""
+PAIRS = 100_000
+"""Of more pairs, about so many are taken from all races alike: large fields have too many."""
 EXPERIENCE = ((1, 1), (2, 5), (6, 10), (11, 30), (31, None))
 """Bounds of the groups by a race's number among the player's races."""
 GAPS = ((0, 50), (50, 150), (150, 250), (250, 350), (350, 500), (500, None))
@@ -159,9 +161,10 @@ def _pairs(entries: Entries, model: RatingModel, provisional: int) -> tuple[Floa
     Also return the shares by lead, of pairs without a provisional rating.
     """
     sequence, place, before, _, races_before, state = entries
-    largest_field = np.unique(sequence, return_counts=True)[1].max()
+    sizes = np.unique(sequence, return_counts=True)[1]
     pairs = [np.empty((0, 2), int)]
-    for step in range(1, largest_field):
+    every = -(-int((sizes * (sizes - 1)).sum()) // (2 * PAIRS))
+    for step in range(1, sizes.max(), max(every, 1)):
         one = np.flatnonzero(sequence[step:] == sequence[:-step])
         pairs += [np.stack((one, one + step), axis=1), np.stack((one + step, one), axis=1)]
     first, second = np.concatenate(pairs).T
