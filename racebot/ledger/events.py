@@ -22,6 +22,10 @@ class Events(Table):
         """Return all events, the newest first."""
         return read(Event, self._connection.rows("SELECT * FROM events ORDER BY created_at DESC, name"))
 
+    def get(self, name: str) -> Event | None:
+        """Return the event with a full name, or None."""
+        return next((event for event in self.all() if event.name == name), None)
+
     def find(self, text: str) -> Event:
         """Return the one event with a title, or with a name with or without its category.
 

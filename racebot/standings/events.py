@@ -49,7 +49,7 @@ class EventSteps:
             raise OrderError("an event's name has letters or digits, and at most 80 characters")
         name, goal = f"{board.category}/event-{slug}", board.first_goal or board.name
         with self.settler.ledger.transaction():
-            if name in {event.name for event in events.all()}:
+            if events.get(name) is not None:
                 raise OrderError(f"there is an event {name} already: choose another name")
             event = Event(name, title, board.category, board.name, goal, until, timing, shown, self.now)
             events.save(event)

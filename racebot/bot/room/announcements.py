@@ -124,7 +124,7 @@ class Announcements:
     def tell_of_event(self, room: str, step: Order) -> None:
         """Queue, once each, what a step of an event means for a room."""
         texts, seed = self.settings.texts, f"{step.subject}:{room}:{step.kind}:{exact_time(step.given_at)}"
-        event = next((each for each in self.ledger.events.all() if each.name == step.subject), None)
+        event = self.ledger.events.get(step.subject)
         text = ""
         if step.kind is OrderKind.EVENT_REMOVE:
             said = chat_messages(self.ledger.messages.of(room))

@@ -114,13 +114,13 @@ class Answers:
             named = stored.get(race.category, goal)
             if named is not None and not named.rule.by_goals_alone:
                 planned = [named]
-        event = rules.events.get(race.name)
+        name = rules.events.get(race.name)
+        event = None if name is None else ledger.events.get(name)
         if event and not planned:
-            league = next((each.leaderboard for each in ledger.events.all() if each.name == event), "")
-            configs = [config for config in rules.named_in(race.category) if config.name == league]
-            own = stored.get(race.category, league)
+            configs = [config for config in rules.named_in(race.category) if config.name == event.leaderboard]
+            own = stored.get(race.category, event.leaderboard)
             planned = [own] if own else [c.leaderboard(race.category, race.goal) for c in configs]
-        if planned or not (race.custom_goal or event):
+        if planned or not (race.custom_goal or name):
             return [stored.get(p.category, p.name) or p for p in planned]
         boards = [board for board in stored.all() if board.category == race.category]
         raced = [(at, board) for board in boards if (at := ledger.standings.latest_race(board))]
