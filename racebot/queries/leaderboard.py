@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any, NamedTuple, overload
+from typing import Annotated, Any, NamedTuple, overload
 
 import numpy as np
+from pydantic import Field
 
 from racebot.ledger.rows import (
     REBUILD,
@@ -24,6 +25,7 @@ from racebot.ledger.rows import (
     states_of,
 )
 from racebot.ledger.store import Ledger
+from racebot.queries.fields import Place
 from racebot.queries.listing import Listing
 from racebot.races.change import Change
 from racebot.ratings import registry
@@ -50,17 +52,14 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class RatedPlayer:
-    """A player with a rating on a leaderboard; `place` is None if not listed, and equal ratings share one.
+    """A player with a rating on a leaderboard. Equal ratings share a place; `points` is what people see."""
 
-    `rating` is the number that ranks; `points` is what people see.
-    """
-
-    place: int | None
+    place: Place
     id: str
     name: str
     points: int
-    rating: float
-    state: tuple[float, ...]
+    rating: Annotated[float, Field(description="The number that ranks, before rounding to points")]
+    state: Annotated[tuple[float, ...], Field(description="Everything the model stores about the player")]
     races: int
     finishes: int
     wins: int
@@ -70,10 +69,10 @@ class RatedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class ListedPlayer(RatedPlayer):
-    """A player on a leaderboard. `moved` is None if the player had not raced before the time it covers."""
+    """A player on a leaderboard."""
 
     place: int
-    moved: Movement | None
+    moved: Annotated[Movement | None, Field(description="Change since `since`; null if not raced by then")]
 
 
 class StandingRow(NamedTuple):
@@ -161,10 +160,7 @@ class ListedPlayers(Sequence[ListedPlayer]):
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardReport:
-    """A leaderboard and its listed players by place. `everybody` counts all players with a rating.
-
-    `since` is the start of the time that `moved` covers.
-    """
+    """A leaderboard and its listed players by place."""
 
     leaderboard: str
     category: str
@@ -175,9 +171,9 @@ class LeaderboardReport:
     minimum_finishes: int
     inactive_days: int
     provisional_races: int
-    everybody: int
+    everybody: Annotated[int, Field(description="Players with a rating, listed or not")]
     last_race_at: datetime | None
-    since: datetime | None
+    since: Annotated[datetime | None, Field(description="Start of the time that `moved` covers")]
     players: Sequence[ListedPlayer]
 
 

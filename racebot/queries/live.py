@@ -9,53 +9,54 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
+from racebot.queries.fields import FinishChance, FinishTime, IsNew, Place
 from racebot.queries.race import RaceOnBoard
 from racebot.races.result import EntrantStatus
 
 
 @dataclass(frozen=True, slots=True)
 class LiveEntrant:
-    """An entrant of a live room, with the rating on one leaderboard. `finish_time` is in seconds.
-
-    `new` is True before the player's first race there. Chances are those before the race: `win_chance` is
-    None in team races, `finish_chance` if the model has none. `after` and `change` are the points and their
-    change once the race is recorded, None before its end. `rank_after` is the place on the leaderboard then,
-    and `rank_before` the place now, both None for a player who is not listed. `chance_now` is the
-    chance to finish next, for those still racing after somebody has finished.
-    """
+    """An entrant of a live room, with the rating on one leaderboard. `finish_time` is in seconds."""
 
     id: str
     name: str
     status: EntrantStatus
-    place: int | None
-    finish_time: float | None
+    place: Place
+    finish_time: FinishTime
     points: int
-    new: bool
-    win_chance: float | None
-    finish_chance: float | None
-    after: int | None
-    change: int | None
-    rank_before: int | None = None
-    rank_after: int | None = None
-    chance_now: float | None = None
+    new: IsNew
+    win_chance: Annotated[float | None, Field(description="Chance to win; null in team races")]
+    finish_chance: FinishChance
+    after: Annotated[int | None, Field(description="Points once the race is recorded; null before its end")]
+    change: Annotated[int | None, Field(description="Change once the race is recorded; null before its end")]
+    rank_before: Annotated[
+        int | None, Field(description="Place on the leaderboard before; null if not listed")
+    ] = None
+    rank_after: Annotated[
+        int | None,
+        Field(description="Place on the leaderboard once the race is recorded; null if not listed"),
+    ] = None
+    chance_now: Annotated[
+        float | None, Field(description="Chance to finish next while racing; null before the first finish")
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
 class LiveBoard:
-    """A live room on one leaderboard: finishers by place, racers by their chance to win, then forfeits.
+    """A live room on one leaderboard: finishers by place, racers by their chance to win, then forfeits."""
 
-    `board` is the leaderboard's id, None before its first race, and `outcome` what the race's record will
-    change, None before its end.
-    """
-
-    board: str | None
+    board: Annotated[str | None, Field(description="The leaderboard's id; null before its first race")]
     leaderboard: str
     entrants: tuple[LiveEntrant, ...]
-    outcome: RaceOnBoard | None = None
+    outcome: Annotated[
+        RaceOnBoard | None,
+        Field(description="What the record of the race changes, with the reasons; null before its end"),
+    ] = None
 
     @property
     def places(self) -> dict[str, tuple[int | None, int]]:
@@ -71,7 +72,7 @@ class LiveRoom:
     race: str
     category: str
     goal: str
-    status: str
+    status: Annotated[str, Field(description="The site's status, such as `open` or `in_progress`")]
     opened_at: datetime | None
     started_at: datetime | None
     ended_at: datetime | None

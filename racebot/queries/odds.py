@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.fields import FinishChance, IsNew, WinChance
 from racebot.races.change import Change, State
 from racebot.ratings import registry
 from racebot.ratings.forecast import ahead_chances, expected_places, finish_chances, win_chances
@@ -20,24 +23,21 @@ from racebot.text.format import with_fields
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A forecast for one entrant of a race: `expected_place` is the mean place.
-
-    `finish_chance` is None if the model has none. Unfinished entrants share the places behind the others.
-    """
+    """A forecast for one entrant of a race."""
 
     points: int
-    win_chance: float
-    finish_chance: float | None
-    expected_place: float
+    win_chance: WinChance
+    finish_chance: FinishChance
+    expected_place: Annotated[float, Field(description="Mean place; unfinished entrants share the rest")]
 
 
 @dataclass(frozen=True, slots=True)
 class PlayerOdds(Forecast):
-    """A forecast for one player. `name` is None for an unknown player, `new` True for a newcomer."""
+    """A forecast for one player."""
 
     id: str
-    name: str | None
-    new: bool
+    name: Annotated[str | None, Field(description="null for an unknown player")]
+    new: IsNew
 
 
 def forecasts(board: Leaderboard, states: Sequence[State]) -> list[Forecast]:

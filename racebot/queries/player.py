@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard, damaged_race, moment_of, states_of
 from racebot.ledger.store import Ledger
+from racebot.queries.fields import FinishTime, Label, Listed, Place, ShownId
 from racebot.queries.leaderboard import RatedPlayer, place_among
 from racebot.queries.listing import Listing
 from racebot.queries.races import entrants_of, finish_time
@@ -32,23 +34,20 @@ class NamedPlayer:
 
 @dataclass(frozen=True, slots=True)
 class PlayedRace:
-    """One rated race of a player. `entrants` includes deleted accounts, and `finish_time` is in seconds.
-
-    `standing` is the place, DNF, DQ or team DNF; `place` is None without a finish.
-    """
+    """One rated race of a player. `entrants` includes deleted accounts."""
 
     race: str
     sequence: int
     ended_at: datetime
-    place: int | None
-    standing: str
+    place: Place
+    standing: Label
     entrants: int
     before: int
     after: int
     races_before: int
     change: int
     goal: str
-    finish_time: float | None
+    finish_time: FinishTime
 
 
 class Result(NamedTuple):
@@ -60,11 +59,11 @@ class Result(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlayerStanding(RatedPlayer):
-    """A player's standing on one leaderboard. `listed` is the number of listed players."""
+    """A player's standing on one leaderboard."""
 
     category: str
     leaderboard: str
-    listed: int
+    listed: Listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +84,13 @@ class PlayerReport:
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """A race that two players both entered. Times are in seconds; a place is None for an unfinished race."""
+    """A race that two players both entered. Times are in seconds."""
 
     race: str
     ended_at: datetime
-    place: int | None
+    place: Place
     other_place: int | None
-    finish_time: float | None
+    finish_time: FinishTime
     other_finish_time: float | None
     change: int
     other_change: int
@@ -99,13 +98,10 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two players against each other: all races of both, newest first, and the chance in the next.
+    """Two players against each other: all races of both, newest first, and the chance in the next."""
 
-    The first player was ahead in `ahead` races, and has this `chance` to be placed before the second.
-    """
-
-    chance: float
-    ahead: int
+    chance: Annotated[float, Field(description="Chance of `a` to be placed before `b` next time")]
+    ahead: Annotated[int, Field(description="Races in which `a` was placed before `b`")]
     behind: int
     meetings: Sequence[Meeting]
 
@@ -123,7 +119,7 @@ class OpponentRecord(NamedTuple):
 class Rival:
     """A player's record against an opponent, whose `points` are those of now, and the chance to beat them."""
 
-    id: str
+    id: ShownId
     name: str
     met: int
     ahead: int

@@ -5,13 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field
 
 from racebot.errors import PayloadError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import explain_race
+from racebot.queries.fields import (
+    FinishChance,
+    FinishTime,
+    Label,
+    OptionalId,
+    Parts,
+    Place,
+    ShownId,
+    WinChance,
+)
 from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
 from racebot.races.events import Attempt, Event, EventSource, by_result
@@ -33,62 +45,67 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True)
 class RacedEntrant:
-    """One entrant of a race's result. `id` is None for a deleted account.
+    """One entrant of a race's result."""
 
-    `standing` is the place, DNF, DQ or team DNF. `finish_time` is in seconds, None without a finish.
-    """
-
-    id: str | None
+    id: OptionalId
     name: str
-    place: int | None
-    standing: str
+    place: Place
+    standing: Label
     team: str | None
-    finish_time: float | None
+    finish_time: FinishTime
 
 
 @dataclass(frozen=True, slots=True)
 class RatedEntrant:
-    """One entrant's change of rating in a race, with its reasons.
+    """One entrant's change of rating in a race, with its reasons. `reasons` are in English."""
 
-    `place` and `finish_time`, in seconds, are None without a finish, and `standing` is the place, DNF, DQ or
-    team DNF. `parts` has the points by cause, if the model tells them, and `reasons` are `why` in English.
-    `Explanation` describes the other fields.
-    """
-
-    place: int | None
-    standing: str
-    finish_time: float | None
-    id: str
+    place: Place
+    standing: Label
+    finish_time: FinishTime
+    id: ShownId
     name: str
     before: int
     after: int
     change: int
     first_race: bool
-    parts: Mapping[str, int]
-    expected: float
-    actual: float
-    win_chance: float
-    finish_chance: float | None
-    pushed: Sequence[Opponent]
-    opposed: Opponent | None
+    parts: Parts
+    expected: Annotated[
+        float,
+        Field(
+            description="Place expected from the ratings, among all rated entrants; "
+            "for finishers among the finishers, if the model rates finishing on its own"
+        ),
+    ]
+    actual: Annotated[float, Field(description="Place among the same entrants; ties share the mean place")]
+    win_chance: WinChance
+    finish_chance: FinishChance
+    pushed: Annotated[
+        Sequence[Opponent],
+        Field(
+            description="Opponents that moved the rating the way the place did, the largest first; "
+            "empty if the place was about as expected"
+        ),
+    ]
+    opposed: Annotated[Opponent | None, Field(description="The opponent that moved it most the other way")]
     reasons: Sequence[str]
-    why: Sequence[Reason]
+    why: Annotated[Sequence[Reason], Field(description="The same explanation as data, in the same order")]
 
 
 @dataclass(frozen=True, slots=True)
 class RaceOnBoard:
-    """The changes that a race made on one leaderboard. `note` says why no rating changed, if none did.
-
-    Both lists are empty if no rating changed. `entrants` are by place, then by points; `unrated` are the
-    others, whose accounts were deleted.
-    """
+    """The changes that a race made on one leaderboard. `note` says why no rating changed, if none did."""
 
     leaderboard: str
     model: str
     sequence: int
     note: str | None
-    entrants: Sequence[RatedEntrant]
-    unrated: Sequence[RacedEntrant]
+    entrants: Annotated[
+        Sequence[RatedEntrant], Field(description="By place, then by points; empty if no rating changed")
+    ]
+    unrated: Annotated[
+        Sequence[RacedEntrant],
+        Field(description="The others: their accounts were deleted; empty if no rating changed"),
+    ]
 
     @property
     def placed(self) -> list[RatedEntrant | RacedEntrant]:
@@ -98,16 +115,13 @@ class RaceOnBoard:
 
 @dataclass(frozen=True, slots=True)
 class RaceReport:
-    """A race with its result and its changes on every leaderboard that it counts on.
-
-    `source` is `live`, `backfill` or `import`.
-    """
+    """A race with its result and its changes on every leaderboard that it counts on."""
 
     race: str
     category: str
     goal: str
     ended_at: datetime
-    source: str
+    source: Annotated[str, Field(description="`live`, `backfill` or `import`")]
     result: Sequence[RacedEntrant]
     leaderboards: Sequence[RaceOnBoard]
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from pydantic_core import from_json
 
 from racebot.errors import DamagedRaceError, PayloadError
 from racebot.ledger.rows import START, damaged_race, moment_of, parts_of, states_of
 from racebot.ledger.store import Ledger
+from racebot.queries.fields import FinishTime, OptionalId, Parts, Place, ShownId
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant
 from racebot.ratings.model import FloatArray
@@ -24,9 +26,9 @@ from racebot.ratings.model import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """A winner of a race. `id` is None for a deleted account."""
+    """A winner of a race."""
 
-    id: str | None
+    id: OptionalId
     name: str
 
 
@@ -34,14 +36,14 @@ class Winner:
 class RaceRow:
     """A race in a list. `entrants` and `finishers` include deleted accounts.
 
-    `note` says why no rating changed. `winners` is empty then, and if nobody finished.
+    `winners` is empty if no rating changed or nobody finished.
     """
 
     race: str
     sequence: int
     ended_at: datetime
     goal: str
-    note: str | None
+    note: Annotated[str | None, Field(description="Why no rating changed")]
     entrants: int
     finishers: int
     winners: tuple[Winner, ...]
@@ -49,23 +51,20 @@ class RaceRow:
 
 @dataclass(frozen=True, slots=True)
 class RatingChange:
-    """One change of a rating: `parts` has the points by cause, and `finish_time` is in seconds.
-
-    `place` is None if the player did not finish.
-    """
+    """One change of a rating."""
 
     sequence: int
     race: str
     ended_at: datetime
-    player: str
+    player: ShownId
     name: str
-    place: int | None
+    place: Place
     before: int
     after: int
     races_before: int
-    parts: Mapping[str, int]
+    parts: Parts
     change: int
-    finish_time: float | None
+    finish_time: FinishTime
 
 
 @dataclass(frozen=True, slots=True)

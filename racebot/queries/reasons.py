@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
+from pydantic import Field
+
+from racebot.queries.fields import ShownId
 from racebot.text.format import percentage, signed
 
 FINISHING = "finishing {points}"
@@ -66,7 +70,7 @@ class Opponent:
         team: the name of the opposing team, which `player` is a member of; None without teams.
     """
 
-    player: str
+    player: ShownId
     beaten: bool
     chance: float
     team: str | None = None
@@ -76,14 +80,13 @@ class Opponent:
 class Reason:
     """One reason for a rating change.
 
-    `points` are the points that it accounts for, `chance` is the chance to finish before the race, and
-    `rule` is the rule behind `limit` and `unchanged`.
+    `points` are the points that it accounts for, and `chance` is the chance to finish before the race.
     """
 
     kind: ReasonKind
     points: int | None = None
     chance: float | None = None
-    rule: Rule | None = None
+    rule: Annotated[Rule | None, Field(description="The rule behind `limit` and `unchanged`")] = None
     opponents: tuple[Opponent, ...] = ()
 
 

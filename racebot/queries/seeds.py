@@ -10,6 +10,7 @@ import numpy as np
 
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
+from racebot.queries.fields import Place
 from racebot.queries.leaderboard import places_now
 from racebot.queries.listing import Listing
 from racebot.queries.scores import league
@@ -32,7 +33,7 @@ class Seed:
     """
 
     seed: int
-    place: int | None
+    place: Place
     id: str
     name: str
     twitch: str

@@ -94,7 +94,9 @@ def _paths_and_schemas(*, served: bool) -> Schema:
         [(kind, "serialization", TypeAdapter(kind)) for kind in (*kinds, types.ProblemDetails)],
         ref_template="#/components/schemas/{model}",
     )
-    _describe(definitions["$defs"])
+    for schema in definitions["$defs"].values():
+        if "description" in schema:
+            schema["description"] = schema["description"].partition("\n\n")[0]
     problem = schemas[types.ProblemDetails, "serialization"]
     paths: dict[str, Any] = {}
     for route, endpoint in _ENDPOINTS.items():
@@ -107,19 +109,6 @@ def _paths_and_schemas(*, served: bool) -> Schema:
         if served or not route.served_only:
             paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
     return {"paths": paths, "components": {"schemas": definitions["$defs"]}}
-
-
-def _describe(schemas: Mapping[str, Schema]) -> None:
-    """Add the descriptions of fields to schemas, and shorten those of types to their first paragraph."""
-    for name, schema in schemas.items():
-        if "description" in schema:
-            schema["description"] = schema["description"].partition("\n\n")[0]
-        for field, facts in schema.get("properties", {}).items():
-            text = types.FIELDS.get(f"{name}.{field}") or types.FIELDS.get(field)
-            if text:
-                facts["description"] = text
-            if f"{name}.{field}" in types.HIDDEN_IDS:
-                facts["type"] = ["string", "null"]
 
 
 def api_index(*, served: bool) -> types.ApiIndex:

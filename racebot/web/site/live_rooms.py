@@ -8,6 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, read_live
 from racebot.races.result import HIDDEN_NAME
@@ -23,8 +26,10 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 class LiveRooms:
     """Listed rooms that are open, in progress, or finished and not recorded yet. The newest comes first."""
 
-    seen_at: datetime | None
-    late: bool
+    seen_at: Annotated[
+        datetime | None, Field(description="When the bot last confirmed them; null if it is down")
+    ]
+    late: Annotated[bool, Field(description="True if the bot has been silent for a minute")]
     rooms: Sequence[LiveRoom]
 
     def of(self, player: str) -> list[tuple[LiveRoom, LiveBoard, LiveEntrant]]:

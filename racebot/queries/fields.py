@@ -1,0 +1,27 @@
+"""Fields that several records share, with the words that describe them in the API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field, WithJsonSchema
+
+_OR_NULL = WithJsonSchema({"type": ["string", "null"]})
+
+ShownId = Annotated[str, _OR_NULL, Field(description="null for a hidden player")]
+"""The id of a player, which the API leaves out if the player is hidden."""
+OptionalId = Annotated[str | None, Field(description="null for a deleted account or a hidden player")]
+Place = Annotated[
+    int | None, Field(description="null for a player who is not listed, or did not finish the race")
+]
+Label = Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
+FinishTime = Annotated[float | None, Field(description="Seconds; null if the player did not finish")]
+WinChance = Annotated[float, Field(description="Chance to win, before the race")]
+FinishChance = Annotated[float | None, Field(description="Chance to finish; null if the model has none")]
+IsNew = Annotated[bool, Field(description="True before the player's first race on this leaderboard")]
+Parts = Annotated[
+    Mapping[str, int],
+    Field(description="Points of the change by their cause, such as `finish` and `place`; may be empty"),
+]
+Listed = Annotated[int, Field(description="Number of listed players")]
