@@ -1,7 +1,9 @@
 """Every error that racebot raises on purpose."""
 
 import re
+from importlib.util import find_spec
 
+PACKAGES_OF_PAGES = ("fontpkg_inter", "jinja2", "orjson", "PIL", "starlette", "uvicorn")
 LONGEST_LINE = 1_000
 """Most characters of a message. Longer ones lose their middle, since place and remedy are at the ends."""
 
@@ -89,11 +91,19 @@ def reason(error: Exception) -> str:
 
 
 def install_hint(extra: str) -> str:
-    """Return how to install an extra.
+    """Return how to install an extra, from a clone or a wheel.
 
-    The package index may hold a stranger's package of the same name, so it comes from racebot's own folder.
+    The package index may hold a stranger's package of the same name, so neither way uses it.
     """
-    return f"in racebot's folder, run `pip install '.[{extra}]'`"
+    return (
+        f"the extra {extra!r} is missing: run `pip install '.[{extra}]'` in a clone of racebot, "
+        f"or `pip install 'FILE.whl[{extra}]'` with the file that you installed"
+    )
+
+
+def missing_pages() -> str | None:
+    """Return how to install the pages' packages, or None if they are installed."""
+    return None if all(map(find_spec, PACKAGES_OF_PAGES)) else f"no pages: {install_hint('web')}"
 
 
 def _line(text: str) -> str:

@@ -15,6 +15,7 @@ from urllib.parse import urljoin
 
 import numpy as np
 
+from racebot.addresses import RACE_CARD, room_address
 from racebot.bot.links import board_page, race_page
 from racebot.bot.room.announcements import masked, rank_changes
 from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
@@ -36,7 +37,6 @@ from racebot.settings.model import Settings
 from racebot.standings.settle import RatedRace, Settler
 from racebot.text.format import exact_time, integer, signed, timer
 from racebot.text.safe import in_markdown, plain
-from racebot.web.site.addresses import RACE_CARD, room_address
 
 MOST_ENTRIES, MOST_NAMES = 10, 5
 """Entries that an embed lists, and names in one line."""

@@ -14,7 +14,14 @@ from pathlib import Path
 
 from racebot.bot import discord
 from racebot.bot.heartbeat import utc_now
-from racebot.errors import CredentialsError, LedgerError, NotFoundError, SettingsError, SiteError
+from racebot.errors import (
+    CredentialsError,
+    LedgerError,
+    NotFoundError,
+    SettingsError,
+    SiteError,
+    missing_pages,
+)
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
 from racebot.races.rooms import Reason, Room
@@ -27,7 +34,6 @@ from racebot.standings.counting import FUTURE, season_offers
 from racebot.standings.proposals import proposals
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
-from racebot.web import missing
 
 _SECRETS = re.compile("client_secret|/webhooks/")
 LARGEST_CLOCK_ERROR = 30
@@ -113,7 +119,7 @@ def _database(settings: Settings) -> Finding:
 
 
 def _pages(folder: Path) -> Finding:
-    if (problem := missing()) is not None:
+    if (problem := missing_pages()) is not None:
         return _wrong(problem)
     place = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
     if not place.is_dir() or not os.access(place, os.W_OK):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from racebot.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
 from racebot.chat.commands import Command
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.player import opponent_rank
 from racebot.settings.model import Settings
-from racebot.web.site.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
 
 
 def board_page(settings: Settings, ledger: Ledger, board: Leaderboard) -> str | None:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeAlias
 
+from racebot.addresses import board_addresses
 from racebot.errors import RacebotError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
@@ -27,7 +28,6 @@ from racebot.racetime.payload import Race
 from racebot.standings.rater import current_states
 from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.telemetry.failure_log import FailureLog
-from racebot.web.site.addresses import board_addresses
 
 WRITE_EVERY = 10.0
 """Seconds between two writes when nothing changes, so that readers can tell a dead worker."""

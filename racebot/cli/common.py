@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
-from racebot.errors import LedgerUnavailable, NoSuchEntryError, SettingsError
+from racebot.errors import LedgerUnavailable, NoSuchEntryError, SettingsError, missing_pages
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
@@ -30,7 +30,6 @@ from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
-from racebot.web import missing
 
 if TYPE_CHECKING:
     from racebot.racetime.client import Site
@@ -143,7 +142,7 @@ def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -
 
 def need_web() -> None:
     """Check that the extra `web` is installed."""
-    if problem := missing():
+    if problem := missing_pages():
         raise SettingsError(problem)
 
 

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from filelock import FileLock
 
 import racebot
+from racebot import addresses
+from racebot.addresses import Route, segment
 from racebot.errors import RacebotError
 from racebot.ledger.store import Ledger
 from racebot.queries.race import event_reports
@@ -24,8 +26,6 @@ from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span
 from racebot.web.routes import CONTENT, Pages
-from racebot.web.site import addresses
-from racebot.web.site.addresses import Route, segment
 from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
 
 MANIFEST = ".racebot-pages"

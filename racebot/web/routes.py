@@ -8,6 +8,8 @@ from functools import cached_property, partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from racebot import addresses
+from racebot.addresses import Route
 from racebot.web.api.feeds import board_feed, player_feed
 from racebot.web.api.openapi import DATA
 from racebot.web.html import leaderboard, live, player, search, templating
@@ -15,8 +17,6 @@ from racebot.web.html.explained import explained
 from racebot.web.html.movement import movement, recap_page
 from racebot.web.html.race import event_page, events_page, race_page
 from racebot.web.pictures import cards
-from racebot.web.site import addresses
-from racebot.web.site.addresses import Route
 from racebot.web.site.ledger_view import CSS, ICO, PNG, Content, Document, LedgerView, Moved, PageRequest
 
 WEBP = "image/webp"

@@ -12,6 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 from builders import existing
 from playwright.sync_api import Page, expect
 
+from racebot import addresses
+from racebot.addresses import Route
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
@@ -24,8 +26,6 @@ from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard, player
 from racebot.web.html.live import STREAMED
 from racebot.web.routes import match_of
-from racebot.web.site import addresses
-from racebot.web.site.addresses import Route
 
 from .conftest import BOARD, RACE, Visit, hosted, rated, season, serving, write_rooms, written
 

@@ -404,7 +404,7 @@ def test_exported_pages_follow_the_settings(
 def test_missing_extra_is_reported_with_its_command(
     racebot: Racebot, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    monkeypatch.setattr("racebot.web.find_spec", lambda name: None)
+    monkeypatch.setattr("racebot.errors.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, _, err = racebot(*command.split())
     assert (code, install_hint("sandbox" if command == "sandbox" else "web") in err) == (2, True)

@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
+from racebot.addresses import BadQueryError
 from racebot.queries.listing import Listing
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig
@@ -22,7 +23,6 @@ from racebot.web.api.csv_files import cell
 from racebot.web.api.openapi import description
 from racebot.web.export import export_tokens
 from racebot.web.routes import Pages
-from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge, data_at, document_at, page_at

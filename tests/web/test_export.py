@@ -11,6 +11,7 @@ import pytest
 from builders import NOON, entrant, result
 
 import racebot
+from racebot import addresses
 from racebot.errors import RacebotError
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
@@ -18,7 +19,6 @@ from racebot.standings import orders
 from racebot.web.export import LOCK, MANIFEST, Exported, export
 from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
-from racebot.web.site import addresses
 from racebot.web.site.ledger_view import Content, Publication
 
 from .conftest import RACES, SIMPLE, Seen, rate

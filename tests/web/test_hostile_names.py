@@ -15,6 +15,8 @@ import pytest
 from builders import NOON, entrant, result
 from PIL import Image
 
+from racebot import addresses
+from racebot.addresses import BadQueryError, Route
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
@@ -25,8 +27,6 @@ from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
-from racebot.web.site import addresses
-from racebot.web.site.addresses import BadQueryError, Route
 from racebot.web.site.ledger_view import Document, LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
 

@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from worker_support import PATIENCE
 
+from racebot.addresses import BadQueryError
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
@@ -36,7 +37,6 @@ from racebot.web.api.openapi import description
 from racebot.web.http import events
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import Match
-from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Document, Publication
 from racebot.web.site.live_rooms import LiveReader
 

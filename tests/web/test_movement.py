@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from builders import NOON, result
 
+from racebot.addresses import BadQueryError
 from racebot.queries.recap import places_over_time
-from racebot.web.site.addresses import BadQueryError
 
 from .conftest import Merge, page_at
 

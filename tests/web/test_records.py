@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 import pytest
 from builders import NOON, result
 
+from racebot.addresses import BadQueryError
 from racebot.queries.leaderboard import LeaderboardReport, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.records import hall_of_fame, upsets
 from racebot.web.html.leaderboard import Choice
-from racebot.web.site.addresses import BadQueryError
 
 from .conftest import Merge, page_at
 

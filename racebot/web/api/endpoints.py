@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 import orjson
 
+from racebot import addresses
+from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import forecasts, odds
 from racebot.queries.player import Meeting, PlayedRace, PlayerStanding, compared
@@ -23,8 +25,6 @@ from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import field_names, with_fields
 from racebot.web.api import csv_files, types
 from racebot.web.html.leaderboard import seeds_of
-from racebot.web.site import addresses
-from racebot.web.site.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.web.site.ledger_view import JSON, Board, Content, Document, LedgerView, PageRequest
 
 PER_PAGE = 100

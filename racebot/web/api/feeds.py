@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid5
 
+from racebot import addresses
 from racebot.queries import races as queries
 from racebot.queries.player import PlayedRace
 from racebot.queries.recap import podium
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
-from racebot.web.site import addresses
 from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, total
 from racebot.web.site.ledger_view import ATOM, Board, Content, Document, PageRequest
 

@@ -9,12 +9,11 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter
 
-from racebot import __version__
+from racebot import __version__, addresses
+from racebot.addresses import MOST, Route
 from racebot.web.api import types
 from racebot.web.api.endpoints import ENDPOINTS, MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE, Endpoint
 from racebot.web.html import templating
-from racebot.web.site import addresses
-from racebot.web.site.addresses import MOST, Route
 from racebot.web.site.ledger_view import JSON, Content, Document
 
 Schema = dict[str, Any]

@@ -15,11 +15,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from racebot.addresses import RACE, link
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
 from racebot.scoring.table import Standing, Table
 from racebot.text.format import counted, integer, signed, timer
-from racebot.web.site.addresses import RACE, link
 from racebot.web.site.formats import day, plain_name, shown_name, sign
 
 MOST_POINTS = 200

@@ -11,14 +11,14 @@ from typing import Protocol
 
 from markupsafe import Markup, escape
 
+from racebot import addresses
+from racebot.addresses import link
 from racebot.queries.live import LiveEntrant
 from racebot.queries.player import Result
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import Standing
 from racebot.text.format import signed
-from racebot.web.site import addresses
-from racebot.web.site.addresses import link
 from racebot.web.site.formats import (
     day,
     iso,

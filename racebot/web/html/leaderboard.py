@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any
 from urllib.parse import urlencode
 
+from racebot.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, whole_number
 from racebot.queries import leaderboard as queries
 from racebot.queries.player import last_results
 from racebot.queries.races import latest_races
@@ -21,7 +22,6 @@ from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.movement import climber
-from racebot.web.site.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, whole_number
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
 RACES_ON_A_PAGE = 50

@@ -15,6 +15,8 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
+from racebot import addresses
+from racebot.addresses import OVERLAY_OPTIONS, BadQueryError, Route, link, whole_number
 from racebot.queries.live import LiveBoard, LiveEntrant, LiveRoom
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RacedEntrant, RatedEntrant
@@ -22,8 +24,6 @@ from racebot.queries.races import RaceRow, latest_races
 from racebot.races.result import EntrantStatus
 from racebot.web.html import templating
 from racebot.web.html.race import followed_race, table
-from racebot.web.site import addresses
-from racebot.web.site.addresses import OVERLAY_OPTIONS, BadQueryError, Route, link, whole_number
 from racebot.web.site.ledger_view import CSS, Board, Content, Document, LedgerView, PageRequest
 
 LATEST = 3

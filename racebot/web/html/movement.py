@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 
+from racebot.addresses import BadQueryError, day_in
 from racebot.queries.leaderboard import ListedPlayer, OpenLeaderboard
 from racebot.queries.recap import places_over_time
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
-from racebot.web.site.addresses import BadQueryError, day_in
 from racebot.web.site.formats import plain_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 

@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from racebot import addresses
+from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.race import reasons_of
 from racebot.queries.races import winners_of
@@ -21,8 +23,6 @@ from racebot.text.format import integer
 from racebot.web.html import charts, fragments, templating
 from racebot.web.html.leaderboard import page_number, pager, race_pages
 from racebot.web.html.sheet import fastest, sheet, streak
-from racebot.web.site import addresses
-from racebot.web.site.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.web.site.formats import day, shown_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from racebot import addresses
 from racebot.queries.leaderboard import listed_points, new_places
 from racebot.queries.odds import expected_course
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports
@@ -20,7 +21,6 @@ from racebot.queries.records import UPSET
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
 from racebot.web.html import charts, fragments, templating
-from racebot.web.site import addresses
 from racebot.web.site.formats import ordinal, percent, shown_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 

@@ -13,13 +13,14 @@ from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from racebot import addresses
+from racebot.addresses import Route, link
 from racebot.queries.leaderboard import BoardTotals
 from racebot.queries.scores import estimate, forecast_of
 from racebot.text.format import counted, integer, signed
 from racebot.text.safe import initials
 from racebot.web.html import fragments
-from racebot.web.site import addresses, formats
-from racebot.web.site.addresses import Route, link
+from racebot.web.site import formats
 from racebot.web.site.ledger_view import CSS, Board, Document, PageRequest, Publication
 
 STYLE = "assets/style.css"

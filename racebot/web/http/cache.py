@@ -9,10 +9,10 @@ from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from racebot import addresses
 from racebot.ledger.store import Ledger
 from racebot.web.html.live import LIVE
 from racebot.web.routes import Match, Pages
-from racebot.web.site import addresses
 from racebot.web.site.ledger_view import Content, Document, LedgerView, Publication, Streamed
 from racebot.web.site.live_rooms import LiveReader
 

@@ -16,10 +16,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from racebot.addresses import BadQueryError
 from racebot.errors import LedgerError
 from racebot.web.html.live import STREAMED
 from racebot.web.routes import Match, match_of
-from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import Content, Document
 
 log = logging.getLogger(__name__)

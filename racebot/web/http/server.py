@@ -27,14 +27,14 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from racebot import addresses
+from racebot.addresses import BadQueryError
 from racebot.errors import LedgerError
 from racebot.web.api.types import ProblemDetails
 from racebot.web.html import templating
 from racebot.web.http.cache import CachedPages
 from racebot.web.http.events import Events
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
-from racebot.web.site import addresses
-from racebot.web.site.addresses import BadQueryError
 from racebot.web.site.ledger_view import HTML, Content, Moved, Publication, Streamed
 
 log = logging.getLogger(__name__)

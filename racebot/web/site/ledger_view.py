@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache, partial, wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.pictures import Pictures, name_of
@@ -39,7 +40,6 @@ from racebot.queries.scores import league
 from racebot.queries.seasons import final_since
 from racebot.scoring.table import Table
 from racebot.text.safe import initials
-from racebot.web.site.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
 
 HTML = "text/html; charset=utf-8"
