@@ -21,7 +21,7 @@ from racebot.queries.reasons import Opponent, Reason, ReasonKind, Rule
 from racebot.races.change import Change
 from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.ratings.forecast import expected_places, finish_chances, team_forecasts
+from racebot.ratings.forecast import expected_places, faster_chances, finish_chances, team_forecasts
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 
 NAMED = 3
@@ -106,8 +106,7 @@ def explain_race(
     if outcome.team is None:
         n = outcome.size
         first = unit = np.arange(n)
-        chance = model.win_probability(np.repeat(states, n, axis=0), np.tile(states, (n, 1))).reshape(n, n)
-        finish, overall = finish_chances(model, states), None
+        chance, finish, overall = faster_chances(model, states), finish_chances(model, states), None
     else:
         # A member's change is explained by the team's result, and opponents are teams.
         _, first, unit = np.unique(outcome.team, return_index=True, return_inverse=True)

@@ -56,9 +56,17 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
 
 def ahead_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     """Return the probability that entrant i (row) is placed before entrant j (column): shape [..., n, n]."""
+    faster = faster_chances(model, states)
     if not isinstance(model, PredictsPerformance):
-        return _before(model, states)
-    return _before_finishing(_faster(*model.performance(states)), finish_chances(model, states))
+        return faster
+    return _before_finishing(faster, finish_chances(model, states))
+
+
+def faster_chances(model: RatingModel, states: FloatArray) -> FloatArray:
+    """Do the same as `ahead_chances` for entrants who all finish, if the model forecasts finishes."""
+    if isinstance(model, PredictsPerformance):
+        return _faster(*model.performance(states))
+    return _before(model, states)
 
 
 def team_forecasts(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from racebot.queries.reasons import Rule, in_words
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
-from racebot.ratings.model import PredictsFinish
+from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance
 from racebot.ratings.parameters import as_json
 from racebot.standings.rater import Rater
 
@@ -103,9 +104,14 @@ def test_expected_place_minus_place_is_the_sum_over_opponents(model: str, data: 
     on = with_ratings(model, ratings)
     race = result("r", " ".join(field))
     states = {name: np.array(on.state(f"id-{name}")[0]) for name in field}
-    chances = {
-        (a, b): float(on.model.win_probability(states[a], states[b])) for a in field for b in field if a != b
-    }
+
+    def chance(a: FloatArray, b: FloatArray) -> float:
+        if not isinstance(on.model, PredictsPerformance):
+            return float(on.model.win_probability(a, b))
+        mean, spread = on.model.performance(np.stack([a, b]))
+        return NormalDist(0.0, float(np.hypot(*spread))).cdf(mean[0] - mean[1])
+
+    chances = {(a, b): chance(states[a], states[b]) for a in field for b in field if a != b}
     for name, why in explained(on, race).items():
         beaten = field[field.index(name) + 1 :]
         terms = [(other in beaten) - chances[name, other] for other in field if other != name]

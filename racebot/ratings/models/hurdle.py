@@ -34,6 +34,8 @@ LONGEST_ABSENCE = 365.0
 """Days of absence after which uncertainty stops growing."""
 MOST_ODDS_DOUBT = 8.0
 """Upper bound on λ. Without it, a fit to a few dozen races diverges."""
+LOGISTIC_SCALE = 1.702
+"""The logistic function of 1.702·z is within 0.0095 of Φ(z) (D. C. Haley, Stanford report 15, 1952)."""
 
 
 Skills = tuple[list[float], list[float]]
@@ -276,15 +278,16 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         """Return the variance of each player's skill estimate: shape [..., n]."""
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """See `RatingModel`. This is Φ(κ·lead / √(2 + λ·(v₁ + v₂))), with the variances of the two skills.
+        """See `RatingModel`. Logistic in z = κ·lead / √(2 + λ·(v₁ + v₂)), with variances of skills.
 
-        Finish probabilities are left out, because the ratings already reflect them (see docs/model.md),
-        unless `odds_by_finish` is set. Then Φ is for two finishers, who are placed before all others.
+        It is close to Φ(z), but less certain of a large lead, as races are. Finish probabilities are left
+        out, because the ratings already reflect them (see docs/model.md), unless `odds_by_finish` is set.
+        Then it is for two finishers, who are placed before all others.
         """
         lead = self.rating(a) - self.rating(b)
         doubt = broadcast_to(self.odds_doubt, lead) * (self.skill_variance(a) + self.skill_variance(b))
         scaled = broadcast_to(self.odds_scale, lead) * lead
-        ahead = scipy.special.ndtr(scaled / np.sqrt(2.0 + doubt))
+        ahead = scipy.special.expit(LOGISTIC_SCALE * scaled / np.sqrt(2.0 + doubt))
         if not self.odds_by_finish:
             return ahead
         first, second = self.finish_probability(a), self.finish_probability(b)
@@ -297,7 +300,7 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         return scipy.special.ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        # Scaled like the odds of a pair, so that the odds of a race agree with those of its pairs.
+        # Scaled like the odds of a pair, which they agree with to 0.0095.
         rating = self.rating(states)
         doubt = broadcast_to(self.odds_doubt, rating) * self.skill_variance(states)
         return rating, np.sqrt(1.0 + doubt) / broadcast_to(self.odds_scale, rating)
