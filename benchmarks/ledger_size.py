@@ -29,8 +29,6 @@ from racebot.bot.heartbeat import read_heartbeat, utc_now
 from racebot.bot.room.case import Settle
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command, CommandNames, ParsedCommand
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
@@ -39,7 +37,9 @@ from racebot.queries.player import NamedPlayer
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.commands import Command, CommandNames, ParsedCommand
 from racebot.settings.model import Settings
+from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.standings.settle import Settler
 
 ENTRANTS = 20

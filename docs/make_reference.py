@@ -19,9 +19,9 @@ from pathlib import Path
 import typer
 from annotated_types import Ge, Le
 
-from racebot.chat.wording import Texts, fields_of
 from racebot.cli.commands import COMMANDS, load_command
 from racebot.settings.model import PREFIX, Settings
+from racebot.settings.texts import Texts, fields_of
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / ".env.example"

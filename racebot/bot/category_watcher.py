@@ -24,6 +24,7 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import CategoryProfile
+from racebot.queries.listing import listing_of
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import CategorySettings, Settings
@@ -352,7 +353,9 @@ def _room_context(
     """Return what the rooms of a category share."""
     settings, settler, ledger = worker.settings, worker.settler, worker.settler.ledger
     links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
-    answers = Answers(settler, settings.texts, settings.named_commands(), settings.listing, links)
+    answers = Answers(
+        settler, settings.texts, settings.named_commands(), partial(listing_of, settings), links
+    )
     bot = tokens.client_id if tokens else None
     work = LedgerWork(settler, worker.clock, settings, bot, answers.greeting)
     listens = settings.announce and settings.commands

@@ -21,11 +21,11 @@ from racebot.bot.room.announcements import masked, rank_changes
 from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
 from racebot.chat.rating_message import opening, players
 from racebot.chat.scores import score_lines
-from racebot.chat.wording import Texts
 from racebot.errors import RacebotError
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER, Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import listing_of
 from racebot.queries.recap import WEEK, Recap, Week, recap, week
 from racebot.queries.records import UPSET, Upset, personal_bests
 from racebot.queries.scores import league, scored
@@ -34,6 +34,8 @@ from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 from racebot.scoring.table import Table
 from racebot.settings.model import Settings
+from racebot.settings.texts import Texts
+from racebot.standings.counting import rating_rules
 from racebot.standings.settle import RatedRace, Settler
 from racebot.text.format import exact_time, integer, signed, timer
 from racebot.text.safe import in_markdown, plain
@@ -121,7 +123,7 @@ def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
     rows = [(board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all()]
     rated = [RatedRace(b, stored.result, row.changes, row.note) for b, row in rows if row and stored]
     if stored is None and post.result is not None:
-        rated = Settler(ledger, settings.rules()).preview(post.result)
+        rated = Settler(ledger, rating_rules(settings)).preview(post.result)
     if any(each.note == RATED_LATER for each in rated):
         raise RacebotError(f"{post.race}: {RATED_LATER}")
     if not rated:
@@ -132,7 +134,7 @@ def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
 
 
 def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, settled: bool) -> Embed:
-    texts, board, listing = settings.texts, rated.leaderboard, settings.listing(rated.leaderboard)
+    texts, board, listing = settings.texts, rated.leaderboard, listing_of(settings, rated.leaderboard)
     shown, goal = masked(ledger, rated, texts), plain(board.name)
     lines = [texts.info.format(goal=goal) if settled else opening([rated], texts)]
     rules = listing.ordering
@@ -217,7 +219,7 @@ def digest_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]
     """Return what a summary shows, as the ledger has it now: a part for each leaderboard of the channel."""
     texts, settled, embeds = settings.texts, settings.provisional_races, []
     for board in ledger.leaderboards.all():
-        name, listing, lines = plain(board.name), settings.listing(board), list[str]()
+        name, listing, lines = plain(board.name), listing_of(settings, board), list[str]()
         if settings.webhook_of(board) != post.webhook:
             continue
         if post.race == _season_key(board):

@@ -30,7 +30,7 @@ from racebot.racetime.payload import Category
 from racebot.settings.model import NO_GOAL, CategorySettings, Settings
 from racebot.settings.sources import secret_files
 from racebot.standings.carry_over import unknown_sources
-from racebot.standings.counting import FUTURE, season_offers
+from racebot.standings.counting import FUTURE, rating_rules, season_offers
 from racebot.standings.proposals import proposals
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -105,10 +105,10 @@ def _database(settings: Settings) -> Finding:
     if late:
         found = f"{counted(late, 'race')} with a date in the future"
         return _wrong(f"database {path}: {found}: run `racebot rebuild`")
-    for problem in unknown_sources(settings.rules(), boards):
+    for problem in unknown_sources(rating_rules(settings), boards):
         return _wrong(problem)
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
-    proposed = proposals(settings.rules(), boards)
+    proposed = proposals(rating_rules(settings), boards)
     for found, chosen in (
         ("racebot has newer defaults", False),
         ("from the bot's next start, the settings have another model or other parameters", True),
@@ -172,7 +172,7 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
 
 async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> AsyncIterator[Finding]:
     """Check that each leaderboard that chooses rooms by more than goals has chosen one, or would now."""
-    configs = [config for config in whole.rules().named_in(slug) if not config.rule.by_goals_alone]
+    configs = [config for config in rating_rules(whole).named_in(slug) if not config.rule.by_goals_alone]
     if not configs:
         return
     with suppress(SiteError):
@@ -197,7 +197,7 @@ def _goals(settings: CategorySettings, whole: Settings, public: Collection[str])
         stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
         renamed = ledger.races.renamed_goals().get(settings.slug, {})
         rated = ledger.leaderboards.all()
-    yield from map(_note, season_offers(whole.rules(), rated, settings.slug, public))
+    yield from map(_note, season_offers(rating_rules(whole), rated, settings.slug, public))
     boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
     limit = [goal for goal in settings.goals if settings.goals != [NO_GOAL]]
     wanted = dict.fromkeys([*limit, *(goal for board in boards for goal in board.goals)])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from racebot.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
-from racebot.chat.commands import Command
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.player import opponent_rank
+from racebot.settings.commands import Command
 from racebot.settings.model import Settings
 
 

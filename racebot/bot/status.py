@@ -15,6 +15,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
 from racebot.settings.model import Settings
+from racebot.standings.counting import rating_rules
 from racebot.standings.proposals import proposals
 
 
@@ -128,7 +129,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         LedgerError: the database cannot be read.
     """
     boards = ledger.leaderboards.all()
-    proposed = {p.stored.key: p for p in proposals(settings.rules(), boards)}
+    proposed = {p.stored.key: p for p in proposals(rating_rules(settings), boards)}
     slugs = sorted({*settings.slugs(), *(board.category for board in boards)})
     beat = read_heartbeat(ledger.path)
     age = None if beat.seen_at is None else now - beat.seen_at

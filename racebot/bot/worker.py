@@ -25,8 +25,10 @@ from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import listing_of
 from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
+from racebot.standings.counting import rating_rules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
@@ -76,9 +78,9 @@ class Worker:
         host, port, ages = settings.monitor_host, settings.monitor_port, self._health.ages
         with locked(settings.database), monitor(host, port, ages=ages, health_timeout=timeout):
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
-            settler = Settler(ledger, settings.rules())
+            settler = Settler(ledger, rating_rules(settings))
             jobs = Jobs(self._failed, self._failures.recovered)
-            live = LiveWriter(settler, settings.listing, self._call, self._clock, self._failures)
+            live = LiveWriter(settler, partial(listing_of, settings), self._call, self._clock, self._failures)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock

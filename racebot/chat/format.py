@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Collection, Iterable
 
-from racebot.chat.wording import Texts
 from racebot.races.result import NO_NAME, Entrant, shown_names
+from racebot.settings.texts import Texts
 from racebot.text.format import integer, ordinal_ending, percentage
 from racebot.text.safe import plain
 

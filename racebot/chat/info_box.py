@@ -4,33 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges, by_place, players
-from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import MetaEntry
+from racebot.settings.model import InfoPolicy
+from racebot.settings.texts import DEFAULT_TEXTS, Texts
+from racebot.standings.settle import RatedRace
 from racebot.text.safe import plain, visible, without_domains
-
-if TYPE_CHECKING:
-    from racebot.standings.settle import RatedRace  # the settings import this module, but rate nothing
 
 INFO_LIMIT = 1000
 MOST_ENTRIES = 8
 """Most entrants to list in the info box, which pushes the race's results down."""
 META_LIMIT = 2048
 META_KEY = "racebot"
-
-
-class InfoPolicy(StrEnum):
-    """How to use `info_bot`, which all bots of a category share."""
-
-    WHEN_EMPTY = "when-empty"
-    """Write only if it is empty or holds only our own line."""
-    APPEND = "append"
-    """Write below the lines of other bots, and keep them."""
-    NEVER = "never"
 
 
 def info_block(

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from racebot.chat.commands import CLOSING
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.player import NamedPlayer
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
+from racebot.settings.commands import CLOSING
 from racebot.text.parse import fold_name, split_full_name
 
 AROUND_NAMES = CLOSING + "\"'“”„«»()[]<>@"

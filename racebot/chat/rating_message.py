@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from racebot.chat.format import chat_names, ordinal, shown_points, unbroken
-from racebot.chat.wording import DEFAULT_TEXTS, Texts
 from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE
 from racebot.races.change import Change
 from racebot.races.result import Entrant, EntrantStatus
+from racebot.settings.texts import DEFAULT_TEXTS, Texts
+from racebot.standings.settle import RatedRace
 from racebot.text.format import counted, signed, timer
 from racebot.text.safe import plain
-
-if TYPE_CHECKING:
-    from racebot.standings.settle import RatedRace  # the settings import this module, but rate nothing
 
 MESSAGE_LIMIT = 1000
 MOST_EDITS = 2

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 
 from racebot.chat.format import chat_names, unbroken
 from racebot.chat.rating_message import split
-from racebot.chat.wording import Texts
 from racebot.scoring import standard
 from racebot.scoring.rules import Rules
 from racebot.scoring.table import ScoredRace
+from racebot.settings.texts import Texts
 from racebot.text.format import timer
 from racebot.text.safe import plain
 

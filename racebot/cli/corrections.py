@@ -21,7 +21,7 @@ from racebot.races.result import RaceResult
 from racebot.races.rooms import room_named
 from racebot.settings.model import Settings
 from racebot.standings import orders
-from racebot.standings.counting import RatingRules
+from racebot.standings.counting import RatingRules, rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.text.format import counted
@@ -43,7 +43,7 @@ def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, databa
         found = ledger.orders.subject(player)
         tell(f"{_with_races(ledger, found)}: only a backup brings the name back")
         if common.confirmed(settings, ledger, f"Erase the name {found.shown}?", yes=yes):
-            orders.forget(Settler(ledger, settings.rules()), found, reason, utc_now())
+            orders.forget(Settler(ledger, rating_rules(settings)), found, reason, utc_now())
             tell(f"{found.id}: the name is erased")
 
 
@@ -117,7 +117,7 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
     Example: racebot count ootr/brisk-dune-0534
     """
     with open_ledger(database) as (settings, ledger):
-        settler, name = Settler(ledger, settings.rules()), _room(race)
+        settler, name = Settler(ledger, rating_rules(settings)), _room(race)
         unseen = not ledger.races.has(name)
         if not unseen and not orders.is_skipped(ledger, name):
             raise OrderError(f"{name} counts already")
@@ -150,7 +150,9 @@ def merge(
         tell(f"{_with_races(ledger, given_up)} → {_with_races(ledger, kept)}: only a backup separates them")
         if not common.confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
             return
-        rated = orders.merge_accounts(Settler(ledger, settings.rules()), given_up, kept, reason, utc_now())
+        rated = orders.merge_accounts(
+            Settler(ledger, rating_rules(settings)), given_up, kept, reason, utc_now()
+        )
         _carry_out(ledger, rated, f"the races of {_named(given_up)} are now those of {_named(kept)}")
 
 
@@ -168,7 +170,7 @@ def annul(
     """
     with open_ledger(database) as (settings, ledger):
         found, subject = ledger.events.find(event), ledger.orders.subject(player)
-        settler = Settler(ledger, settings.rules())
+        settler = Settler(ledger, rating_rules(settings))
         steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of)
         steps.annul(found, subject, reason, undo=undo)
         common.carry_out_jobs(ledger)
@@ -230,7 +232,7 @@ def _carry_out(ledger: Ledger, rated: Iterable[Leaderboard], done: str) -> None:
 @contextmanager
 def _settler(database: Path | None) -> Generator[Settler]:
     with open_ledger(database) as (settings, ledger):
-        yield Settler(ledger, settings.rules())
+        yield Settler(ledger, rating_rules(settings))
 
 
 def _with_races(ledger: Ledger, player: Player) -> str:

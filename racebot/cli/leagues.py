@@ -27,6 +27,7 @@ from racebot.races.table_rows import TABLE_SUFFIXES
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.settings.write import add_table, edit_leaderboards, set_value
+from racebot.standings.counting import rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.text.format import timer
@@ -73,7 +74,7 @@ def event_step(
     if missing and step != "list":
         raise SettingsError(f"racebot event {step}: add {missing}")
     with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
-        steps = EventSteps(Settler(ledger, settings.rules()), utc_now(), webhook=settings.webhook_of)
+        steps = EventSteps(Settler(ledger, rating_rules(settings)), utc_now(), webhook=settings.webhook_of)
         if step == "list":
             for each in ledger.events.all():
                 _show(ledger, each)
@@ -130,7 +131,7 @@ def _board(settings: Settings, ledger: Ledger, name: str) -> Leaderboard:
     planned = [
         config.leaderboard(category, next(iter(config.goals), ""))
         for category in settings.slugs()
-        for config in settings.rules().named_in(category)
+        for config in rating_rules(settings).named_in(category)
     ]
     return common.one_board([*planned, *ledger.leaderboards.all()], name)
 
@@ -235,7 +236,7 @@ def season(
     for table in shown:
         tell(f"{table['name']}: {_end(_rules(planned)[table['name']])}")
     tell(f"{settings.config} is written. Restart the bot if it is running.")
-    limits = planned.rules().goals.values()
+    limits = rating_rules(planned).goals.values()
     for each in shown[-1].get("goals", []) if step == "start" else ():
         if any(limit and each not in limit for limit in limits):
             tell(f"Add {each!r} to RACEBOT_GOALS, or it is not rated.")

@@ -22,6 +22,7 @@ from racebot.queries.leaderboard import listed_count
 from racebot.queries.listing import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
+from racebot.standings.counting import rating_rules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
@@ -69,7 +70,7 @@ def rebuild(
             threading.Thread(target=_end_with_worker, daemon=True).start()
             common.carry_out_jobs(ledger)
             return
-        settler = Settler(ledger, settings.rules())
+        settler = Settler(ledger, rating_rules(settings))
         apply_settings(settler, ())
         boards = sources_first(common.chosen_boards(ledger.leaderboards.all(), name))
         if not boards:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from racebot.cli.commands import app
 from racebot.cli.common import Database, cannot_listen, console, load_settings, need_web, tell
 from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
+from racebot.queries.listing import listing_of
 from racebot.settings.model import Settings
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
     is_default = settings.site == type(settings).model_fields["site"].default
     of_demo = is_default and any(each.category == DEMO_CATEGORY for each in ledger.leaderboards.all())
     return Publication(
-        listing=settings.listing,
+        listing=partial(listing_of, settings),
         provisional_races=settings.provisional_races,
         site="" if of_demo else settings.site,
         url=settings.pages_url or "",

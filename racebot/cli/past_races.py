@@ -17,6 +17,7 @@ from racebot.errors import ModelError, SettingsError
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
+from racebot.queries.listing import listing_of
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
 from racebot.ratings import registry
@@ -27,7 +28,7 @@ from racebot.settings.write import write_leaderboard
 from racebot.standings import backfill
 from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import unknown_sources
-from racebot.standings.counting import MOVE_NO_RATING
+from racebot.standings.counting import MOVE_NO_RATING, rating_rules
 from racebot.standings.fitted_odds import rated_history, with_fitted_odds
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.proposals import Proposal, effect_of, proposals
@@ -40,7 +41,7 @@ from racebot.text.format import counted
 
 def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: Selection) -> None:
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
-    settler = Settler(ledger, settings.rules())
+    settler = Settler(ledger, rating_rules(settings))
     if not unknown_sources(settler.rules, ledger.leaderboards.all()):
         apply_settings(settler)
 
@@ -71,7 +72,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
 
 def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:
     """Rate the results of a file, show the leaderboards they count on, and return these."""
-    settler = Settler(ledger, settings.rules())
+    settler = Settler(ledger, rating_rules(settings))
     with ledger.transaction():
         apply_settings(settler)
         report = settler.add_past_races(results, "import")
@@ -106,7 +107,7 @@ def _show_merge(report: PastRacesReport) -> None:
 
 def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
     """Print the first places of a leaderboard."""
-    listing = settings.listing(board)
+    listing = listing_of(settings, board)
     best = leaderboard_report(ledger, board, listing, limit=count)
     unrated = races_without_changes(ledger, board)
     tables.print_leaderboard(console, best, listed_count(ledger, board, listing), sum(unrated.values()))
@@ -130,7 +131,7 @@ def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]
 
 def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderboard], *, yes: bool) -> None:
     """Offer racebot's newer defaults and changed settings for leaderboards that are rated otherwise."""
-    settler = Settler(ledger, settings.rules())
+    settler = Settler(ledger, rating_rules(settings))
     chosen = {board.key for board in boards}
     found = [p for p in proposals(settler.rules, ledger.leaderboards.all()) if p.stored.key in chosen]
     if boards and not found:
@@ -148,7 +149,7 @@ def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderbo
 
 def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
     """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
-    board = tell_fitted_odds(Settler(ledger, settings.rules()), board)
+    board = tell_fitted_odds(Settler(ledger, rating_rules(settings)), board)
     try:
         with progress_bars() as advance, cores():
             found = fit(
@@ -169,7 +170,7 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     differing = {name: value for name, value in moving.items() if value != usual[name]}
     toml = settings.config
     write_leaderboard(toml, board.name, board.category, board.goals, found.model, differing)
-    settler = Settler(ledger, load(database=settings.database).rules())
+    settler = Settler(ledger, rating_rules(load(database=settings.database)))
     apply_settings(settler)
     carry_out_jobs(ledger)
     tell_fitted_odds(settler, settler.current(board))

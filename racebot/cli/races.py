@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +19,11 @@ from racebot.errors import NotFoundError, PayloadError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
+from racebot.queries.listing import listing_of
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.races.rooms import Reason, Room, Verdict
-from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.text.format import counted, integer
 
 if TYPE_CHECKING:
@@ -132,7 +134,7 @@ def show_rooms(
     Example: racebot rooms "SGL 2026" --since 2026-09-01
     """
     settings = load_settings(database=database)
-    rules = settings.rules()
+    rules = rating_rules(settings)
     slugs = [slug for slug in settings.slugs() if slug == name]
     chosen = [config for config in rules.named if slugs or config.name.casefold() == name.casefold()]
     if not (slugs or chosen):
@@ -224,7 +226,7 @@ def show_leaderboards(
     """
     with open_ledger(database, only_reads=True) as (settings, ledger):
         chosen = common.chosen_boards(ledger.leaderboards.all(), name)
-        boards = [(board, settings.listing(board)) for board in chosen]
+        boards = [(board, listing_of(settings, board)) for board in chosen]
         reports = [
             leaderboard_report(
                 ledger, board, listing, provisional_races=settings.provisional_races, limit=limit
@@ -260,7 +262,7 @@ def show_seeds(
     lines = None if entrants is None else _lines(entrants)
     with open_ledger(database, only_reads=True) as (settings, ledger):
         board = common.one_board(ledger.leaderboards.all(), name)
-        found = seed_list(ledger, board, settings.listing(board), lines)
+        found = seed_list(ledger, board, listing_of(settings, board), lines)
     if as_json:
         print_json(found)
         return
@@ -301,7 +303,11 @@ def show_player(
     """
     with open_ledger(database, only_reads=True) as (settings, ledger):
         report = player_report(
-            ledger, name, settings.listing, provisional_races=settings.provisional_races, limit=limit
+            ledger,
+            name,
+            partial(listing_of, settings),
+            provisional_races=settings.provisional_races,
+            limit=limit,
         )
     if as_json:
         print_json(report)

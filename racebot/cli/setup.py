@@ -21,7 +21,6 @@ from pydantic import SecretStr
 from rich.prompt import Prompt
 from rich.text import Text
 
-from racebot.chat.info_box import InfoPolicy
 from racebot.cli.commands import app
 from racebot.cli.common import ask_site, console, create_ledger, load_settings
 from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
@@ -30,7 +29,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
-from racebot.settings.model import PREFIX, Settings, checked_webhook
+from racebot.settings.model import PREFIX, InfoPolicy, Settings, checked_webhook
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import replace_file, write_env
 from racebot.standings.backfill import Selection

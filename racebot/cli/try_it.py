@@ -29,6 +29,7 @@ from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import Racer, recruit
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import LeaderboardSettings, Settings
+from racebot.standings.counting import rating_rules
 from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")
@@ -156,7 +157,7 @@ async def _demo(database: Path, speed: float) -> None:
         )
         began = time.perf_counter()
         with Ledger.open(database) as ledger:
-            settler = Settler(ledger, settings.rules())
+            settler = Settler(ledger, rating_rules(settings))
             async with Site(address, interval=0.0) as client:
                 report = await backfill(client, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
         console.print(f"{report.new} past races rated in {time.perf_counter() - began:.1f} s")

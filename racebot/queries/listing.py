@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from racebot.ledger.rows import Standing
+from racebot.ledger.rows import Leaderboard, Standing
 from racebot.scoring.rules import Rules
+from racebot.settings.model import Settings
 from racebot.text.format import exact_time
 
 
@@ -42,3 +43,14 @@ class Listing:
         """Return True if a leaderboard whose last race ended at `latest` lists a player."""
         finishes = not standing.hidden and standing.finishes >= self.minimum_finishes
         return finishes and exact_time(standing.last_race_at) >= self.earliest(latest)
+
+
+def listing_of(settings: Settings, board: Leaderboard) -> Listing:
+    """Return which players a leaderboard lists."""
+    finishes, days, rules, order = settings.minimum_finishes, settings.inactive_days, None, "score"
+    for own in settings.tables_of(board):
+        finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
+        days = days if own.inactive_days is None else own.inactive_days
+        rules, order = own.scoring, own.order_by
+        rules = replace(rules, cut=own.cut or rules.cut) if rules else None
+    return Listing(finishes, days, rules, by_rating=order == "rating")

@@ -1,7 +1,6 @@
 """The reasons for a rating change, as codes and in English.
 
-Pages, the API and the terminal use these words. They are also the defaults of chat's texts, which an
-operator can change.
+Pages, the API and the terminal use the words that are the defaults of chat's texts.
 """
 
 from __future__ import annotations
@@ -14,23 +13,16 @@ from typing import Annotated
 from pydantic import Field
 
 from racebot.queries.fields import ShownId
+from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.text.format import percentage, signed
 
-FINISHING = "finishing {points}"
-PLACE = "place {points}"
-LIMIT = "{limit} {points}"
-AS_EXPECTED = "about as expected"
-GAINED = "gained: {names}"
-COST = "cost: {names}"
-FIRST_OPPONENT = "{name} ({chance} to beat)"
-OPPONENT = "{name} ({chance})"
 RULES = {
-    "forfeit": "no worse than a forfeit",
-    "floor": "ratings never go lower",
-    "winner": "a winner never loses",
-    "last": "last place never gains",
+    "forfeit": DEFAULT_TEXTS.why_forfeit,
+    "floor": DEFAULT_TEXTS.why_floor,
+    "winner": DEFAULT_TEXTS.why_winner,
+    "last": DEFAULT_TEXTS.why_last,
     "unfinished": "a DNF never gains",
-    "small": "under one point",
+    "small": DEFAULT_TEXTS.why_small,
 }
 """Words for each `Rule`."""
 
@@ -93,12 +85,12 @@ class Reason:
 _TEMPLATES = {
     ReasonKind.UNCHANGED: "{limit}",
     ReasonKind.UNFINISHED: "{chance}% to finish",
-    ReasonKind.FINISH: FINISHING,
-    ReasonKind.PLACE: PLACE,
-    ReasonKind.LIMIT: LIMIT,
-    ReasonKind.AS_EXPECTED: AS_EXPECTED,
-    ReasonKind.GAINED: GAINED,
-    ReasonKind.COST: COST,
+    ReasonKind.FINISH: DEFAULT_TEXTS.why_finishing,
+    ReasonKind.PLACE: DEFAULT_TEXTS.why_placing,
+    ReasonKind.LIMIT: DEFAULT_TEXTS.why_limit,
+    ReasonKind.AS_EXPECTED: DEFAULT_TEXTS.why_as_expected,
+    ReasonKind.GAINED: DEFAULT_TEXTS.why_gained,
+    ReasonKind.COST: DEFAULT_TEXTS.why_cost,
 }
 
 
@@ -112,7 +104,7 @@ def in_words(reason: Reason, names: Mapping[str, str]) -> str:
     points = "" if reason.points is None else signed(reason.points)
     rule = "" if reason.rule is None else RULES[reason.rule]
     opponents = [
-        (OPPONENT if number else FIRST_OPPONENT).format(
+        (DEFAULT_TEXTS.why_opponent if number else DEFAULT_TEXTS.why_first).format(
             name=each.team or names[each.player], chance=f"{percentage(each.chance)}%"
         )
         for number, each in enumerate(reason.opponents)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Protocol, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -24,17 +24,13 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from racebot.chat.commands import Command, CommandNames
-from racebot.chat.info_box import InfoPolicy
-from racebot.chat.wording import Texts
 from racebot.errors import ModelError, PayloadError, SettingsError
-from racebot.ledger.rows import Carry, Leaderboard
-from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.rooms import BY_GOALS, RoomRule, room_named
 from racebot.ratings import registry
 from racebot.scoring.rules import Rules, rules_of
-from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.settings.commands import Command, CommandNames
+from racebot.settings.texts import Texts
 from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"
@@ -127,6 +123,16 @@ def _scoring(value: Any) -> Rules:
         return rules_of(value if isinstance(value, str) else dict(value))
     except (SettingsError, TypeError) as error:
         raise ValueError(str(error)) from None
+
+
+class InfoPolicy(StrEnum):
+    """How to use `info_bot`, which all bots of a category share."""
+
+    WHEN_EMPTY = "when-empty"
+    """Write only if it is empty or holds only our own line."""
+    APPEND = "append"
+    """Write below the lines of other bots, and keep them."""
+    NEVER = "never"
 
 
 class CategorySettings(BaseModel):
@@ -248,6 +254,16 @@ class LeaderboardSettings(BaseModel):
             finished=self.counts == "finished",
             grace=self.grace if self.counts == "finished" else BY_GOALS.grace,
         )
+
+
+class Named(Protocol):
+    """A leaderboard as tables name it."""
+
+    @property
+    def category(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
 
 
 class Settings(BaseSettings):
@@ -392,40 +408,31 @@ class Settings(BaseSettings):
         names = {Command(key): name for key, name in self.command_names.items()}
         return CommandNames(self.command_prefix, names)
 
-    def listing(self, board: Leaderboard) -> Listing:
-        """Return which players a leaderboard lists."""
-        finishes, days, rules, order = self.minimum_finishes, self.inactive_days, None, "score"
-        for own in self._tables_of(board):
-            finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
-            days = days if own.inactive_days is None else own.inactive_days
-            rules, order = own.scoring, own.order_by
-            rules = replace(rules, cut=own.cut or rules.cut) if rules else None
-        return Listing(finishes, days, rules, by_rating=order == "rating")
-
     def webhooks(self) -> dict[str, SecretStr]:
         """Return all Discord webhooks by their ids, which are no secrets."""
         found = [self.discord_webhook, *(own.discord for own in self.leaderboards)]
         return {each.get_secret_value().split("/")[-2]: each for each in found if each}
 
-    def webhook_of(self, board: Leaderboard) -> str | None:
+    def webhook_of(self, board: Named) -> str | None:
         """Return the id of a leaderboard's Discord webhook, or None."""
-        own = (each.discord for each in self._tables_of(board) if each.discord)
+        own = (each.discord for each in self.tables_of(board) if each.discord)
         address = next(own, self.discord_webhook)
         return next((number for number, each in self.webhooks().items() if each == address), None)
 
-    def _tables_of(self, board: Leaderboard) -> list[LeaderboardSettings]:
+    def tables_of(self, board: Named) -> list[LeaderboardSettings]:
+        """Return the tables of a leaderboard."""
         boards = (each for each in self.leaderboards if each.category in {"", board.category})
         return [each for each in boards if each.name == board.name]
 
     def slugs(self) -> list[str]:
         """Return the slugs of all categories in the settings."""
-        return [each.slug for each in self._all_categories()]
+        return [each.slug for each in self.all_categories()]
 
     def read_only(self) -> list[str]:
         """Return the slugs of the categories without a bot."""
-        return [each.slug for each in self._all_categories() if each.client_id is None]
+        return [each.slug for each in self.all_categories() if each.client_id is None]
 
-    def _all_categories(self) -> list[CategorySettings]:
+    def all_categories(self) -> list[CategorySettings]:
         """Return the tables, or the one category that is set without them."""
         if self.category is None:
             return self.categories
@@ -452,31 +459,9 @@ class Settings(BaseSettings):
             raise SettingsError(
                 *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())
             )
-        return self._all_categories()
+        return self.all_categories()
 
-    def rules(self) -> RatingRules:
-        """Return which races count on which leaderboard, and how each is rated."""
-        model_is_set = "model" in self.model_fields_set
-        default = LeaderboardConfig(self.model, self.parameters, self.team_races, model_is_set=model_is_set)
-        goals = {
-            each.slug: frozenset(goal for goal in each.goals if each.goals != [NO_GOAL])
-            for each in self._all_categories()
-            if each.goals
-        }
-        named = tuple(
-            LeaderboardConfig(
-                model=board.model or self.model,
-                parameters=board.parameters if board.model else {**self.parameters, **board.parameters},
-                teams=board.team_races or self.team_races,
-                name=board.name,
-                category=board.category,
-                goals=tuple(board.goals),
-                rule=board.rule(),
-                carry=Carry(each.source, each.factor, each.most_races)
-                if (each := board.carry_over)
-                else None,
-                model_is_set=model_is_set or board.model is not None,
-            )
-            for board in self.leaderboards
-        )
-        return RatingRules(default, named, goals)
+    def rating_of(self, board: LeaderboardSettings) -> tuple[str, dict[str, Any], TeamPolicy | None]:
+        """Return a table's model, parameters and team policy, which it may leave to the other settings."""
+        parameters = board.parameters if board.model else {**self.parameters, **board.parameters}
+        return board.model or self.model, parameters, board.team_races or self.team_races

@@ -22,12 +22,12 @@ from pydantic_settings import (
     SettingsError as UnreadableSource,
 )
 
-from racebot.chat.wording import Texts
 from racebot.errors import ModelError, SettingsError, reason
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
+from racebot.ratings.model import Carries
 from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
-from racebot.standings.carry_over import carry_problems
+from racebot.settings.texts import Texts
 from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
@@ -65,11 +65,7 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
         remedy = "not JSON: write it as JSON, or use racebot.toml"
         raise SettingsError(*problems, f"{variable}: {remedy}") from None
     problems += [*_model_problems(settings, origins), *_clashes(settings, path)]
-    if not problems:
-        problems += [
-            f"{path}: {problem}: correct it or remove it" for problem in carry_problems(settings.rules())
-        ]
-    if problems:
+    if problems := problems or list(_carry_problems(settings, path)):
         raise SettingsError(*problems)
     return settings
 
@@ -289,22 +285,63 @@ _TABLES: dict[str, type[BaseModel]] = {
 
 def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
     """Yield a problem for each unknown parameter, and for team races that the model cannot rate."""
-    rules = settings.rules()
-    places = {config.name: f"{origins.path}: leaderboard {config.name!r}" for config in rules.named}
-    for config in (rules.default, *rules.named):
-        where = places.get(config.name)
+    ratings = [("", (settings.model, settings.parameters, settings.team_races))]
+    ratings += [
+        (f"{origins.path}: leaderboard {board.name!r}", settings.rating_of(board))
+        for board in settings.leaderboards
+    ]
+    for where, (key, parameters, teams) in ratings:
         try:
-            model = registry.create(config.model, config.parameters)
+            model = registry.create(key, parameters)
         except ModelError as error:
             yield f"{where or origins.place('parameters')}: {error}"
             continue
-        if config.teams is TeamPolicy.TEAM and not model.rates_teams:
+        if teams is TeamPolicy.TEAM and not model.rates_teams:
             setting = f"{where}: team_races" if where else origins.place("team_races")
             able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
             yield (
-                f"{setting}={config.teams.value!r}: {config.model} does not rate teams: "
+                f"{setting}={teams.value!r}: {key} does not rate teams: "
                 f"choose a model that does ({able}), or set it to ignore or individual"
             )
+
+
+def _carry_problems(settings: Settings, path: Path) -> Iterator[str]:
+    """Yield a problem for each leaderboard that carries over from itself, or by a model that cannot.
+
+    A source without a table counts as a goal's leaderboard, whose name is checked when the goals are known.
+    """
+    for board in settings.leaderboards:
+        if board.carry_over is not None and (problem := _carry_problem(settings, board)):
+            yield f"{path}: leaderboard {board.name!r}: carry_over: {problem}: correct it or remove it"
+
+
+def _carry_problem(settings: Settings, board: LeaderboardSettings) -> str | None:
+    chain = [board]
+    while (source := _source_of(settings, chain[-1])) is not None:
+        if source in chain:
+            return (
+                f"it would carry over from itself ({' from '.join(repr(e.name) for e in [*chain, source])})"
+            )
+        chain.append(source)
+    name = board.carry_over.source if board.carry_over else ""
+    theirs = settings.rating_of(chain[1])[0] if len(chain) > 1 else settings.model
+    own, parameters, _ = settings.rating_of(board)
+    if not (board.model or "model" in settings.model_fields_set or parameters):
+        own = theirs
+    for named, key in ((name, theirs), (board.name, own)):
+        if not isinstance(registry.create(key), Carries):
+            return f"{named!r} is rated by {key}, which cannot carry over"
+    if len(chain) > 1 and own != theirs:
+        return f"{name!r} is rated by {theirs} and this one by {own}: use one model for both"
+    return None
+
+
+def _source_of(settings: Settings, board: LeaderboardSettings) -> LeaderboardSettings | None:
+    """Return the table that a leaderboard carries over from, None if there is none."""
+    source = board.carry_over.source if board.carry_over else None
+    shared = {"", board.category}
+    named = (each for each in settings.leaderboards if each.name == source)
+    return next((each for each in named if not board.category or each.category in shared), None)
 
 
 def _clashes(settings: Settings, path: Path) -> Iterator[str]:

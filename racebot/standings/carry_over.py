@@ -7,7 +7,6 @@ first race.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -72,15 +71,6 @@ def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
     return list(ordered.values())
 
 
-def carry_problems(rules: RatingRules) -> list[str]:
-    """Name leaderboards that carry over from themselves, or whose models cannot carry over.
-
-    A source without a configuration counts as a goal's leaderboard; `unknown_sources` checks those.
-    """
-    carrying = (config for config in rules.named if config.carry is not None)
-    return [_problem(config, reason) for config in carrying if (reason := _carry_problem(rules, config))]
-
-
 def unknown_sources(
     rules: RatingRules, boards: Collection[Leaderboard], goals: Collection[str] = ()
 ) -> list[str]:
@@ -97,30 +87,9 @@ def unknown_sources(
             continue
         hint = did_you_mean(config.carry.source, [*known, *(p.name for p in rules.named if p is not config)])
         missing = f"there is no leaderboard {config.carry.source!r}{hint}"
-        found.append(_problem(config, f"{missing}: correct the name, or import that season first"))
+        where = f"leaderboard {config.name!r}: carry_over"
+        found.append(f"{where}: {missing}: correct the name, or import that season first")
     return found
-
-
-def _problem(config: LeaderboardConfig, reason: str) -> str:
-    return f"leaderboard {config.name!r}: carry_over: {reason}"
-
-
-def _carry_problem(rules: RatingRules, config: LeaderboardConfig) -> str | None:
-    chain = [config]
-    while (source := _named_source(rules, chain[-1])) is not None:
-        if source in chain:
-            loop = " from ".join(repr(each.name) for each in [*chain, source])
-            return f"it would carry over from itself ({loop})"
-        chain.append(source)
-    name = config.carry.source if config.carry else ""
-    source = chain[1] if len(chain) > 1 else replace(rules.default, name=name)
-    model = config.model if config.model_is_set or config.parameters else source.model
-    for name, key in ((source.name, source.model), (config.name, model)):
-        if not isinstance(registry.create(key), Carries):
-            return f"{name!r} is rated by {key}, which cannot carry over"
-    if len(chain) > 1 and model != source.model:
-        return f"{source.name!r} is rated by {source.model} and this one by {model}: use one model for both"
-    return None
 
 
 def _named_source(rules: RatingRules, config: LeaderboardConfig) -> LeaderboardConfig | None:

@@ -14,6 +14,7 @@ from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS, Reason, Room, RoomRule, Verdict
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
+from racebot.settings.model import NO_GOAL, Settings
 from racebot.text.parse import changed_number
 
 log = logging.getLogger(__name__)
@@ -232,6 +233,30 @@ class RatingRules:
         """Return how long a result must stand to count without a record; None if it needs one."""
         rules = (config.rule for config in self.configs_to_rate(result))
         return max((rule.grace for rule in rules if rule.finished), default=None)
+
+
+def rating_rules(settings: Settings) -> RatingRules:
+    """Return which races count on which leaderboard, and how each is rated."""
+    is_set = "model" in settings.model_fields_set
+    goals = {
+        each.slug: frozenset(goal for goal in each.goals if each.goals != [NO_GOAL])
+        for each in settings.all_categories()
+        if each.goals
+    }
+    named = tuple(
+        LeaderboardConfig(
+            *settings.rating_of(board),
+            name=board.name,
+            category=board.category,
+            goals=tuple(board.goals),
+            rule=board.rule(),
+            carry=Carry(each.source, each.factor, each.most_races) if (each := board.carry_over) else None,
+            model_is_set=is_set or board.model is not None,
+        )
+        for board in settings.leaderboards
+    )
+    default = LeaderboardConfig(settings.model, settings.parameters, settings.team_races, model_is_set=is_set)
+    return RatingRules(default, named, goals)
 
 
 def season_offers(

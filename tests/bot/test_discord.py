@@ -29,6 +29,7 @@ from racebot.races.result import Profile, RaceResult
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.standings import orders
+from racebot.standings.counting import rating_rules
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog
 from racebot.telemetry.redact import Redactor
@@ -47,7 +48,7 @@ class Channel:
         webhook = SecretStr(f"{sandbox.address}/api/webhooks/1/hush-hush")
         given = {"discord_webhook": webhook, "site": sandbox.address, **given}
         given = {"database": ledger.path, **given}
-        self.settler = Settler(ledger, Settings(**given).rules())
+        self.settler = Settler(ledger, rating_rules(Settings(**given)))
         self.follower = Follower(self.settler, clock, **given)
         self.settings = self.follower.settings
         self.tls = httpx.create_ssl_context()

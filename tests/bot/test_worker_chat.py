@@ -6,9 +6,9 @@ import sqlite3
 
 from worker_support import PATIENCE, Sandbox, finish, said, until
 
-from racebot.chat.wording import Texts
 from racebot.sandbox.race_state import User
 from racebot.sandbox.room import FakeRoom
+from racebot.settings.texts import Texts
 
 
 async def answered(room: FakeRoom, user: User, line: str) -> str:

@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from worker_support import Sandbox, finish, said, settled, spaced, until
 
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.sandbox.endpoints import RACE_CACHE_SECONDS
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.room import FakeRoom
+from racebot.settings.texts import DEFAULT_TEXTS
 
 
 @pytest.fixture

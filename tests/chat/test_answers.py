@@ -11,8 +11,6 @@ from hypothesis import assume, given, strategies as st
 from racebot import __version__
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
-from racebot.chat.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
-from racebot.chat.wording import Texts
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
@@ -23,6 +21,8 @@ from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.scoring.rules import Rules
+from racebot.settings.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
+from racebot.settings.texts import Texts
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler

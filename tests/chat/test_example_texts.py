@@ -10,10 +10,10 @@ import pytest
 from builders import GOAL, result
 
 from racebot.chat.rating_message import MESSAGE_LIMIT, RankChanges, announcement
-from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.races.change import Change
 from racebot.settings.sources import load
+from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
 
 EXAMPLES = [Path(__file__).parents[2] / "examples" / name for name in ("texts.de.toml", "texts.fr.toml")]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from racebot.chat.format import NO_BREAK, decimal, ordinal, percent, unbroken
-from racebot.chat.wording import Texts
+from racebot.settings.texts import Texts
 
 
 @pytest.mark.parametrize(

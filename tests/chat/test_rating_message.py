@@ -12,7 +12,6 @@ from hypothesis import example, given, settings, strategies as st
 from racebot.chat.info_box import (
     INFO_LIMIT,
     META_LIMIT,
-    InfoPolicy,
     info_block,
     merged_info,
     meta,
@@ -27,11 +26,12 @@ from racebot.chat.rating_message import (
     players,
     split,
 )
-from racebot.chat.wording import Texts
 from racebot.ledger.outbox import Edit, MetaEntry
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.races.change import Change
 from racebot.races.result import RaceResult
+from racebot.settings.model import InfoPolicy
+from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
 from racebot.text.safe import plain
 

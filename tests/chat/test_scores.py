@@ -9,14 +9,14 @@ from __future__ import annotations
 import pytest
 from builders import existing, result
 
-from racebot.chat.commands import Command
 from racebot.chat.scores import race_scores, why_score
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.scoring.rules import Rules, rules_of
 from racebot.scoring.table import score_race
+from racebot.settings.commands import Command
+from racebot.settings.texts import DEFAULT_TEXTS
 
 from .test_answers import ANN, BO, DI, Ask, asking
 

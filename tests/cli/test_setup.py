@@ -20,13 +20,13 @@ from past_season import add_races, past_season
 from pexpect.fdpexpect import fdspawn
 from worker_support import PATIENCE, RACE_CACHE, finish, said, start, until
 
-from racebot.chat.info_box import InfoPolicy
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
+from racebot.settings.model import InfoPolicy
 from racebot.settings.sources import load
 
 from .conftest import Racebot

@@ -20,13 +20,13 @@ from typing import Any
 
 from worker_support import PATIENCE, RACE_CACHE, Sandbox, WorkerProcess, reserved_port, until
 
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ratings import registry
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.race_state import Bot, RaceStatus, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
+from racebot.settings.texts import DEFAULT_TEXTS
 
 from . import posts
 from .chronicle import Chronicle

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from racebot.chat.wording import DEFAULT_TEXTS
+from racebot.settings.texts import DEFAULT_TEXTS
 
 WEBHOOK = "/api/webhooks/1/a-token-that-nobody-may-see"
 _PLACE = re.compile(r"^\*\*(\d+)\*\*\s", re.MULTILINE)

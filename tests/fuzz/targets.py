@@ -33,10 +33,7 @@ from racebot.bot.room.case import Frame, Listed, Moment, step
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat import info_box
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command, CommandNames
-from racebot.chat.info_box import InfoPolicy
 from racebot.chat.rating_message import MESSAGE_LIMIT
-from racebot.chat.wording import Texts
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
@@ -46,8 +43,11 @@ from racebot.queries.race import race_report
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, frames, payload
 from racebot.settings import model as settings, sources
+from racebot.settings.commands import Command, CommandNames
+from racebot.settings.model import InfoPolicy
+from racebot.settings.texts import Texts
 from racebot.standings import backfill
-from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.standings.settle import Settler
 from racebot.text import safe
 from racebot.text.format import to_json
@@ -334,7 +334,7 @@ def configuration(data: bytes) -> None:
     secret = "\0" if any(spoilt) else SECRET
     with patch.dict(os.environ, environment, clear=True), only_own_errors(secret):
         found = sources.load(folder)
-        found.rules()
+        rating_rules(found)
         assert secret not in f"{found!r} {found} {found.model_dump()} {found.model_dump_json()}"
         found.required_categories()
         client.Site(found.site)

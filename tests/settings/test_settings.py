@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from builders import CATEGORY, existing, room
 
-from racebot.chat.commands import Command
-from racebot.chat.info_box import InfoPolicy
 from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
-from racebot.queries.listing import Listing
+from racebot.queries.listing import Listing, listing_of
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.scoring.rules import rules_of
-from racebot.settings.model import Settings
+from racebot.settings.commands import Command
+from racebot.settings.model import InfoPolicy, Settings
 from racebot.settings.sources import load
+from racebot.standings.counting import rating_rules
 
 SECRET = "hush-hush-1234"
 
@@ -82,7 +82,7 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
     (category,) = settings.required_categories()
     assert (category.slug, category.client_id, category.goals) == ("orb", "bot", ["Any Orb", "All Orbs"])
     assert existing(category.client_secret).get_secret_value() == SECRET
-    rules = settings.rules()
+    rules = rating_rules(settings)
     assert [b.name for b in rules.leaderboards(room("Any Orb", "orb"))] == ["Any Orb"]
     assert rules.leaderboards(room("No Orbs", "orb")) == []
 
@@ -254,7 +254,7 @@ def test_toml_can_have_several_categories(folder: Path) -> None:
         ("orb", "bot", []),
         ("cup", "tob", ["Any Cup"]),
     ]
-    rules = settings.rules()
+    rules = rating_rules(settings)
     assert rules.leaderboards(room("All Cups", "cup")) == []
     assert [b.name for b in rules.leaderboards(room("All Cups", "orb"))] == ["All Cups"]
 
@@ -264,7 +264,7 @@ def test_a_leaderboard_has_rules_of_scoring_and_a_cut(folder: Path) -> None:
     named = "scoring = 'sgl-2025'\ncut = 64"
     parts = "scoring = { rules = 'standard-s9', first = 7, cut = 32 }\norder_by = 'rating'"
     toml(folder, "category = 'orb'\n" + table.format("X", named) + table.format("Y", parts))
-    x, y = (load(folder).listing(Leaderboard("orb", name, ("g",), "", {}, "")) for name in "XY")
+    x, y = (listing_of(load(folder), Leaderboard("orb", name, ("g",), "", {}, "")) for name in "XY")
     assert x.scoring == rules_of("sgl-2025", cut=64)
     assert y.scoring == rules_of("standard-s9", first=7, cut=32)
     assert (x.by_rating, y.by_rating) == (False, True)
@@ -293,7 +293,7 @@ def test_named_leaderboards_inherit_the_default_model(folder: Path) -> None:
         """,
     )
     settings = load()
-    season, teams = settings.rules().named
+    season, teams = rating_rules(settings).named
     assert (season.name, season.goals, season.model) == ("Season", ("Any Orb", "All Orbs"), "pairwise-elo")
     assert season.parameters == {"rates": [0.1], "dummy": 0.25}, "those of the default model, one changed"
     assert (teams.model, teams.parameters, teams.teams) == ("trueskill", {}, TeamPolicy.TEAM)
@@ -306,7 +306,7 @@ def test_a_leaderboard_may_leave_out_the_teams_that_the_others_rate(
 ) -> None:
     environment(monkeypatch, MODEL="trueskill", TEAM_RACES="team")
     toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'pairwise-elo'\nteam_races = 'ignore'")
-    assert load().rules().named[0].teams is TeamPolicy.IGNORE
+    assert rating_rules(load()).named[0].teams is TeamPolicy.IGNORE
 
 
 def season(name: str, source: str, **facts: str) -> str:
@@ -333,9 +333,19 @@ def test_a_leaderboard_that_cannot_carry_over_is_refused_by_name(
     assert any(f"leaderboard {leaderboard!r}: carry_over" in each and named in each for each in problems())
 
 
-def test_a_chain_of_seasons_may_carry_over(folder: Path) -> None:
-    toml(folder, season("S5", "S4") + season("S6", "S5"))
-    assert len(load().rules().named) == 2
+@pytest.mark.parametrize(
+    "tables",
+    [
+        season("S5", "S4") + season("S6", "S5"),
+        season("S1", "S0", category="theirs", model="trueskill")
+        + season("S1", "S0", category="ours", model="pairwise-elo")
+        + season("S2", "S1", category="ours", model="pairwise-elo"),
+    ],
+    ids=["a chain", "of its own category"],
+)
+def test_a_season_may_carry_over_from_another(folder: Path, tables: str) -> None:
+    toml(folder, tables)
+    assert rating_rules(load()).named[-1].carry is not None
 
 
 def test_two_categories_can_each_have_a_leaderboard_with_the_same_name(folder: Path) -> None:
@@ -344,7 +354,7 @@ def test_two_categories_can_each_have_a_leaderboard_with_the_same_name(folder: P
         "[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = 'orb'\n"
         "[[leaderboards]]\nname = 'X'\ngoals = ['h']\ncategory = 'cup'\nmodel = 'trueskill'\n",
     )
-    assert [config.model for config in load().rules().named] == [DEFAULT_MODEL, "trueskill"]
+    assert [config.model for config in rating_rules(load()).named] == [DEFAULT_MODEL, "trueskill"]
 
 
 @pytest.mark.parametrize("host", ["localhost", "sandbox.localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
@@ -526,8 +536,8 @@ def test_leaderboard_can_have_its_own_listing_rules(folder: Path) -> None:
     table = '[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\ninactive_days = 30\n'
     toml(folder, f"minimum_finishes = 2\n{table}")
     board = Leaderboard("orb", "Any Orb", ("Any Orb",), "trueskill", {}, "ignore")
-    assert load(folder).listing(board) == Listing(2, 30)
-    assert load(folder).listing(replace(board, category="other")) == Listing(2, 0)
+    assert listing_of(load(folder), board) == Listing(2, 30)
+    assert listing_of(load(folder), replace(board, category="other")) == Listing(2, 0)
 
 
 # Secrets in files

@@ -13,8 +13,6 @@ from hypothesis import assume, given, settings, strategies as st
 from standings.seasons import PLAYERS, board_of, contents, fresh, history
 
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command, CommandNames, ParsedCommand
-from racebot.chat.wording import Texts
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED, Order, OrderKind
 from racebot.ledger.rows import Carry, Player
@@ -24,6 +22,8 @@ from racebot.queries.listing import Listing
 from racebot.queries.player import NamedPlayer as Person
 from racebot.queries.race import race_report
 from racebot.races.result import NO_NAME, RaceResult
+from racebot.settings.commands import Command, CommandNames, ParsedCommand
+from racebot.settings.texts import Texts
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler

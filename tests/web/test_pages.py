@@ -10,13 +10,13 @@ from html import unescape
 import pytest
 from builders import SECOND, entrant, existing, result
 
-from racebot.chat.commands import Command, CommandNames
 from racebot.ledger.rows import START, Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
 from racebot.queries.race import RatedEntrant
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
+from racebot.settings.commands import Command, CommandNames
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.html import explained

@@ -17,17 +17,17 @@ from racebot.bot.links import race_page, rating_buttons
 from racebot.chat import info_box, rating_message
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges
 from racebot.chat.scores import race_scores
-from racebot.chat.wording import Texts
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
-from racebot.queries.listing import Listing
+from racebot.queries.listing import Listing, listing_of
 from racebot.queries.scores import scored
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
+from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
 from racebot.text.format import exact_time
 from racebot.text.safe import plain
@@ -94,7 +94,9 @@ class Announcements:
         """
         facts: list[object] = [(r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
         facts += [
-            sorted(facts_of(r.result).items()) for r in rated if self.settings.listing(r.leaderboard).scoring
+            sorted(facts_of(r.result).items())
+            for r in rated
+            if listing_of(self.settings, r.leaderboard).scoring
         ]
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
@@ -199,7 +201,10 @@ class Announcements:
 
         If it is settled, the standings include the race already, and new places are not marked.
         """
-        found, listing = partial(rank_changes, self.ledger, settled=settled), self.settings.listing
+        found, listing = (
+            partial(rank_changes, self.ledger, settled=settled),
+            partial(listing_of, self.settings),
+        )
         return {each.leaderboard.name: found(each, listing(each.leaderboard)) for each in rated}
 
     def _entries(self, rated: Sequence[RatedRace]) -> dict[str, dict[str, str]]:
@@ -241,7 +246,7 @@ class Announcements:
 
     def _race_scores(self, rated: RatedRace) -> list[str]:
         board, races = rated.leaderboard, self.ledger.races
-        race = scored(board, rated.result, self.settings.listing(board).scoring)
+        race = scored(board, rated.result, listing_of(self.settings, board).scoring)
         if race is None:
             return []
         number = races.count_between(board, START) + (not races.has(rated.result.name))

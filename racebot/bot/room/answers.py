@@ -14,7 +14,6 @@ from racebot.bot.room.case import CountOrder, QuietOrder
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Draft
-from racebot.chat.commands import CLOSING, Command, ParsedCommand
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.errors import OrderError
@@ -22,6 +21,7 @@ from racebot.ledger.rows import Player
 from racebot.queries.player import NamedPlayer
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
+from racebot.settings.commands import CLOSING, Command, ParsedCommand
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.events import EventSteps

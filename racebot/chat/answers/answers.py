@@ -17,13 +17,13 @@ from racebot.chat.answers.context import (
     one_message,
     unknown_player,
 )
-from racebot.chat.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.chat.people import find_person, is_hidden_from, known_as
-from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.player import NamedPlayer
 from racebot.racetime.payload import Race
+from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
+from racebot.settings.texts import Texts
 from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.text.safe import plain
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from racebot.chat.commands import CommandNames
 from racebot.chat.format import ordinal, shown_points
 from racebot.chat.rating_message import MESSAGE_LIMIT
-from racebot.chat.wording import Texts
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import place_among
@@ -16,6 +14,8 @@ from racebot.queries.listing import Listing
 from racebot.queries.player import NamedPlayer
 from racebot.races.change import Change
 from racebot.racetime.payload import Race
+from racebot.settings.commands import CommandNames
+from racebot.settings.texts import Texts
 from racebot.standings.settle import Preview, RatedRace, Settler
 from racebot.text.safe import plain
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from racebot.chat.answers.context import Context, one_message, unknown_player
-from racebot.chat.commands import Command
 from racebot.chat.format import chat_names, percent, shown_points, unbroken
 from racebot.chat.people import find_pair, is_hidden_from
-from racebot.chat.wording import Texts
 from racebot.queries.odds import odds
 from racebot.queries.player import Comparison, NamedPlayer, compared, next_points
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race
+from racebot.settings.commands import Command
+from racebot.settings.texts import Texts
 from racebot.text.safe import plain
 
 NAMED = 8

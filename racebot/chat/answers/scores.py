@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from racebot.chat.answers.context import Context, one_message
-from racebot.chat.commands import Command
 from racebot.chat.format import ordinal
 from racebot.queries.player import NamedPlayer
 from racebot.queries.scores import league
 from racebot.racetime.payload import Race
 from racebot.scoring.need import Chance, Forecast
+from racebot.settings.commands import Command
 from racebot.text.format import timer
 from racebot.text.safe import plain
 

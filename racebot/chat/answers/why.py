@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
 from racebot.chat.scores import why_score
-from racebot.chat.wording import Texts
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.player import NamedPlayer, last_race
 from racebot.queries.reasons import ReasonKind, Rule
@@ -16,6 +15,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
+from racebot.settings.texts import Texts
 from racebot.text.format import signed
 from racebot.text.safe import plain
 

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from racebot.chat.commands import Command
 from racebot.queries.leaderboard import listed_points
 from racebot.queries.races import Entries, last_entries
 from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
+from racebot.settings.commands import Command
 from racebot.web.html import templating
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 

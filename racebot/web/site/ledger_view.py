@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
-from racebot.chat.commands import CommandNames
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, Standing
@@ -39,6 +38,7 @@ from racebot.queries.recap import Recap, recap
 from racebot.queries.scores import league
 from racebot.queries.seasons import final_since
 from racebot.scoring.table import Table
+from racebot.settings.commands import CommandNames
 from racebot.text.safe import initials
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
 

@@ -12,9 +12,7 @@ from worker_support import spaced
 from racebot.bot.room import case as cases
 from racebot.bot.room.answers import CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import CommandNames
 from racebot.chat.rate_limit import ORDERS_PER_PERSON
-from racebot.chat.wording import Texts
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
 from racebot.queries.listing import Listing
@@ -23,7 +21,9 @@ from racebot.races.result import EntrantStatus
 from racebot.races.rooms import RoomRule
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
+from racebot.settings.commands import CommandNames
 from racebot.settings.model import Settings
+from racebot.settings.texts import Texts
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps

@@ -26,9 +26,6 @@ from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers import why
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command, CommandNames
-from racebot.chat.info_box import InfoPolicy
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
 from racebot.ledger.store import Ledger
@@ -39,7 +36,9 @@ from racebot.racetime.actions import Action
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
-from racebot.settings.model import Settings
+from racebot.settings.commands import Command, CommandNames
+from racebot.settings.model import InfoPolicy, Settings
+from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.telemetry.failure_log import FailureLog

@@ -19,7 +19,6 @@ from racebot.bot.room.delivery import (
     Conversation,
     OutboxDelivery,
 )
-from racebot.chat.info_box import InfoPolicy
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
 from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, MetaEntry, OutboxRow
@@ -27,7 +26,7 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
-from racebot.settings.model import Settings
+from racebot.settings.model import InfoPolicy, Settings
 
 ROOM = "orb/r"
 CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",))

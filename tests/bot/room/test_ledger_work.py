@@ -28,7 +28,6 @@ from worker_support import spaced
 
 from racebot.bot.room import case as cases
 from racebot.bot.room.case import Signal
-from racebot.chat.wording import DEFAULT_TEXTS
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Delivery, Edit, MetaBody, MetaEntry
@@ -36,6 +35,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race, parse_race
+from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 

@@ -11,8 +11,6 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from racebot.queries import reasons
-
 LONGEST = 500
 """Most characters in a template. A message on the site has at most 1,000."""
 LONGEST_LABEL = 40
@@ -138,19 +136,19 @@ class Texts(BaseModel):
     why_only_finisher: str = _text("the only finisher", "in place of that, for the only finisher")
     why_unfinished: str = _text("{status}; finishing was {chance} likely", "the same without a finish")
     why_unfinished_place: str = _text("{status} (expected {expected})", "the same, if no chance is known")
-    why_finishing: str = _text(reasons.FINISHING, "the part of the change for finishing")
-    why_placing: str = _text(reasons.PLACE, "the part of the change for the place")
-    why_small: str = _text(reasons.RULES["small"], "explains a change of ±0")
-    why_forfeit: str = _text(reasons.RULES["forfeit"], "a limit: finishing never costs more than a forfeit")
-    why_floor: str = _text(reasons.RULES["floor"], "a limit: the lowest rating")
-    why_winner: str = _text(reasons.RULES["winner"], "a limit: the winner keeps their rating")
-    why_last: str = _text(reasons.RULES["last"], "a limit: last of all, or not finished")
-    why_limit: str = _text(reasons.LIMIT, "what a limit added or took away", "limit points")
-    why_cost: str = _text(reasons.COST, "opponents that cost the most, the worst first", "names")
-    why_gained: str = _text(reasons.GAINED, "opponents that gained the most", "names")
-    why_first: str = _text(reasons.FIRST_OPPONENT, "the first opponent, and the chance", "name chance")
-    why_opponent: str = _text(reasons.OPPONENT, "each further opponent", "name chance")
-    why_as_expected: str = _text(reasons.AS_EXPECTED, "in place of opponents, if no result stood out")
+    why_finishing: str = _text("finishing {points}", "the part of the change for finishing")
+    why_placing: str = _text("place {points}", "the part of the change for the place")
+    why_small: str = _text("under one point", "explains a change of ±0")
+    why_forfeit: str = _text("no worse than a forfeit", "a limit: finishing never costs more than a forfeit")
+    why_floor: str = _text("ratings never go lower", "a limit: the lowest rating")
+    why_winner: str = _text("a winner never loses", "a limit: the winner keeps their rating")
+    why_last: str = _text("last place never gains", "a limit: last of all, or not finished")
+    why_limit: str = _text("{limit} {points}", "what a limit added or took away")
+    why_cost: str = _text("cost: {names}", "opponents that cost the most, the worst first")
+    why_gained: str = _text("gained: {names}", "opponents that gained the most")
+    why_first: str = _text("{name} ({chance} to beat)", "the first opponent, and the chance")
+    why_opponent: str = _text("{name} ({chance})", "each further opponent")
+    why_as_expected: str = _text("about as expected", "in place of opponents, if no result stood out")
     why_nothing: str = _text("{name} has no rated race yet.", "answers !why without a race")
 
     scores: str = _text("Scores ({leaderboard}, race {number}): ", "opens the scores by par of a race")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from racebot.chat.wording import Texts, fields_of
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
+from racebot.settings.texts import Texts, fields_of
 
 ROOT = Path(__file__).parents[2]
 CHAT = (ROOT / "docs" / "chat.md").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.chat.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
+from racebot.settings.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
 
 WORDS = CommandNames()
 
