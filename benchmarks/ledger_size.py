@@ -29,11 +29,10 @@ from racebot.bot.heartbeat import read_heartbeat, utc_now
 from racebot.bot.room.case import Settle
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.listing import Listing
-from racebot.queries.player import NamedPlayer
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

@@ -181,7 +181,7 @@ def _race_notes(ledger: Ledger, settings: Settings, rated: RatedRace, winner: st
             chances = win_chances(model, np.array([each.before for each in rated.changes]))
             yield upset_line(names[winner], float(chances[number]), texts)
     best = personal_bests(ledger, board, rated.result) if board.id is not None else []
-    if shown := [names[player] for player in best if not ledger.orders.is_hidden(player)]:
+    if shown := [names[player] for player in best if not ledger.people.is_hidden(player)]:
         yield texts.discord_best.format(names=names_line(shown, texts))
 
 
@@ -241,7 +241,7 @@ def _season_key(board: Leaderboard) -> str:
 
 
 def _week(ledger: Ledger, found: Week, texts: Texts) -> list[str]:
-    names = ledger.players.names([*found.climbers, *found.most_races])
+    names = ledger.people.names([*found.climbers, *found.most_races])
     lines = [
         texts.discord_climber.format(
             ordinal=ordinal(place, texts), place=place, name=names_line([names[player]], texts)

@@ -21,7 +21,7 @@ def comparison_page(
 ) -> str | None:
     """Return the address of two players' comparison, None without a page or if one of them is hidden."""
     address = _address(settings, ledger, board)
-    if address is None or any(map(ledger.orders.is_hidden, (player, other))):
+    if address is None or any(map(ledger.people.is_hidden, (player, other))):
         return None
     index = opponent_rank(ledger, board.key, player, other)
     return f"{settings.pages_url}/{address.comparison(player, other, index or 0)}"

@@ -183,7 +183,7 @@ class LiveWriter:
             return []
         entrants = tuple(
             entrant
-            for entrant in self._ledger.orders.amended_entrants(race.entrants)
+            for entrant in self._ledger.people.amended(race).entrants
             if entrant.user_id is not None and not race.hidden
         )
         stored = self._ledger.leaderboards.all()
@@ -191,13 +191,13 @@ class LiveWriter:
         previews = {}
         if result is not None and result.final and rules.counts(result):
             previews = {each.leaderboard.name: each for each in self.settler.previews(result)}
-        drafts, hidden = [], self._ledger.orders.hidden()
+        drafts, hidden = [], self._ledger.people.hidden()
         for planned in rules.leaderboards(race):
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
             states = tuple(current_states(self._ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]
             preview = previews.get(board.name)
-            masked = None if preview is None else self._ledger.orders.masked(preview.result)
+            masked = None if preview is None else self._ledger.people.masked(preview.result)
             drafts.append(partial(_live_board, board, address, entrants, states, preview, masked, hidden))
         return drafts
 

@@ -40,7 +40,7 @@ def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, databa
     Example: racebot forget "Ann#0007" --reason "asked by mail"
     """
     with open_ledger(database) as (settings, ledger):
-        found = ledger.orders.subject(player)
+        found = ledger.people.subject(player)
         tell(f"{_with_races(ledger, found)}: only a backup brings the name back")
         if common.confirmed(settings, ledger, f"Erase the name {found.shown}?", yes=yes):
             orders.forget(Settler(ledger, rating_rules(settings)), found, reason, utc_now())
@@ -54,7 +54,7 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
     Example: racebot hide "Ann#0007"
     """
     with _settler(database) as settler:
-        found = settler.ledger.orders.subject(player)
+        found = settler.ledger.people.subject(player)
         orders.hide(settler, found, reason, utc_now())
         tell(f"{_named(found)} is hidden")
 
@@ -68,10 +68,10 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
     Example: racebot unhide "Ann#0007"
     """
     with _settler(database) as settler:
-        found = settler.ledger.orders.subject(player)
+        found = settler.ledger.people.subject(player)
         orders.unhide(settler, found, reason, utc_now())
         wish = "stays hidden, as they asked in chat: repeat this command to show them anyway"
-        tell(f"{_named(found)} {wish if settler.ledger.orders.is_hidden(found.id) else 'is shown again'}")
+        tell(f"{_named(found)} {wish if settler.ledger.people.is_hidden(found.id) else 'is shown again'}")
 
 
 @app.command()
@@ -146,7 +146,7 @@ def merge(
     Example: racebot merge "Ann#0007" "Annika#0420"
     """
     with open_ledger(database) as (settings, ledger):
-        given_up, kept = (ledger.orders.subject(account) for account in (old, new))
+        given_up, kept = (ledger.people.subject(account) for account in (old, new))
         tell(f"{_with_races(ledger, given_up)} → {_with_races(ledger, kept)}: only a backup separates them")
         if not common.confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
             return
@@ -169,7 +169,7 @@ def annul(
     Example: racebot annul "Qualifier 1" "Ann#0007" --reason "no video"
     """
     with open_ledger(database) as (settings, ledger):
-        found, subject = ledger.events.find(event), ledger.orders.subject(player)
+        found, subject = ledger.events.find(event), ledger.people.subject(player)
         settler = Settler(ledger, rating_rules(settings))
         steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of)
         steps.annul(found, subject, reason, undo=undo)
@@ -236,7 +236,7 @@ def _settler(database: Path | None) -> Generator[Settler]:
 
 
 def _with_races(ledger: Ledger, player: Player) -> str:
-    return f"{_named(player)}, {counted(len(ledger.orders.races_with(player.id)), 'race')}"
+    return f"{_named(player)}, {counted(len(ledger.people.races_with(player.id)), 'race')}"
 
 
 def _named(player: Player) -> str:

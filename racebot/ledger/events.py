@@ -9,6 +9,7 @@ from datetime import datetime
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
 from racebot.ledger.orders import OrderKind, Orders
+from racebot.ledger.people import People
 from racebot.ledger.races import Races
 from racebot.ledger.rows import read, result_of
 from racebot.races.events import Attempt, Event, EventSource, Timing, attempts
@@ -86,9 +87,8 @@ class Events(Table):
 
     def annulled(self, event: Event) -> dict[str, str]:
         """Return the players whose results in an event are annulled, each with the reason."""
-        orders = Orders(self._connection)
-        merged, found = orders.merged(), dict[str, str]()
-        for order in orders.all():
+        merged, found = People(self._connection).merged(), dict[str, str]()
+        for order in Orders(self._connection).all():
             if order.subject != event.name or order.given_at < event.created_at:
                 continue
             player = merged.get(order.target or "", order.target or "")
@@ -118,11 +118,11 @@ class Events(Table):
 
     def amend(self, player: str) -> None:
         """Apply the orders to all results of a player. A forgotten player's proofs and comments go, too."""
-        orders = Orders(self._connection)
-        gone = player if orders.is_forgotten(player) else None
+        people = People(self._connection)
+        gone = player if people.is_forgotten(player) else None
         for source in self.with_player(player):
             entrants = source.result.entrants if source.result else ()
             pairs = zip(entrants, source.remarks, strict=False)  # rooms have no remarks
             remarks = (("", "") if gone and each.user_id == gone else remark for each, remark in pairs)
-            result = source.result and orders.amended(source.result)
+            result = source.result and people.amended(source.result)
             self.save_source(replace(source, result=result, remarks=tuple(remarks)))

@@ -6,7 +6,6 @@ Names are not unique on the site. The full name `name#1234`, with the account's 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from typing import Any
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import Table
-from racebot.ledger.rows import RESTORE, CategoryProfile, Player, as_text, readable
+from racebot.ledger.rows import CategoryProfile, Player, as_text
 from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name, split_full_name
@@ -29,17 +28,6 @@ class Players(Table):
     def get(self, player: str) -> Player | None:
         """Return the player with an id, or None."""
         return next(iter(self._select("players.id = ?", player)), None)
-
-    @readable("player", RESTORE)
-    def names(self, players: Iterable[str]) -> dict[str, str]:
-        """Return the names of players to show, by id; `NO_NAME` for players no longer in the ledger."""
-        wanted = list(players)
-        rows = self._connection.rows(
-            "SELECT shown_players.id, name FROM json_each(?) AS wanted"
-            " CROSS JOIN shown_players ON shown_players.id = wanted.value",
-            json.dumps(wanted),
-        )
-        return dict.fromkeys(wanted, NO_NAME) | {row[0]: as_text(row[1]) for row in rows}
 
     def called(self, text: str, *, roughly: bool = False) -> list[Player]:
         """Return the players named `text`, ignoring case, with or without a discriminator.

@@ -153,6 +153,14 @@ class Standing(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class NamedPlayer:
+    """A player's id and current name."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Player:
     """A player as the ledger knows them.
 

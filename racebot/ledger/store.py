@@ -26,24 +26,14 @@ from racebot.ledger.leaderboards import Jobs, Leaderboards, Shadows
 from racebot.ledger.lock import make_folder, running
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
+from racebot.ledger.people import People
 from racebot.ledger.players import Players, Profiles
 from racebot.ledger.races import Backfills, Races
 from racebot.ledger.ratings import Ratings, Standings
 from racebot.ledger.schema import migrations, unknown
-from racebot.races.result import HIDDEN_NAME, NO_NAME
 from racebot.text.parse import did_you_mean
 
 log = logging.getLogger(__name__)
-_NAME = (
-    "CASE WHEN id IN (SELECT player FROM main.hidden_players)"  # noqa: S608 - constants only
-    f" AND name <> '{NO_NAME}' THEN '{HIDDEN_NAME}' ELSE name END AS name"
-)
-_VIEWS = {
-    "players": f"id, {_NAME}, first_seen, last_seen, folded, letters, discriminator FROM main.players",
-    "shown_players": f"id, {_NAME} FROM main.shown_players",
-    "profiles": "* FROM main.profiles WHERE player NOT IN (SELECT player FROM main.hidden_players)",
-}
-"""Views that hide players from one connection, by the name of the table that each stands in for."""
 
 
 class Ledger:
@@ -60,6 +50,7 @@ class Ledger:
         self.ratings = Ratings(connection)
         self.standings = Standings(connection)
         self.shadows = Shadows(connection)
+        self.people = People(connection)
         self.players = Players(connection)
         self.profiles = Profiles(connection)
         self.orders = Orders(connection)
@@ -127,11 +118,7 @@ class Ledger:
     def open_to_publish(cls, path: Path) -> Ledger:
         """Open the ledger as `open_to_read` does, without the names and profiles of hidden players."""
         ledger = cls.open_to_read(path)
-        # SQLite looks a name up among temporary views before the tables of the file, which are not changed.
-        # Source: https://www.sqlite.org/lang_naming.html
-        ledger.connection.write("PRAGMA temp_store = MEMORY")
-        for name, columns in _VIEWS.items():
-            ledger.connection.write(f"CREATE TEMP VIEW {name} AS SELECT {columns}")
+        ledger.people.mask()
         return ledger
 
     def back_up(self, folder: Path, *, keep: int, now: datetime) -> Path:

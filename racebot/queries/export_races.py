@@ -28,7 +28,7 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
     Raises:
         DamagedRaceError: a stored result does not match its fingerprint.
     """
-    hidden = set[str]() if with_hidden else ledger.orders.hidden()
+    hidden = set[str]() if with_hidden else ledger.people.hidden()
     excluded, aliases = ledger.orders.excluded(board), dict[str, str]()
 
     def masked(entrant: Entrant) -> Entrant:

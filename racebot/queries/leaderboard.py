@@ -124,7 +124,7 @@ class ListedPlayers(Sequence[ListedPlayer]):
 
     def names(self) -> dict[str, str]:
         """Return the name of each player to show, by id."""
-        return self.ledger.players.names([row.player for row in self.rows])
+        return self.ledger.people.names([row.player for row in self.rows])
 
     def points_won(self, row: StandingRow) -> int:
         """Return how far a player's points moved; 0 for a player who had not raced before."""
@@ -136,7 +136,7 @@ class ListedPlayers(Sequence[ListedPlayer]):
         return None if before is None else before - self.places[row.rating]
 
     def _read(self, rows: Sequence[StandingRow]) -> list[ListedPlayer]:
-        names = self.ledger.players.names([row.player for row in rows])
+        names = self.ledger.people.names([row.player for row in rows])
         return [
             ListedPlayer(
                 place=self.places[row.rating],
@@ -223,7 +223,7 @@ def open_leaderboard(
         everybody = _standings_before(ledger, board, races + 1)
     latest = _latest(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
-    hidden = ledger.orders.hidden()
+    hidden = ledger.people.hidden()
     unranked_too = _listed(everybody, replace(listing, minimum_finishes=0), hidden, latest)
     listed = _in_order(ledger, [row for row in unranked_too if row.finishes >= listing.minimum_finishes])
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
@@ -282,7 +282,7 @@ def top_players(
 def places_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, int]:
     """Return the place of each listed player."""
     rows = standings_now(ledger, board)
-    return _place_of(_listed(rows, listing, ledger.orders.hidden(), _latest(rows)))
+    return _place_of(_listed(rows, listing, ledger.people.hidden(), _latest(rows)))
 
 
 def new_places(
@@ -315,7 +315,7 @@ def new_places(
         row = before.get(player, StandingRow(player, "", 0, 0, 0, 0, end, 0.0))
         finishes, end = row.finishes + (change.place is not None), max(row.last_race_at, end)
         after[player] = row._replace(finishes=finishes, last_race_at=end, rating=rating)
-    hidden = ledger.orders.hidden()
+    hidden = ledger.people.hidden()
     old = _place_of(_listed(before, listing, hidden, latest))
     new = _place_of(_listed(after, listing, hidden, max(latest, ended_at)))
     return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
@@ -338,7 +338,7 @@ def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
 def unranked_players(listed: ListedPlayers, limit: int) -> list[UnrankedPlayer]:
     """Return players whom a leaderboard would list if they had more finishes, those with most first."""
     rows = listed.unranked[:limit]
-    names = listed.ledger.players.names([row.player for row in rows])
+    names = listed.ledger.people.names([row.player for row in rows])
     return [UnrankedPlayer(row.player, names[row.player], row.points, row.finishes) for row in rows]
 
 
@@ -472,7 +472,7 @@ def _listed(
 def _in_order(ledger: Ledger, rows: Sequence[StandingRow]) -> list[StandingRow]:
     """Return standings, best first, then by name as SQLite's NOCASE compares names."""
     times = Counter(map(_RATING, rows))
-    names = ledger.players.names(row.player for row in rows if times[row.rating] > 1)
+    names = ledger.people.names(row.player for row in rows if times[row.rating] > 1)
     by_name = [row for row in rows if row.player in names]
     by_name.sort(key=lambda row: (names[row.player].encode().lower(), row.player))
     return sorted([*by_name, *(row for row in rows if row.player not in names)], key=_RATING, reverse=True)

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import Leaderboard, damaged_race, moment_of, states_of
+from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.fields import FinishTime, Label, Listed, Place, ShownId
 from racebot.queries.leaderboard import RatedPlayer, place_among
@@ -22,14 +22,6 @@ from racebot.ratings import registry
 from racebot.standings.rater import current_states
 from racebot.standings.settle import RatedRace
 from racebot.text.format import with_fields
-
-
-@dataclass(frozen=True, slots=True)
-class NamedPlayer:
-    """A player's id and current name."""
-
-    id: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

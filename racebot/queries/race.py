@@ -26,7 +26,7 @@ from racebot.queries.fields import (
 )
 from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
-from racebot.races.events import Attempt, Event, EventSource, by_result
+from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult, result_label, shown_names
 from racebot.ratings import registry
@@ -137,7 +137,7 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
     """
     stored = ledger.races.find(name)
     if mask:
-        stored = replace(stored, result=ledger.orders.masked(stored.result))
+        stored = replace(stored, result=ledger.people.masked(stored.result))
     result = stored.result
     rated = [(board, ledger.ratings.get(board, result.name)) for board in ledger.leaderboards.all()]
     return RaceReport(
@@ -155,7 +155,7 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
 
 def reasons_of(ledger: Ledger, board: Leaderboard, race: str, player: str) -> list[str]:
     """Return the reasons for what a rated race changed for a player, without the names of hidden players."""
-    row, result = ledger.ratings.get(board, race), ledger.orders.masked(ledger.races.find(race).result)
+    row, result = ledger.ratings.get(board, race), ledger.people.masked(ledger.races.find(race).result)
     if row is None:
         return []
     model, teams = registry.create(board.model, board.parameters), TeamPolicy(board.teams)
@@ -166,7 +166,7 @@ def reasons_of(ledger: Ledger, board: Leaderboard, race: str, player: str) -> li
 
 def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
     """Return all events, the newest first, or the one with the name of its race."""
-    hidden, reports = ledger.orders.hidden(), []
+    hidden, reports = ledger.people.hidden(), []
     for event in ledger.events.all():
         if name not in {None, event.name}:
             continue
@@ -181,7 +181,9 @@ def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
 def _masked(attempt: Attempt) -> Attempt:
     name = attempt.entrant.name if attempt.entrant.name == NO_NAME else HIDDEN_NAME
     entrant = replace(attempt.entrant, user_id=None, name=name, discriminator=None)
-    return replace(attempt, entrant=entrant, proof="", comment="")
+    # The reason of an annulment may name them.
+    note = attempt.note if attempt.note in {None, LATE, SECOND_ATTEMPT} else ANNULLED
+    return replace(attempt, entrant=entrant, proof="", comment="", note=note)
 
 
 def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:

@@ -200,7 +200,7 @@ def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, str]) -> 
         " FROM rated CROSS JOIN races ON races.name = rated.race WHERE leaderboard = ? ORDER BY sequence",
         leaderboard,
     )
-    hidden = ledger.orders.hidden()
+    hidden = ledger.people.hidden()
 
     @cache
     def shown(player: str) -> str:
@@ -245,7 +245,7 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
         *values,
     )
     counted = [json.loads(row[6]) for row in rows]
-    names = ledger.players.names({player for *_, first in counted for player in first})
+    names = ledger.people.names({player for *_, first in counted for player in first})
     found = []
     for row, (rated, finishers, first) in zip(rows, counted, strict=True):
         race, sequence, ended_at, goal, note, result, _ = row

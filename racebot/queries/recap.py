@@ -11,11 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import ListedPlayers, open_leaderboard
 from racebot.queries.listing import Listing
-from racebot.queries.player import NamedPlayer
 from racebot.queries.races import NumberedRace, races_numbered
 from racebot.queries.records import Record, Upset, hall_of_fame, ranked, upsets
 from racebot.queries.scores import league

@@ -12,9 +12,8 @@ from typing import Literal
 import numpy as np
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.rows import Leaderboard, states_of
+from racebot.ledger.rows import Leaderboard, NamedPlayer, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries.player import NamedPlayer
 from racebot.queries.races import NumberedRace, entrants_of, races_numbered
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
@@ -144,7 +143,7 @@ def upsets(
 
 def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
     """Return the players with the highest ratings ever, after at least `settled` earlier races."""
-    hidden, best = ledger.orders.hidden(), dict[str, tuple[int, int]]()
+    hidden, best = ledger.people.hidden(), dict[str, tuple[int, int]]()
     for player, points, sequence in ledger.connection.stream(
         "SELECT player, points_after, sequence FROM changes INDEXED BY changes_by_points"
         " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence",
@@ -161,7 +160,7 @@ def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
 
 def streaks(ledger: Ledger, board: Leaderboard) -> list[Record]:
     """Return the longest runs of won races, one for each player."""
-    hidden = ledger.orders.hidden()
+    hidden = ledger.people.hidden()
     runs: dict[str, tuple[int, int]] = {}
     longest: dict[str, tuple[int, int, int]] = {}
     for player, sequence, before in ledger.connection.rows(
@@ -224,7 +223,7 @@ def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> li
 
 def times_and_closest(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[Record]], list[Record]]:
     """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
-    hidden, times = ledger.orders.hidden(), dict[str, list[Record]]()
+    hidden, times = ledger.people.hidden(), dict[str, list[Record]]()
     sql = "SELECT goal FROM races WHERE category = ? GROUP BY goal ORDER BY min(counted_at)"
     for (goal,) in ledger.connection.rows(sql, board.category):
         best: dict[str, tuple[int, int]] = {}
@@ -281,7 +280,7 @@ def ranked(
     """Return records from numbers in order, each with the number of its race and the ids of its players."""
     values = [value for value, _, _ in found]
     races = races_numbered(ledger, board.key, [sequence for _, sequence, _ in found])
-    names = ledger.players.names({player for _, _, players in found for player in players})
+    names = ledger.people.names({player for _, _, players in found for player in players})
     records = []
     for value, sequence, players in found:
         named = [NamedPlayer(player, names[player]) for player in players]

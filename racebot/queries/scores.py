@@ -53,7 +53,7 @@ def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult
     """
     stored = takewhile(lambda each: each.name != before, (row.result for row in ledger.races.of(board)))
     races = (scored(board, result, rules) for result in [*stored, *coming])
-    return standings(filter(None, races), rules, ledger.orders.hidden())
+    return standings(filter(None, races), rules, ledger.people.hidden())
 
 
 def scored(board: Leaderboard, result: RaceResult, rules: Rules | None) -> ScoredRace | None:

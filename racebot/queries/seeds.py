@@ -90,7 +90,7 @@ def seed_list(
             missing.append(NotSeeded(text, "no rated race on this leaderboard"))
         else:
             missing.append(NotSeeded(text, "no player has that name", _nearest(ledger, text)))
-    names, profiles = ledger.players.names(chosen), ledger.profiles.all()
+    names, profiles = ledger.people.names(chosen), ledger.profiles.all()
 
     def order(player: str) -> tuple[float, float, str, str]:
         rating = known[player].rating if player in known else float("-inf")
@@ -129,7 +129,7 @@ def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[
 
 def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
     """Return the players who have each name."""
-    hidden, merged = ledger.orders.hidden(), ledger.orders.merged()
+    hidden, merged = ledger.people.hidden(), ledger.people.merged()
     texts = filter(None, (each.strip(AROUND_NAMES) for each in entrants))
     return {
         text: {merged.get(each.id, each.id) for each in ledger.players.named(text)} - hidden for text in texts
@@ -137,7 +137,7 @@ def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
 
 
 def _nearest(ledger: Ledger, text: str) -> str:
-    hidden = ledger.orders.hidden()
+    hidden = ledger.people.hidden()
     return next((each.shown for each in ledger.players.like(text, 5) if each.id not in hidden), "")
 
 

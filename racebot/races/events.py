@@ -12,6 +12,8 @@ from racebot.races.result import Entrant, RaceResult
 
 SECOND_ATTEMPT = "second attempt"
 LATE = "started after the event's end"
+ANNULLED = "annulled"
+"""Notes of results that do not count. The last one stands for a reason that must not be shown."""
 
 
 def is_event(race: str) -> bool:

@@ -68,7 +68,7 @@ class EventSteps:
                 raise OrderError(f"{room} is not in {event.category}, the category of {event.title}")
             if other not in {None, event.name}:
                 raise OrderError(f"{room} belongs to {other}: remove it there first")
-            amended = result and self.settler.ledger.orders.amended(result)
+            amended = result and self.settler.ledger.people.amended(result)
             if other is None:
                 position = self.settler.ledger.races.position(room)
                 counted_at = None if position is None else position.counted_at

@@ -57,10 +57,10 @@ def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None
     """Erase a player's name from the ledger and remove the player from lists. Ratings do not change."""
     ledger = settler.ledger
     with ledger.transaction():
-        if ledger.orders.is_forgotten(player.id):
+        if ledger.people.is_forgotten(player.id):
             raise OrderError(f"{player.id} is already forgotten")
         ledger.orders.add(Order(now, OrderKind.FORGET, player.id, None, on_one_line(reason)))
-        ledger.orders.amend_stored(player.id)
+        ledger.people.apply(player.id)
         ledger.events.amend(player.id)
 
 
@@ -70,9 +70,9 @@ def hide(settler: Settler, player: Player, reason: str, now: datetime, *, by_pla
     The operator and, in chat, the player can both give this order. It stands until both take theirs back.
     It is refused if the player is already hidden by the same order, or is forgotten.
     """
-    orders = settler.ledger.orders
+    orders, people = settler.ledger.orders, settler.ledger.people
     with settler.ledger.transaction():
-        if by_player in orders.hiding(player.id) or orders.is_forgotten(player.id):
+        if by_player in people.hiding(player.id) or people.is_forgotten(player.id):
             raise OrderError(f"{player.shown} is already hidden")
         orders.add(Order(now, OrderKind.HIDE, player.id, None, on_one_line(reason), by_player))
 
@@ -83,13 +83,13 @@ def unhide(settler: Settler, player: Player, reason: str, now: datetime, *, by_p
     If both the operator and the player gave that order, the operator's first `unhide` takes back the
     operator's only, and a second one the player's. Players cannot take back the operator's.
     """
-    orders = settler.ledger.orders
+    orders, people = settler.ledger.orders, settler.ledger.people
     with settler.ledger.transaction():
-        if orders.is_forgotten(player.id):
+        if people.is_forgotten(player.id):
             raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be listed again")
-        if not orders.is_hidden(player.id):
+        if not people.is_hidden(player.id):
             raise OrderError(f"{player.shown} is not hidden")
-        hiding = orders.hiding(player.id)
+        hiding = people.hiding(player.id)
         if by_player and False in hiding:
             raise OrderError(f"the operator hid {player.shown}: only the operator can list this player again")
         orders.add(Order(now, OrderKind.UNHIDE, player.id, None, on_one_line(reason), by_player))
@@ -148,14 +148,14 @@ def merge_accounts(
             to keep has no race in the ledger, or one is itself merged into another.
     """
     ledger = settler.ledger
-    orders = ledger.orders
+    people = ledger.people
     with ledger.transaction():
         if old.id == kept.id:
             raise OrderError(f"{old.shown} and {kept.shown} are the same account")
         for player in (old, kept):
-            if (account := orders.account(player.id)) != player.id:
+            if (account := people.account(player.id)) != player.id:
                 raise OrderError(f"{player.id} is already merged into {account}: give that account")
-            if orders.is_forgotten(player.id):
+            if people.is_forgotten(player.id):
                 raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be merged")
         if ledger.players.get(kept.id) is None:
             raise OrderError(
@@ -167,12 +167,12 @@ def merge_accounts(
                 f"{old.shown} and {kept.shown} both raced in {', '.join(together[:3])}: "
                 "accounts that raced each other cannot be merged"
             )
-        keys = orders.leaderboards_with(old.id)
-        orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, on_one_line(reason)))
-        for by_player in orders.hiding(old.id):
+        keys = people.leaderboards_with(old.id)
+        ledger.orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, on_one_line(reason)))
+        for by_player in people.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already
                 hide(settler, kept, reason, now, by_player=by_player)
-        orders.amend_stored(old.id, now)
+        people.apply(old.id, now)
         ledger.events.amend(old.id)
         for name in sorted({source.event for source in ledger.events.with_player(kept.id)}):
             if stored := ledger.races.get(name):
@@ -181,7 +181,7 @@ def merge_accounts(
         # A job may have rated races of the account that its live leaderboard does not hold yet.
         boards = [b for b in ledger.leaderboards.all() if b.key in keys or ledger.jobs.of(b)]
         rated = _rate_again(settler, boards, START, "accounts were merged")
-        orders.remove_merged_players()
+        people.remove_merged_players()
         return rated
 
 
@@ -189,7 +189,7 @@ def _met_in(ledger: Ledger, player: str) -> set[str]:
     """Return where a player met others: in races, or in the rooms and sheets of events."""
     events = {event.name for event in ledger.events.all()}
     sources = {f"{source.name} of {source.event}" for source in ledger.events.with_player(player)}
-    return set(ledger.orders.races_with(player)) - events | sources
+    return set(ledger.people.races_with(player)) - events | sources
 
 
 def _rate_again(
@@ -216,9 +216,9 @@ def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetim
             continue
         stored = ledger.races.get(result.name)
         if stored is not None:
-            deleted += ledger.orders.amended(result).deleted_accounts(stored.result)
+            deleted += ledger.people.amended(result).deleted_accounts(stored.result)
     found = [player for account in dict.fromkeys(deleted) if (player := ledger.players.get(account))]
-    left = [player for player in found if not ledger.orders.is_forgotten(player.id)]
+    left = [player for player in found if not ledger.people.is_forgotten(player.id)]
     for player in left:
         forget(settler, player, DELETED, now)
     return [player.id for player in left]

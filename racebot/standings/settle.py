@@ -91,7 +91,7 @@ class Settler:
     def previews(self, result: RaceResult) -> list[Preview]:
         """Read the ledger for a preview. The slow part is `Preview.rate`, which can run on any thread."""
         self.refresh_rules()
-        result = self.ledger.orders.amended(result)
+        result = self.ledger.people.amended(result)
         players = sorted(e.user_id for e in result.entrants if e.user_id is not None)
         found = []
         for config in self.rules.configs_to_rate(result):
@@ -123,7 +123,7 @@ class Settler:
             if result.recorded:
                 self.ledger.cases.remove(result.name)
             if result.name in self.rules.events:
-                self.ledger.events.update_room(self.ledger.orders.amended(result))
+                self.ledger.events.update_room(self.ledger.people.amended(result))
                 return None
             result, position, is_known = self._compared(result)
             if is_known:
@@ -253,8 +253,8 @@ class Settler:
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, Position | None, bool]:
         """Return a result in the form to store, the race's position, and whether it is stored already."""
-        orders, position = self.ledger.orders, self.ledger.races.position(given.name)
-        result = orders.amended(given)
+        people, position = self.ledger.people, self.ledger.races.position(given.name)
+        result = people.amended(given)
         if position is None:
             return result, None, False
         try:
@@ -264,7 +264,7 @@ class Settler:
         if stored is None or not stored.intact:
             log.warning("%s: the stored result is damaged; replacing it", given.name)
             return result, position, False
-        result = orders.amended(result.with_accounts_of(stored.result).with_room_of(stored.result))
+        result = people.amended(result.with_accounts_of(stored.result).with_room_of(stored.result))
         if result.fingerprint() != stored.result.fingerprint():
             return result, position, False
         if result.room_facts == stored.result.room_facts:

@@ -176,7 +176,7 @@ def carry_out_jobs(
                 failed.add(job.board.key)
             ledger.shadows.remove_hidden()
         with ledger.transaction():
-            ledger.orders.remove_merged_players()
+            ledger.people.remove_merged_players()
     return errors
 
 

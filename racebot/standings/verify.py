@@ -87,7 +87,7 @@ def _problems(
         if not stored.intact or not ledger.races.goal_is_known(stored):
             damaged = True
             yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
-        elif ledger.orders.amended(stored.result) != stored.result:
+        elif ledger.people.amended(stored.result) != stored.result:
             yield Problem(f"race {name}: the stored result ignores an operator's order", REPAIR)
         elif name in events and stored.result != ledger.events.combined(events[name], stored.result.ended_at):
             yield Problem(f"race {name}: the stored result differs from the event's sources", REPAIR_EVENT)

@@ -132,7 +132,7 @@ async def test_deleted_message_is_posted_anew_once(channel: Channel) -> None:
         channel.site.discord.clear()
         channel.start()
     assert channel.site.posts == 2
-    orders.forget(channel.settler, channel.ledger.orders.subject("id-ann"), "", channel.clock())
+    orders.forget(channel.settler, channel.ledger.people.subject("id-ann"), "", channel.clock())
     assert await channel.shown() == []
 
 
@@ -201,10 +201,23 @@ async def test_refused_message_is_given_up_with_its_reason(
     assert channel.requests() == 1
 
 
+def test_forgotten_name_is_not_stored_with_the_message_of_an_unrecorded_race(channel: Channel) -> None:
+    def stored() -> str:
+        return str(channel.ledger.connection.value("SELECT result FROM discord"))
+
+    channel.settler.add_past_races([result("early", "ann bo", after=-9)], "import")
+    channel.follower.show_final(FINISHED)
+    assert "Ann" in stored()
+    orders.forget(channel.settler, channel.ledger.people.subject("id-ann"), "", channel.clock())
+    assert ("Ann" in stored(), "id-ann" in stored()) == (False, True)
+    channel.follower.show_final(SWAPPED)
+    assert ("Ann" in stored(), "id-ann" in stored()) == (False, True)
+
+
 async def test_forgotten_player_disappears_from_old_messages(channel: Channel) -> None:
     channel.record()
     assert "Ann" in (await channel.shown())[0]
-    player = channel.ledger.orders.subject("id-ann")
+    player = channel.ledger.people.subject("id-ann")
     orders.forget(channel.settler, player, "", channel.clock())
     (text,) = await channel.shown()
     assert "Ann" not in text
@@ -309,7 +322,7 @@ async def test_week_is_summed_up_once_if_wished(sandbox: Sandbox, ledger: Ledger
     texts = [text.replace("\\", "").splitlines() for text in await channel.shown()]
     assert [text[-1] for text in texts] == ["Most races: Ann, Bo, Cy (9)", "Most races: Bo, Ann (9)"]
     assert texts[1][0] == "▲ 1st Bo"
-    orders.forget(channel.settler, ledger.orders.subject("id-bo"), "", clock())
+    orders.forget(channel.settler, ledger.people.subject("id-bo"), "", clock())
     texts = [text.splitlines() for text in await channel.shown()]
     assert [text[-1] for text in texts] == ["Most races: Ann, Cy (9)", "Most races: Ann (9)"]
     assert not any("Bo" in line for text in texts for line in text)

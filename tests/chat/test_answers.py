@@ -11,11 +11,11 @@ from hypothesis import assume, given, strategies as st
 from racebot import __version__
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
-from racebot.ledger.rows import Carry, Leaderboard
+from racebot.ledger.rows import Carry, Leaderboard, NamedPlayer as Person
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.listing import Listing
-from racebot.queries.player import NamedPlayer as Person, last_race
+from racebot.queries.player import last_race
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

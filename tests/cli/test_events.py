@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import HOUR, NOON, SECOND, Clock, entrant, result, seen
+from builders import HOUR, NOON, SECOND, Clock, entrant, existing, result, seen
 
 from racebot.ledger.store import Ledger
 from racebot.races.events import SourceKind
-from racebot.races.result import RaceResult
+from racebot.races.result import NO_NAME, RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -179,6 +179,7 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
         assert pages.document(f"event/{EVENT}", {}) == Moved(f"races/{EVENT}.html")
         assert pages.document("event/orb/event-none", {}) is None
     done(racebot, "annul", EVENT, "id-bo", "--reason", "wrong <seed>")
+    done(racebot, "annul", EVENT, "id-cy", "--reason", "Cy cut the track")
     done(racebot, "hide", "id-cy")
     done(racebot, "export-site", "site")
     text = page.read_text()
@@ -196,7 +197,20 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
         "done",
         "orb/one",
     )
-    assert "Cy" not in found
+    assert ("Cy" in found, found["hidden player"]["note"]) == (False, "annulled")
+
+
+def test_a_forgotten_name_stays_away_when_the_room_of_an_event_is_edited(
+    racebot: Racebot, tmp_path: Path
+) -> None:
+    create(racebot)
+    done(racebot, "event", "add", EVENT, "orb/one")
+    done(racebot, "forget", "id-ann", "--yes")
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+        settler.settle(result("one", "bo ann"), lambda _: (), NOON)
+        (source,) = ledger.events.sources(EVENT)
+    assert [each.name for each in existing(source.result).entrants] == ["Bo", NO_NAME]
 
 
 def test_a_run_after_the_end_does_not_count(

@@ -35,7 +35,7 @@ def shown(ledger: Ledger, player: str) -> str:
 
 def test_a_removed_player_has_no_name(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann bo"))
-    names = ledger.players.names(["id-bo", "id-gone", "id-ann"])
+    names = ledger.people.names(["id-bo", "id-gone", "id-ann"])
     assert names == {"id-bo": "Bo", "id-gone": NO_NAME, "id-ann": "Ann"}
 
 

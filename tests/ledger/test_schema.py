@@ -169,7 +169,7 @@ def m004_places(ledger: Ledger) -> None:
 )
 def m005_people(ledger: Ledger) -> None:
     assert ledger.players.find("Bo#0007").id == "id-bo", "discriminators are still to be learned"
-    assert ledger.orders.hidden() == {"gone", "shy", "rude"}
+    assert ledger.people.hidden() == {"gone", "shy", "rude"}
     assert ledger.orders.under(OrderKind.EXCLUDE) == {"orb/out"}
 
 
@@ -247,7 +247,7 @@ def m012_letters(ledger: Ledger) -> None:
 
 @stage()
 def m013_order_givers(ledger: Ledger) -> None:
-    assert [set(ledger.orders.hiding(player)) for player in ("shy", "rude")] == [{True}, {False}]
+    assert [set(ledger.people.hiding(player)) for player in ("shy", "rude")] == [{True}, {False}]
 
 
 @stage()
@@ -303,8 +303,8 @@ def m020_cases(ledger: Ledger) -> None:
     (:noon, 'hide', 'shy', 'asked in chat', 1)"""
 )
 def m021_rooms(ledger: Ledger) -> None:
-    assert ledger.orders.hiding("shy")[True] == "asked in chat"
-    assert ledger.orders.hidden() == {"gone", "shy", "rude"}
+    assert ledger.people.hiding("shy")[True] == "asked in chat"
+    assert ledger.people.hidden() == {"gone", "shy", "rude"}
     assert {board.rule for board in ledger.leaderboards.all()} == {RoomRule()}
     assert ledger.races.state("orb/r") == (RACE.fingerprint(), True)
 

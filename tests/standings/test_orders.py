@@ -15,11 +15,10 @@ from standings.seasons import PLAYERS, board_of, contents, fresh, history
 from racebot.chat.answers.answers import Answers
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import EXCLUDED, Order, OrderKind
-from racebot.ledger.rows import Carry, Player
+from racebot.ledger.rows import Carry, NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, place_among, top_players
 from racebot.queries.listing import Listing
-from racebot.queries.player import NamedPlayer as Person
 from racebot.queries.race import race_report
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.settings.commands import Command, CommandNames, ParsedCommand
@@ -227,7 +226,7 @@ def test_a_merge_keeps_a_hidden_player_hidden(settler: Settler, givers: set[bool
         orders.hide(settler, player(settler, "old"), "asked", NOON, by_player=by_player)
     orders.merge_accounts(settler, player(settler, "old"), player(settler, "cy"), "same", NOON)
     assert "Cy" not in listed(settler)
-    assert set(settler.ledger.orders.hiding("id-cy")) == givers
+    assert set(settler.ledger.people.hiding("id-cy")) == givers
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["player first", "operator first"])
@@ -239,7 +238,7 @@ def test_players_who_hid_themselves_stay_hidden_until_the_operator_insists(
         orders.hide(settler, ann, "asked", NOON, by_player=by_player)
     orders.unhide(settler, ann, "", LATER)
     assert "Ann" not in listed(settler)
-    assert settler.ledger.orders.hiding("id-ann") == {True: "asked"}
+    assert settler.ledger.people.hiding("id-ann") == {True: "asked"}
     orders.unhide(settler, ann, "", LATER)
     assert "Ann" in listed(settler)
 
@@ -290,13 +289,13 @@ def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Set
     for kept, given_up in (("old", "cy"), ("ann", "old")):
         with pytest.raises(OrderError, match="already merged"):
             orders.merge_accounts(settler, player(settler, given_up), player(settler, kept), "", LATER)
-    assert settler.ledger.orders.account("id-old") == "id-cy"
+    assert settler.ledger.people.account("id-old") == "id-cy"
 
 
 def test_a_merge_into_an_account_without_a_row_moves_races(settler: Settler) -> None:
     order = Order(LATER, OrderKind.MERGE, "id-old", "id-nobody", "")
     settler.ledger.orders.add(order)
-    amended = settler.ledger.orders.amended(result("e", "old ann", after=9))
+    amended = settler.ledger.people.amended(result("e", "old ann", after=9))
     assert [(e.user_id, e.name) for e in amended.entrants] == [("id-nobody", "Old"), ("id-ann", "Ann")]
 
 

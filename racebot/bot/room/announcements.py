@@ -250,7 +250,7 @@ class Announcements:
         if race is None:
             return []
         number = races.count_between(board, START) + (not races.has(rated.result.name))
-        return race_scores(race, board.name, number, self.settings.texts, self.ledger.orders.hidden())
+        return race_scores(race, board.name, number, self.settings.texts, self.ledger.people.hidden())
 
     def _put(self, race: str, body: ChatBody, seed: str | None = None) -> None:
         if self.bot is None:
@@ -289,9 +289,9 @@ class Announcements:
 
 def masked(ledger: Ledger, rated: RatedRace, texts: Texts) -> RatedRace:
     """Leave hidden players out of a message."""
-    hidden = ledger.orders.hidden()
+    hidden = ledger.people.hidden()
     changes = tuple(each for each in rated.changes if each.player not in hidden)
-    return replace(rated, result=ledger.orders.masked(rated.result, texts.hidden_name), changes=changes)
+    return replace(rated, result=ledger.people.masked(rated.result, texts.hidden_name), changes=changes)
 
 
 def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:

@@ -17,8 +17,7 @@ from racebot.chat.answers.context import Draft
 from racebot.chat.rate_limit import Limiter
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.errors import OrderError
-from racebot.ledger.rows import Player
-from racebot.queries.player import NamedPlayer
+from racebot.ledger.rows import NamedPlayer, Player
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, Command, ParsedCommand
@@ -261,7 +260,7 @@ class CommandHandler:
     def _carry_out_about(self, asker: NamedPlayer, *, hide: bool) -> str:
         """Hide or show the asker's name, and return the answer."""
         settler = self.work.settler
-        account = settler.ledger.orders.account(asker.id)
+        account = settler.ledger.people.account(asker.id)
         known = settler.ledger.players.get(account)
         player = known or Player(account, asker.name, "", asker.name)  # before the first race, too
         order = orders.hide if hide else orders.unhide
@@ -269,7 +268,7 @@ class CommandHandler:
             order(settler, player, SELF_REASON, self.now(), by_player=True)
         except OrderError as error:
             log.info("%s: %s", asker.id, error)
-        hidden_by_player = settler.ledger.orders.hiding(player.id)
+        hidden_by_player = settler.ledger.people.hiding(player.id)
         if False in hidden_by_player:  # the operator hid them, too
             return self.texts.hidden_by_operator
         command = self.names.line(Command.HELP)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import itemgetter
 
@@ -13,14 +13,13 @@ from racebot.chat.answers.context import (
     Context,
     Draft,
     Links,
+    find_person,
     finished,
     one_message,
     unknown_player,
 )
-from racebot.chat.people import find_person, is_hidden_from, known_as
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.queries.listing import Listing
-from racebot.queries.player import NamedPlayer
 from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.settings.texts import Texts
@@ -59,8 +58,8 @@ class Answers:
             scored = any(self.listing(board).scoring for board in self._boards(race, race.goal))
             phrases = help_phrases(self.names, self.texts, moderator=moderator, scored=scored)
             return finished(one_message(phrases, self.texts))
-        race = replace(race, entrants=self.settler.ledger.orders.amended_entrants(race.entrants))
-        asker = known_as(self.settler.ledger, asker)
+        race = self.settler.ledger.people.amended(race)
+        asker = self.settler.ledger.people.known(asker)
         goal, count = race.goal, rating.USUAL_LENGTH
         if command.command is Command.LEADERBOARD and command.argument:
             chosen = self._chosen_leaderboard(command.argument.rstrip(CLOSING), race)
@@ -88,7 +87,7 @@ class Answers:
         counts = self.settler.rules.needs_no_record(race) or (race.recordable and not race.custom_goal)
         if not counts or not texts.greeting:
             return ""
-        race = replace(race, entrants=self.settler.ledger.orders.amended_entrants(race.entrants))
+        race = self.settler.ledger.people.amended(race)
         for context in map(self._context, self._boards(race, race.goal)):
             if chances := odds.odds_phrases(context, race, GREETED):
                 listed = texts.odds.format(leaderboard=context.name) + texts.separator.join(chances)
@@ -162,10 +161,10 @@ class Answers:
                 return finished(odds.versus(context, command.argument, race, asker))
         person: NamedPlayer | None = asker
         if command.argument:
-            person = find_person(self.settler.ledger, context.board, command.argument, race, asker)
+            person = find_person(context, command.argument, race, asker)
         if person is None:
             return finished(unknown_player(context, command.argument))
-        if is_hidden_from(self.settler.ledger, asker, person):
+        if self.settler.ledger.people.is_hidden_from(asker.id, person.id):
             return finished(self.texts.player_hidden)
         if command.command in {Command.SCORE, Command.NEED}:
             return finished(scores.answer(context, command.command, person, race))

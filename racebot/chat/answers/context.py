@@ -1,23 +1,33 @@
-"""Shared by all answers: the leaderboard in question, and phrases about players on it."""
+"""Shared by all answers: the leaderboard in question, the players meant, and phrases about them.
+
+Names have a discriminator if several players share one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from racebot.chat.format import ordinal, shown_points
 from racebot.chat.rating_message import MESSAGE_LIMIT
-from racebot.ledger.rows import Leaderboard, Standing
+from racebot.ledger.rows import Leaderboard, NamedPlayer, Player, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import place_among
 from racebot.queries.listing import Listing
-from racebot.queries.player import NamedPlayer
 from racebot.races.change import Change
+from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
-from racebot.settings.commands import CommandNames
+from racebot.settings.commands import CLOSING, CommandNames
 from racebot.settings.texts import Texts
 from racebot.standings.settle import Preview, RatedRace, Settler
+from racebot.text.parse import fold_name, split_full_name
 from racebot.text.safe import plain
+
+AROUND_NAMES = CLOSING + "\"'“”„«»()[]<>@"
+"""What players type around a name, such as the brackets of `!rating [name]`."""
+JOINING = {"and", "vs", "vs.", "versus", "&"}
+"""Words that may stand between two names."""
 
 Draft = Callable[[], str]
 """Composes an answer without the ledger, on any thread."""
@@ -109,9 +119,76 @@ def change_of(rated: RatedRace, person: NamedPlayer) -> Change | None:
     return next((change for change in rated.changes if change.player == person.id), None)
 
 
+def find_person(context: Context, text: str, race: Race, asker: NamedPlayer) -> NamedPlayer | None:
+    """Return the player with a name or full name (`name#1234`), or None.
+
+    If no name matches, names are compared in plain letters, and then without `AROUND_NAMES`. If several
+    share a name, the one in the room is chosen, otherwise the one with most races. `me` may be the asker.
+    """
+    called = context.ledger.players.called
+    found = _people(race, text, str.casefold, called) or _people(
+        race, text, fold_name, partial(called, roughly=True)
+    )
+    bare = text.strip(AROUND_NAMES)
+    if not found and bare.casefold() == "me":
+        return asker
+    if not found and bare not in {"", text}:
+        return find_person(context, bare, race, asker)
+
+    def races(person: NamedPlayer) -> int:
+        standing = context.standing(person)
+        return standing.races if standing else -1
+
+    return max(found, key=races, default=None)
+
+
+def _people(
+    race: Race, text: str, compared: Callable[[str], str], called: Callable[[str], list[Player]]
+) -> list[NamedPlayer]:
+    """Return the entrants with a name or, if there are none, the players of the ledger with it."""
+    name, full = compared(text), split_full_name(text)
+    parts = (compared(full[0]), full[1]) if full is not None else None
+    shown = shown_names(race.entrants)
+    in_room = {e.user_id: NamedPlayer(e.user_id, shown[e]) for e in race.entrants if e.user_id is not None}
+    meant = [
+        in_room[e.user_id]
+        for e in race.entrants
+        if e.user_id in in_room
+        and (compared(e.name) == name or (compared(e.name), e.discriminator or "") == parts)
+    ]
+    return meant or [in_room.get(each.id, NamedPlayer(each.id, each.shown)) for each in called(text)]
+
+
+def find_pair(
+    context: Context, text: str, race: Race, asker: NamedPlayer
+) -> tuple[NamedPlayer, NamedPlayer] | str:
+    """Return the two players to compare: two named players, or the asker and one named player.
+
+    Names can contain spaces, so every space may separate them, with or without a word of `JOINING`. Return
+    the name that was not found, or the whole text if it is unclear which part is the name.
+    """
+
+    def find(name: str) -> NamedPlayer | None:
+        return find_person(context, name, race, asker)
+
+    if (named := find(text)) is not None:
+        return asker, named
+    words, unknown = text.split(), text
+    for cut in range(1, len(words)):
+        rests = [words[cut:], words[cut + 1 :]] if words[cut].casefold() in JOINING else [words[cut:]]
+        for rest in filter(None, rests):
+            names = " ".join(words[:cut]), " ".join(rest).lstrip("@")
+            one, other = map(find, names)
+            if one is not None and other is not None:
+                return one, other
+            if one is not None or other is not None:
+                unknown = names[one is not None]
+    return unknown
+
+
 def unknown_player(context: Context, text: str) -> str:
     """Say that no player has this name, without repeating it."""
-    hidden = context.ledger.orders.hidden()
+    hidden = context.ledger.people.hidden()
     found = context.ledger.players.like(text, 3) if text.partition("#")[0] else []
     alike = ", ".join(plain(player.shown) for player in found if player.id not in hidden)
     suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""

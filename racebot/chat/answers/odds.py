@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from racebot.chat.answers.context import Context, one_message, unknown_player
+from racebot.chat.answers.context import Context, find_pair, one_message, unknown_player
 from racebot.chat.format import chat_names, percent, shown_points, unbroken
-from racebot.chat.people import find_pair, is_hidden_from
+from racebot.ledger.rows import NamedPlayer
 from racebot.queries.odds import odds
-from racebot.queries.player import Comparison, NamedPlayer, compared, next_points
+from racebot.queries.player import Comparison, compared, next_points
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command
@@ -32,7 +32,7 @@ def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
 
     There are none unless two known entrants who are not hidden wait for the start, without teams.
     """
-    texts, hidden = context.texts, context.ledger.orders.hidden()
+    texts, hidden = context.texts, context.ledger.people.hidden()
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
     if not race.before_start or race.hidden or _by_team(context, race):
         return []
@@ -65,10 +65,10 @@ def _by_team(context: Context, race: Race) -> bool:
 def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> str:
     """Compare two named players, or the asker and one named player."""
     texts, board = context.texts, context.board
-    pair = find_pair(context.ledger, board, argument, race, asker) if argument else (asker, asker)
+    pair = find_pair(context, argument, race, asker) if argument else (asker, asker)
     if isinstance(pair, str):
         return unknown_player(context, pair)
-    if any(is_hidden_from(context.ledger, asker, person) for person in pair):
+    if any(context.ledger.people.is_hidden_from(asker.id, person.id) for person in pair):
         return texts.player_hidden
     one, other = pair
     if one.id == other.id:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from racebot.chat.answers.context import Context, one_message
 from racebot.chat.format import ordinal
-from racebot.queries.player import NamedPlayer
+from racebot.ledger.rows import NamedPlayer
 from racebot.queries.scores import league
 from racebot.racetime.payload import Race
 from racebot.scoring.need import Chance, Forecast

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
 from racebot.chat.scores import why_score
+from racebot.ledger.rows import NamedPlayer
 from racebot.queries.explain import Explanation, explain_race
-from racebot.queries.player import NamedPlayer, last_race
+from racebot.queries.player import last_race
 from racebot.queries.reasons import ReasonKind, Rule
 from racebot.queries.scores import scored
 from racebot.races.outcome import TeamPolicy
@@ -26,7 +27,7 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
     pending = context.pending(race, person)
     last = last_race(context.ledger, board, person.id)
     standing = context.standing(person)
-    hidden = context.ledger.orders.hidden() - {person.id}
+    hidden = context.ledger.people.hidden() - {person.id}
     model = registry.create(board.model, board.parameters)
 
     def compose() -> str:

@@ -14,14 +14,13 @@ from typing import Any, TypeVar, cast
 from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.pictures import Pictures, name_of
-from racebot.ledger.rows import CategoryProfile, Leaderboard, Standing
+from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.live import LiveRoom
 from racebot.queries.player import (
     Comparison,
-    NamedPlayer,
     OpponentRecord,
     PlayedRace,
     PlayerStanding,
@@ -301,12 +300,12 @@ class LedgerView:
     @cached_property
     def hidden(self) -> frozenset[str]:
         """The players who are named nowhere. They have no pages, and their ids are on nobody else's."""
-        return frozenset(self.ledger.orders.hidden())
+        return frozenset(self.ledger.people.hidden())
 
     @cached_property
     def merged(self) -> dict[str, str]:
         """The account under which the races of each merged account are rated."""
-        return self.ledger.orders.merged()
+        return self.ledger.people.merged()
 
     @cached_property
     def rated_players(self) -> dict[str, NamedPlayer]:

@@ -448,7 +448,7 @@ def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk, *, h
     assert "Ann" not in text
     assert "Ann" not in talk.answer("!leaderboard")
     assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
-    assert not talk.ledger.orders.is_hidden("id-ann")
+    assert not talk.ledger.people.is_hidden("id-ann")
     assert ("Ann" in talk.answer("!leaderboard")) is has_raced
 
 
@@ -501,8 +501,8 @@ def test_players_cannot_show_a_name_that_the_operator_hid_but_may_wish_for_it(ta
     refused = Said(Texts().hidden_by_operator, "id-ann")
     orders.hide(settler, ann, "offensive", NOON)
     assert [talk.say(f"!ratings {order} me") for order in ("show", "hide")] == [refused, refused]
-    assert talk.ledger.orders.is_hidden("id-ann")
+    assert talk.ledger.people.is_hidden("id-ann")
     orders.unhide(settler, ann, "", NOON)
-    assert talk.ledger.orders.is_hidden("id-ann"), "as the player wishes"
+    assert talk.ledger.people.is_hidden("id-ann"), "as the player wishes"
     assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
-    assert not talk.ledger.orders.is_hidden("id-ann")
+    assert not talk.ledger.people.is_hidden("id-ann")

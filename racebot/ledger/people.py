@@ -1,0 +1,242 @@
+"""Who may be named, under which name, and whose account an id is.
+
+Orders hide, forget and merge players. Results are stored with the orders applied: forgotten names are erased,
+and merged accounts become one account. Hidden names are stored, and masked where they are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from racebot.errors import NoSuchEntryError
+from racebot.ledger.connection import Table
+from racebot.ledger.players import Players, Profiles
+from racebot.ledger.rows import RESTORE, NamedPlayer, Player, as_text, readable, result_of
+from racebot.ledger.schema import TIMES_OF_RACES
+from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
+
+_NAME = (
+    "CASE WHEN id IN (SELECT player FROM main.hidden_players)"  # noqa: S608 - constants only
+    f" AND name <> '{NO_NAME}' THEN '{HIDDEN_NAME}' ELSE name END AS name"
+)
+_MASKED = {
+    "players": f"id, {_NAME}, first_seen, last_seen, folded, letters, discriminator FROM main.players",
+    "shown_players": f"id, {_NAME} FROM main.shown_players",
+    "profiles": "* FROM main.profiles WHERE player NOT IN (SELECT player FROM main.hidden_players)",
+}
+"""Views without the names and profiles of hidden players, by the table that each stands in for."""
+
+
+class _HasEntrants(Protocol):
+    @property
+    def entrants(self) -> tuple[Entrant, ...]: ...
+
+
+Entered = TypeVar("Entered", bound=_HasEntrants)
+
+
+class People(Table):
+    """The players of a ledger as the orders leave them."""
+
+    masks = False
+
+    def mask(self) -> None:
+        """Hide the names and profiles of hidden players from all that this connection reads."""
+        # SQLite looks a name up among temporary views before the tables of the file, which are not changed.
+        # Source: https://www.sqlite.org/lang_naming.html
+        self._connection.write("PRAGMA temp_store = MEMORY")
+        for name, columns in _MASKED.items():
+            self._connection.write(f"CREATE TEMP VIEW {name} AS SELECT {columns}")
+        self.masks = True
+
+    def withheld(self) -> set[str]:
+        """Return the players whose ids must not be shown: the hidden ones, once `mask` hides them."""
+        return self.hidden() if self.masks else set()
+
+    @readable("player", RESTORE)
+    def names(self, players: Iterable[str]) -> dict[str, str]:
+        """Return the names of players to show, by id; `NO_NAME` for players no longer in the ledger."""
+        wanted = list(players)
+        rows = self._connection.rows(
+            "SELECT shown_players.id, name FROM json_each(?) AS wanted"
+            " CROSS JOIN shown_players ON shown_players.id = wanted.value",
+            json.dumps(wanted),
+        )
+        return dict.fromkeys(wanted, NO_NAME) | {row[0]: as_text(row[1]) for row in rows}
+
+    def hidden(self) -> set[str]:
+        """Return all players who are left out of lists."""
+        return {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}
+
+    def is_hidden(self, player: str) -> bool:
+        """Return whether a player is left out of lists. Forgotten players always are."""
+        return bool(self._connection.value("SELECT 1 FROM hidden_players WHERE player = ?", player))
+
+    def hiding(self, player: str) -> dict[bool, str]:
+        """Return the reason of each order that hides a player, by whether the player gave it.
+
+        Forgetting a player is an order of the operator.
+        """
+        sql = (
+            "SELECT by_player, reason FROM orders WHERE subject = ?1 AND kind IN ('hide', 'forget') AND id >"
+            " (SELECT coalesce(max(id), 0) FROM orders WHERE subject = ?1 AND kind = 'unhide')"
+        )
+        return {bool(by_player): reason for by_player, reason in self._connection.rows(sql, player)}
+
+    def is_hidden_from(self, asker: str, player: str) -> bool:
+        """Return whether a player is hidden from the asker. Hidden players may ask about themselves."""
+        return player != asker and self.is_hidden(player)
+
+    def is_forgotten(self, player: str) -> bool:
+        return player in self._forgotten()
+
+    def _forgotten(self) -> set[str]:
+        return {row[0] for row in self._connection.rows("SELECT subject FROM orders WHERE kind = 'forget'")}
+
+    def account(self, player: str) -> str:
+        """Return the account under which a player's races are rated, following merges."""
+        return self.merged().get(player, player)
+
+    def merged(self) -> dict[str, str]:
+        """Return each merged account with the account under which its races are rated."""
+        rows = self._connection.rows(
+            "SELECT subject, target FROM orders WHERE kind = 'merge' ORDER BY id DESC"
+        )
+        merged: dict[str, str] = {}
+        for subject, target in rows:  # the last merge first, so that its target is a kept account
+            merged[subject] = merged.get(target, target)
+        return merged
+
+    def known(self, person: NamedPlayer) -> NamedPlayer:
+        """Return a person from the site with the account and the name that the ledger has for them.
+
+        A player renamed on the site since the last race keeps the new name.
+        """
+        account = self.account(person.id)
+        player = Players(self._connection).get(account)
+        renamed = player is None or (
+            account == person.id
+            and player.name.casefold() != person.name.casefold()
+            and not self.is_forgotten(account)
+        )
+        return NamedPlayer(account, person.name if player is None or renamed else player.shown)
+
+    def subject(self, text: str) -> Player:
+        """Return the player with an id or a full name, even one who has not raced but gave an order in chat.
+
+        The ledger knows such a player by id only.
+
+        Raises:
+            NoSuchEntryError: as `Players.find_exactly` does.
+        """
+        try:
+            return Players(self._connection).find_exactly(text)
+        except NoSuchEntryError:
+            sql = "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'unhide', 'forget')"
+            if self.account(text) != text or not self._connection.value(sql, text):
+                raise
+            return Player(text, text, "", text)
+
+    def amended(self, result: Entered) -> Entered:
+        """Return a result, or a room, with forgotten names removed and merged accounts replaced.
+
+        If both of two merged accounts entered a race, neither is replaced: two people raced.
+        """
+        merged, forgotten = self.merged(), self._forgotten()
+        if not (merged or forgotten):
+            return result
+        present = {e.user_id for e in result.entrants}
+        renamed: dict[str | None, str] = {}
+        amended = []
+        for entrant in result.entrants:
+            account = entrant.user_id
+            if account is not None and (kept := merged.get(account)) is not None and kept not in present:
+                present.add(kept)
+                renamed[account] = kept
+            if account in renamed:  # more than once in a sheet with several attempts
+                kept = renamed[account]
+                entrant = replace(entrant, user_id=kept, profile=None)  # noqa: PLW2901
+                if player := Players(self._connection).get(kept):
+                    named = player.discriminator or None
+                    entrant = replace(entrant, name=player.name, discriminator=named)  # noqa: PLW2901
+            if entrant.user_id in forgotten:
+                entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
+            amended.append(entrant)
+        return replace(result, entrants=tuple(amended))  # type: ignore[type-var]
+
+    def masked(self, result: RaceResult, name: str = HIDDEN_NAME) -> RaceResult:
+        """Return a result with `name` in place of the names of hidden players."""
+        hidden = self.hidden()
+        entrants = tuple(
+            replace(entrant, name=name, discriminator=None, profile=None)
+            if entrant.user_id in hidden and entrant.name != NO_NAME
+            else entrant
+            for entrant in result.entrants
+        )
+        return replace(result, entrants=entrants) if hidden else result
+
+    def apply(self, player: str, corrected_at: datetime | None = None) -> None:
+        """Apply the orders to a player's stored name and to all stored results with this player.
+
+        A merge, which changes ratings, gives the time of the correction.
+
+        Raises:
+            DamagedRaceError: one of these results cannot be read.
+        """
+        for name, result, fingerprint in self._results_with(player):
+            amended = self.amended(result)
+            intact = result.fingerprint() == fingerprint  # a damaged result must stay recognizable as damaged
+            self._connection.races_written.add(name)
+            sql = (
+                "UPDATE races SET result = ?, fingerprint = ?, corrected_at = coalesce(?, corrected_at)"
+                " WHERE name = ?"
+            )
+            mark = amended.fingerprint() if intact else fingerprint
+            self._connection.write(sql, amended.to_json(), mark, corrected_at, name)
+            self._connection.write(f"{TIMES_OF_RACES} AND name = ?", name)
+        sql = "SELECT id, race, result FROM discord WHERE instr(result, ?)"
+        for key, race, text in self._connection.rows(sql, json.dumps(player, ensure_ascii=False)):
+            text = self.amended(result_of(race, text)).to_json()  # noqa: PLW2901
+            self._connection.write("UPDATE discord SET result = ? WHERE id = ?", text, key)
+        if self.is_forgotten(player):
+            sql = "UPDATE players SET name = ?, folded = ?, letters = '', discriminator = '' WHERE id = ?"
+            self._connection.write(sql, NO_NAME, NO_NAME.casefold(), player)
+            Profiles(self._connection).remove(player)
+
+    def races_with(self, player: str) -> list[str]:
+        """Return the names of all stored races with this player, or raise `DamagedRaceError`."""
+        return [name for name, _, _ in self._results_with(player)]
+
+    def _results_with(self, player: str) -> list[tuple[str, RaceResult, str]]:
+        """Return the name, result and stored fingerprint of all races with this player, by name."""
+        sql = "SELECT name, result, fingerprint FROM races WHERE instr(result, ?) ORDER BY name"
+        rows = self._connection.rows(sql, json.dumps(player, ensure_ascii=False))
+        found = [(row[0], result_of(row[0], row[1]), row[2]) for row in rows]
+        return [each for each in found if player in {e.user_id for e in each[1].entrants}]
+
+    def leaderboards_with(self, player: str) -> set[int]:
+        """Return the keys of the leaderboards that a player is on or carried a rating into."""
+        rows = self._connection.rows(
+            "SELECT leaderboard FROM standings WHERE player = ?1"
+            " UNION SELECT leaderboard FROM carried WHERE player = ?1"
+            " UNION SELECT leaderboard FROM changes WHERE player = ?1",
+            player,
+        )
+        return {row[0] for row in rows}
+
+    def remove_merged_players(self) -> None:
+        """Delete merged accounts, except those that a leaderboard refers to until it is rated again."""
+        merged = "IN (SELECT subject FROM orders WHERE kind = 'merge')"
+        used = " AND ".join(
+            "NOT EXISTS (SELECT 1 FROM leaderboards"  # noqa: S608 - ours
+            f" JOIN {table} ON leaderboard = leaderboards.id AND player = players.id)"
+            for table in ("changes", "standings", "carried")
+        )
+        self._connection.write(f"DELETE FROM players WHERE id {merged} AND {used}")  # noqa: S608
+        self._connection.write(
+            f"DELETE FROM profiles WHERE player {merged} AND player NOT IN (SELECT id FROM players)"  # noqa: S608
+        )
