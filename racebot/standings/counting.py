@@ -19,11 +19,16 @@ from racebot.text.parse import changed_number
 
 log = logging.getLogger(__name__)
 
-NO_FORFEITS = {"level": -1.0}
-"""Parameters of a new leaderboard of thurstone-hurdle if nobody gave up in its past races."""
-NO_FORFEITS_FROM = 100
-"""Fewest past entrants, all of whom finished, to start with `NO_FORFEITS`."""
-MOVE_NO_RATING = ("odds_scale", "odds_doubt", "odds_by_finish", "finish_level", "finish_width")
+FEW_FORFEITS = {"level": -1.0}
+"""Parameters of a new leaderboard of thurstone-hurdle if hardly anybody gave up in its past races."""
+FEW_FORFEITS_FROM = 100
+"""Fewest past entrants to start with `FEW_FORFEITS`."""
+FEW = 0.02
+"""Share of the past entrants: with fewer who did not finish, it starts with `FEW_FORFEITS`."""
+MOVE_NO_RATING = (
+    *("odds_scale", "odds_doubt", "odds_by_finish"),
+    *("performance_scale", "performance_doubt", "finish_level", "finish_width"),
+)
 """Parameters that are fitted to a leaderboard's races without asking."""
 FUTURE = timedelta(days=1)
 """A race that counts later than this from now has a wrong date. Clocks that go ahead a little do no harm."""
@@ -81,21 +86,22 @@ class LeaderboardConfig:
     ) -> Leaderboard:
         """Return a new leaderboard for this goal, given the one that it carries over from and past races."""
         board = self.kept(category, goal, source)
-        if board.model != "thurstone-hurdle" or self.carry or NO_FORFEITS.keys() & self.parameters.keys():
+        if board.model != "thurstone-hurdle" or self.carry or FEW_FORFEITS.keys() & self.parameters.keys():
             return board
         own = filter(board.holds, races)
         finished = [entrant.finished for race in own for entrant in race.entrants]
-        if len(finished) < NO_FORFEITS_FROM or not all(finished):
+        total, out = len(finished), finished.count(False)
+        if total < FEW_FORFEITS_FROM or out >= FEW * total:
             return board
-        text = "leaderboard %s: all %d past entrants finished, so it starts with %s"
-        log.info(text, board.name, len(finished), NO_FORFEITS)
-        return replace(board, parameters={**board.parameters, **NO_FORFEITS})
+        text = "leaderboard %s: %d of %d past entrants did not finish, so it starts with %s"
+        log.info(text, board.name, out, total, FEW_FORFEITS)
+        return replace(board, parameters={**board.parameters, **FEW_FORFEITS})
 
     def own_parameters(self, board: Leaderboard) -> dict[str, ParameterValue]:
         """Return a stored leaderboard's parameters that come from its races, not from racebot's defaults."""
         own = set(MOVE_NO_RATING)
-        if NO_FORFEITS.items() <= board.parameters.items():
-            own |= NO_FORFEITS.keys()
+        if FEW_FORFEITS.items() <= board.parameters.items():
+            own |= FEW_FORFEITS.keys()
         return {n: v for n, v in board.parameters.items() if n in own and n not in self.parameters}
 
 

@@ -37,7 +37,8 @@ ODDS_FROM = 20
 RATINGS_FROM = 100
 """Fewest races to fit all parameters, unless there are ten times as many comparisons."""
 ODDS = ("odds_scale", "odds_doubt")
-FORECAST = ("finish_level", "finish_width")
+PERFORMANCES = ("performance_scale", "performance_doubt")
+FINISHES = ("finish_level", "finish_width")
 SPREADS = {
     "newcomer_spread": 0.5,
     "settling": 0.7,
@@ -45,6 +46,8 @@ SPREADS = {
     "yearly_drift": 0.4,
     "odds_scale": 0.25,
     "odds_doubt": 2.0,
+    "performance_scale": 0.25,
+    "performance_doubt": 2.0,
     "finish_level": 1.5,
     "finish_width": 0.5,
 }
@@ -52,12 +55,15 @@ SPREADS = {
 
 Others have 0.6 or, with a range that includes zero, a sixth of it.
 """
-ALTERNATIVES = {"thurstone-hurdle": ["thurstone-filter"]}
-"""Other models to try, by model."""
+_BY_MEAN: tuple[str, Parameters] = ("thurstone-filter", {"conservative": 0.0})
+ALTERNATIVES = {"thurstone-hurdle": [("thurstone-filter", {}), _BY_MEAN], "thurstone-filter": [_BY_MEAN]}
+"""Other models to try, by model, with parameters that are not fitted."""
 _STEP = 1e-3
 
 Fitted = dict[str, ParameterValue]
 """All parameters of a model, some of them fitted."""
+_Start = tuple[str, Fitted, tuple[str, ...]]
+"""A model to fit, its parameters, and the names of those that stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +87,17 @@ class Fit:
 
 
 def fit_odds(history: History, key: str, parameters: Parameters | None = None) -> Fitted:
-    """Return all parameters, with the odds and the finish forecast fitted if the model has them.
+    """Return all parameters, with the odds, performances and finish forecast fitted if the model has them.
 
-    The finish forecast moves as far from the default as its gain forward in time is certain. The odds use it
-    if that gains more than two standard errors. With fewer than `ODDS_FROM` races nothing changes.
+    The odds use the finish forecast if that gains more than two standard errors forward in time. With fewer
+    than `ODDS_FROM` races nothing changes.
     """
-    found = as_json(create(key, parameters))
+    model = create(key, parameters)
     if len(history) < ODDS_FROM:
-        return found
-    steps = list(replay(create(key, parameters), history))
+        return as_json(model)
+    steps = list(replay(model, history))
     seen, quarters = _Seen.of(steps), _quarters(steps)
-    if FORECAST[0] in found:
-        usual = {name: cast(float, getattr(create(key), name)) for name in FORECAST}
-        start = create(key, found | usual)
-        before = _judge((start, later) for _, later in quarters).finishes
-        fits = ((_finish_forecast(earlier, start), later) for earlier, later in quarters)
-        after = _judge(fits).finishes
-        gain, error = float(before.mean() - after.mean()), standard_error(before, after)
-        weight = max(0.0, 1.0 - (error / gain) ** 2) if gain > 0.0 else 0.0
-        fitted = as_json(_finish_forecast(seen, start))
-        for name, default in usual.items():
-            found[name] = four_digits(default + weight * (cast(float, fitted[name]) - default))
+    found = as_json(_performances(seen, _finish_forecast(seen, model)))
     if ODDS[0] in found:
         plain, through = (create(key, found | {"odds_by_finish": chosen}) for chosen in (False, True))
         before, after = (_with_fitted_odds(quarters, start).odds for start in (plain, through))
@@ -130,31 +126,31 @@ def fit(
         raise ModelError(f"{counted(len(history), 'race')} so far: a fit needs {RATINGS_FROM}")
     if not dimensions(key, parameters):
         raise ModelError(f"{key} has no parameters to fit")
-    starts = {key: fit_odds(history, key, parameters)}
-    for other in ALTERNATIVES.get(key, []):
-        shared = {name: starts[key][name] for name in ("newcomer_points", "odds_by_finish")}
-        starts[other] = as_json(create(other, shared))
-    current = create(key, starts[key])
+    found = fit_odds(history, key, parameters)
+    starts: list[_Start] = [(key, found, ())]
+    for other, fixed in ALTERNATIVES.get(key, []):
+        shared = {name: found[name] for name in ("newcomer_points", "odds_by_finish")}
+        starts.append((other, as_json(create(other, shared | dict(fixed))), tuple(fixed)))
+    current = create(key, found)
     before = _with_fitted_odds(_quarters(list(replay(current, history))), current)
-    tried: dict[str, _Forward] = {}
-    model, best = None, before
-    for each, start in starts.items():
+    tried: list[_Forward] = []
+    chosen, best = None, before
+    for start in starts:
         progress(len(tried), len(starts) + 1)
-        tried[each] = _with_everything_fitted(history, each, start)
-        if _clearly_better(tried[each].joint, best.joint):
-            model, best = each, tried[each]
+        tried.append(_with_everything_fitted(history, *start))
+        if _clearly_better(tried[-1].joint, best.joint):
+            chosen, best = start, tried[-1]
     progress(len(tried), len(starts) + 1)
-    found = starts[key]
-    if model is not None:
-        found = fit_odds(history, model, _everything(history, model, starts[model]))
-    after = best if model else min(tried.values(), key=lambda each: float(each.joint.mean()))
+    if chosen is not None:
+        key, found = chosen[0], fit_odds(history, chosen[0], _everything(history, *chosen))
+    after = best if chosen else min(tried, key=lambda each: float(each.joint.mean()))
     return Fit(
-        model=model or key,
+        model=key,
         races=len(history),
         parameters=found,
         judged=_judged(before, after),
         calibration=(before.calibration_error, after.calibration_error),
-        kept=model is not None,
+        kept=chosen is not None,
     )
 
 
@@ -195,11 +191,13 @@ def _judged(before: _Forward, after: _Forward) -> Judged:
 class _Seen(NamedTuple):
     """The states before each of some races: of its observed pairs [pairs, k], and of its entrants.
 
-    `pairs` and `entrants` are their numbers by race: shapes [races].
+    `both_finished` tells of each pair whether both finished. `pairs` and `entrants` are their numbers by
+    race: shapes [races].
     """
 
     better: FloatArray
     worse: FloatArray
+    both_finished: BoolArray
     states: FloatArray
     finished: BoolArray
     pairs: IntArray
@@ -212,7 +210,8 @@ class _Seen(NamedTuple):
             better, worse = observed_pairs(step.race.outcome)
             finished = ~step.race.outcome.unfinished
             sizes = np.array([better.size]), np.array([finished.size])
-            rows.append((step.before[better], step.before[worse], step.before, finished, *sizes))
+            states = step.before
+            rows.append((states[better], states[worse], finished[worse], states, finished, *sizes))
         return cls(*map(np.concatenate, zip(*rows, strict=True)))
 
     @property
@@ -251,10 +250,13 @@ def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingMode
     return _judge((_odds(earlier, start), later) for earlier, later in quarters)
 
 
-def _with_everything_fitted(history: History, key: str, start: Parameters) -> _Forward:
+def _with_everything_fitted(
+    history: History, key: str, start: Parameters, fixed: Collection[str]
+) -> _Forward:
     cuts = _cuts(len(history))
     parts = [replace(history, races=history.races[:cut]) for cut in cuts]
-    models = (create(key, found) for found in spread(_everything, [(p, key, start) for p in parts[:-1]]))
+    calls = [(part, key, start, fixed) for part in parts[:-1]]
+    models = (create(key, found) for found in spread(_everything, calls))
     ends = zip(models, parts[1:], itertools.pairwise(cuts), strict=True)
     return _judge((model, _Seen.of(list(replay(model, part))[slice(*cut)])) for model, part, cut in ends)
 
@@ -274,14 +276,30 @@ def _scaled_odds(seen: _Seen, start: RatingModel) -> RatingModel:
     return _fitted(start, ODDS, 0.2, loss)
 
 
+def _performances(seen: _Seen, start: RatingModel) -> RatingModel:
+    """Fit the performances to the order of finishers."""
+    both = seen.both_finished
+    pairs = seen.better[both][np.newaxis], seen.worse[both][np.newaxis]
+    comparisons = int(seen.finished.sum()) - seen.entrants.size
+
+    def loss(model: RatingModel) -> FloatArray:
+        (ahead, spread_ahead), (behind, spread_behind) = map(cast(Any, model).performance, pairs)
+        chance = scipy.special.ndtr((ahead - behind) / np.hypot(spread_ahead, spread_behind))
+        mean: FloatArray = log_loss(chance).mean(axis=-1)
+        return comparisons * mean
+
+    return _fitted(start, PERFORMANCES if both.any() else (), 0.2, loss)
+
+
 def _finish_forecast(seen: _Seen, start: RatingModel) -> RatingModel:
-    return _fitted(start, FORECAST, 0.3, lambda model: np.sum(seen.finish_loss(model), axis=-1))
+    return _fitted(start, FINISHES, 0.3, lambda model: np.sum(seen.finish_loss(model), axis=-1))
 
 
-def _everything(history: History, key: str, parameters: Parameters) -> Fitted:
-    """Fit all parameters, and then the finish forecast if the odds use it."""
+def _everything(history: History, key: str, parameters: Parameters, fixed: Collection[str] = ()) -> Fitted:
+    """Fit all parameters but the fixed ones, and then the finish forecast if the odds use it."""
     start = create(key, {**parameters, **({"odds_by_finish": False} if ODDS[0] in parameters else {})})
-    names = {dimension.parameter for dimension in dimensions(key, parameters)} - set(FORECAST)
+    names = {dimension.parameter for dimension in dimensions(key, parameters)}
+    names -= {*FINISHES, *PERFORMANCES, *fixed}
     comparisons = sum(race.outcome.size - 1 for race in history.races)
 
     def loss(model: RatingModel) -> FloatArray:

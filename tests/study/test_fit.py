@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from builders import result
-from scipy.special import ndtr
+from scipy.special import log_ndtr, ndtr
 
 from racebot.errors import ModelError
+from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.parameters import ParameterValue, defaults
 from racebot.ratings.registry import MODELS, create
+from racebot.standings.counting import MOVE_NO_RATING
 from racebot.study.fit import ODDS_FROM, SPREADS, Fit, fit, fit_odds
-from racebot.study.history import History, final_states
+from racebot.study.history import History, final_states, replay
 from racebot.study.paired import Objective, tallies
 
 KEY = "thurstone-hurdle"
@@ -37,9 +40,7 @@ def test_too_few_races_change_nothing(season: History) -> None:
 def test_fitted_odds_move_no_rating(season: History) -> None:
     found = fit_odds(season, KEY, CERTAIN | {"newcomer_spread": 1.5})
     changed = {name for name, value in found.items() if value != USUAL[name]}
-    assert changed <= {"odds_scale", "odds_doubt", "odds_by_finish", "finish_level", "finish_width"} | {
-        "newcomer_spread"
-    }
+    assert changed <= {*MOVE_NO_RATING, "newcomer_spread"}
     before, after = (create(KEY, each) for each in ({"newcomer_spread": 1.5}, found))
     np.testing.assert_array_equal(final_states(before, season), final_states(after, season))
 
@@ -58,6 +59,38 @@ def test_fitted_odds_are_the_best_on_a_grid_once_the_defaults_count(season: Hist
     for scale in np.linspace(0.4, 2.4, 6):
         for doubt in np.linspace(0.0, 8.0, 5):
             assert best <= cost(float(scale), float(doubt)) + 1e-3
+
+
+def test_dnfs_flatten_the_odds_of_pairs_and_not_the_performances() -> None:
+    """Skills are 1.2 apart, and every second start ends in a DNF that has nothing to do with skill."""
+    random = np.random.default_rng(5)
+    results = []
+    for index in range(200):
+        speed = dict(zip("abcd", 1.2 * np.arange(4) + random.standard_normal(4), strict=True))
+        out = {each for each in speed if random.random() < 0.5}
+        order = sorted(speed.keys() - out, key=lambda each: -speed[each])
+        if order:
+            results.append(result(f"r{index}", " ".join(order), dnf=" ".join(sorted(out)), after=index))
+    history = History.of(results)
+    found = fit_odds(history, KEY)
+    assert number(found["odds_scale"]) < 0.8 * number(found["performance_scale"])
+
+    def cost(scale: float, doubt: float) -> float:
+        model = ThurstoneHurdle(performance_scale=scale, performance_doubt=doubt)
+        losses, comparisons = [], 0
+        for step in replay(model, history):
+            mean, spread = model.performance(step.before)
+            done = np.flatnonzero(~step.race.outcome.unfinished)
+            done = done[np.argsort(step.race.outcome.group[done])]
+            comparisons += done.size - 1
+            for a, b in itertools.combinations(done.tolist(), 2):
+                losses.append(-log_ndtr((mean[a] - mean[b]) / np.hypot(spread[a], spread[b])))
+        distance = (np.log(scale) / 0.25) ** 2 + ((doubt - 1) / 2) ** 2
+        return float(comparisons * np.mean(losses) + 0.5 * distance / 0.2)
+
+    best = cost(number(found["performance_scale"]), number(found["performance_doubt"]))
+    for scale, doubt in itertools.product((0.6, 0.9, 1.2, 1.5), (0.0, 1.0, 4.0)):
+        assert best <= cost(scale, doubt) + 1e-3
 
 
 def test_a_finish_forecast_recovers_the_simulated_parameters() -> None:
@@ -105,7 +138,7 @@ def test_ratings_are_fitted_if_that_predicts_later_races_clearly_better(volatile
     assert found.judged.difference < -2 * found.judged.standard_error
     assert found.parameters["newcomer_spread"] != 0.3
     assert found.judged.races == 78
-    assert told == [(0, 3), (1, 3), (2, 3)]
+    assert told == [(0, 4), (1, 4), (2, 4), (3, 4)]
 
 
 @pytest.fixture(scope="module")

@@ -265,6 +265,19 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
     odds_by_finish: bool = parameter(
         False, help="whether the odds also use the finish forecast; changes no rating"
     )
+    performance_scale: Number = parameter(
+        1.0,
+        help="κ among finishers: the larger, the more certain are win chances; changes no rating",
+        positive=True,
+        search=(0.3, 2.5),
+    )
+    performance_doubt: Number = parameter(
+        1.0,
+        help="λ among finishers: how much uncertainty evens out win chances; changes no rating",
+        minimum=0.0,
+        maximum=MOST_ODDS_DOUBT,
+        search=(0.0, MOST_ODDS_DOUBT),
+    )
     spare_finishers: bool = parameter(True, help="whether a finisher never loses more than for a forfeit")
     newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
     points_scale: Number = parameter(250.0, help="points per unit of rating", positive=True)
@@ -300,7 +313,7 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         return scipy.special.ndtr((rating - broadcast_to(self.finish_level, rating)) / width)
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
-        # Scaled like the odds of a pair, which they agree with to 0.0095.
+        # Scales of its own: those of the odds of a pair are flattened by players who do not finish.
         rating = self.rating(states)
-        doubt = broadcast_to(self.odds_doubt, rating) * self.skill_variance(states)
-        return rating, np.sqrt(1.0 + doubt) / broadcast_to(self.odds_scale, rating)
+        doubt = broadcast_to(self.performance_doubt, rating) * self.skill_variance(states)
+        return rating, np.sqrt(1.0 + doubt) / broadcast_to(self.performance_scale, rating)

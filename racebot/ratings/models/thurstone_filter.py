@@ -100,6 +100,8 @@ class ThurstoneFilter(GaussianHurdleModel):
     finish_width: Number = inherited_from(GaussianHurdleModel, "finish_width", 4.31)
     odds_scale: Number = inherited_from(GaussianHurdleModel, "odds_scale", 1.02)
     odds_doubt: Number = inherited_from(GaussianHurdleModel, "odds_doubt", 8.0)
+    performance_scale: Number = inherited_from(GaussianHurdleModel, "performance_scale", 1.02)
+    performance_doubt: Number = inherited_from(GaussianHurdleModel, "performance_doubt", 8.0)
     points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 200.0)
 
     @property

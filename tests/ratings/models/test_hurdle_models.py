@@ -207,12 +207,13 @@ def test_odds_are_scaled_by_kappa_and_lambda(made: type[ThurstoneHurdle | Thurst
 def test_odds_of_a_race_agree_with_those_of_its_pairs_to_a_hundredth(
     made: type[ThurstoneHurdle | ThurstoneFilter],
 ) -> None:
-    """Performances are Gaussian and the odds of a pair logistic, which differ by at most 0.0095."""
-    model = made(odds_scale=1.4, odds_doubt=2.5)
+    """With the same κ and λ: performances are Gaussian, and the odds of a pair logistic."""
+    model = made(odds_scale=1.4, odds_doubt=2.5, performance_scale=1.4, performance_doubt=2.5)
     leads = np.linspace(-9.0, 9.0, 401)
     ahead = np.stack([leads, np.full(401, 3.0), np.ones(401)], -1)[:, : len(model.columns)]
     behind = np.concatenate([np.zeros((401, 1)), ahead[:, 1:]], -1)
     mean, spread = model.performance(np.stack([ahead, behind]))
+    np.testing.assert_allclose(spread[0] ** 2, (1 + 2.5 * model.skill_variance(ahead)) / 1.4**2)
     gap = ndtr((mean[0] - mean[1]) / np.hypot(*spread)) - model.win_probability(ahead, behind)
     assert 0.005 < np.abs(gap).max() < 0.0095
 
