@@ -90,6 +90,11 @@ def reason(error: Exception) -> str:
     return re.sub(r"^\[Errno -?\d+\] ", "", text)  # httpx quotes it
 
 
+def in_words(error: Exception) -> str:
+    """Return an error's message. One that nobody expected is shown with its type."""
+    return str(error) if isinstance(error, RacebotError) else f"unexpected error: {error!r}"
+
+
 def install_hint(extra: str) -> str:
     """Return how to install an extra, from a clone or a wheel.
 

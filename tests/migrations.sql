@@ -410,3 +410,7 @@ CREATE INDEX races_by_gap ON races (category, gap);
 CREATE INDEX changes_by_points ON changes (leaderboard, points_after DESC);
 CREATE INDEX changes_won ON changes (leaderboard, place, sequence, player, points_before, races_before) WHERE place = 1;
 UPDATE races SET fastest = 3600000000 WHERE name = 'orb/r';
+
+-- m028_backfills
+DROP TABLE backfills;
+DROP TABLE fetched;

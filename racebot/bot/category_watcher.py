@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.links import board_page, comparison_page
-from racebot.bot.retry import retry_pauses
+from racebot.bot.retry import Backoff
 from racebot.bot.room import case as cases
 from racebot.bot.room.answers import CommandHandler
 from racebot.bot.room.case import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal, step
@@ -43,13 +43,11 @@ FULL_READ_AFTER = timedelta(days=6.5)
 """Age at which the nightly look reads the whole list of past races again: once a week."""
 LONGEST_WAIT = 600.0
 """Seconds for which a goal that may be an old one waits for the list of past races."""
-BELIEVED_AFTER = 3
-"""How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """What the categories of one worker share. `failed` reports what failed and why.
+    """What the categories of one worker share.
 
     `alive` is called after each look that worked, with the goals that may be the next seasons.
     """
@@ -60,7 +58,7 @@ class WorkerContext:
     call: RunOnLedger
     clock: Callable[[], datetime]
     failures: FailureLog
-    failed: Callable[[str, BaseException], None]
+    backoff: Backoff
     alive: Callable[[str, Sequence[str]], None]
     on_race: Callable[[Race], object] = lambda _: None
 
@@ -72,7 +70,7 @@ class CategoryWorker:
         self.slug = settings.slug
         self._site, self._settler, self._call = worker.site, worker.settler, worker.call
         self._ledger = worker.settler.ledger
-        self._clock, self._failed, self._failures = worker.clock, worker.failed, worker.failures
+        self._clock, self._backoff = worker.clock, worker.backoff
         self._alive = worker.alive
         bot, secret = settings.client_id, settings.client_secret
         self._tokens = TokenSource(worker.site, bot, secret) if bot and secret else None
@@ -96,20 +94,8 @@ class CategoryWorker:
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
 
     async def check(self) -> None:
-        """Check the credentials and that the category exists. Wait for a site that is down."""
-        doubts = 0
-        for pause in retry_pauses():
-            try:
-                category = await self._site.category(self.slug, await self._own_token())
-                break
-            except (CredentialsError, NotFoundError, PayloadError):
-                doubts += 1
-                if doubts == BELIEVED_AFTER:
-                    raise
-            except SiteError as error:
-                self._failures.failed("start", str(error))
-            await asyncio.sleep(pause)
-        self._failures.recovered("start")
+        """Check the credentials and that the category exists. Raise as `Site.category` does."""
+        category = await self._site.category(self.slug, await self._own_token())
         await self._take_in(category, category.goals)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
         if self._tokens is None:
@@ -130,6 +116,7 @@ class CategoryWorker:
             if self._tokens and token:
                 self._tokens.refuse(token)
             raise SiteError(str(error)) from None
+        self._note_problems(category.problems)
         appeared = set(category.goals) - set(self.goals)
         # Before anything is awaited: rooms ask `follow_goal` meanwhile, and the rest of this look may fail.
         self._followed -= appeared
@@ -153,7 +140,9 @@ class CategoryWorker:
         for name in [*unfinished, *dict.fromkeys(row.message.race for row in waiting)]:
             if name not in missing:
                 self._watch(name)
-        await self._call(self._context.work.tell_of_events, list(self._watches))
+        for name in list(self._watches):
+            with self._backoff.trying(f"{name} event"):
+                await self._call(self._context.work.tell_of_event, name)
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug, self._offers)
@@ -177,8 +166,9 @@ class CategoryWorker:
     async def pending(self) -> None:
         """Read the pending races whose next look is due."""
         for row in await self._call(self._ledger.cases.due, self.slug, self._site.clock()):
-            with about(row.race):
-                await self._look_at(row.race)
+            if not self._backoff.rests(f"{row.race} poll"):
+                with about(row.race), self._backoff.trying(f"{row.race} poll"):
+                    await self._look_at(row.race)
 
     async def past_races(self) -> None:
         """Read the list of past races far enough back to see late recordings, oldest settled first."""
@@ -190,18 +180,18 @@ class CategoryWorker:
         """Read rooms that leaderboards list by name and no list of the site has shown, each until it ends."""
         rules = self._settler.rules
         for name in rules.listed_rooms(self.slug):
-            if name in self._seen_rooms or await self._call(self._ledger.races.has, name):
+            source = f"{name} listed in the settings"
+            if name in self._seen_rooms or self._backoff.rests(source):
                 continue
-            try:
+            with about(name), self._backoff.trying(source):
+                if await self._call(self._ledger.races.has, name):
+                    continue
                 race, sent_at = await self._site.race(name)
-            except NotFoundError:
+                if race.result is None and not race.over:
+                    self._watch(name)
+                    continue
+                await self._follow_race(name, cases.Read(race, sent_at))
                 self._seen_rooms.add(name)
-                continue
-            if race.result is None and not race.over:
-                self._watch(name)
-                continue
-            self._seen_rooms.add(name)
-            await self._follow_race(name, cases.Read(race, sent_at))
 
     async def _with_opener(self, race: Race) -> Race:
         """Return a listed race with its opener, if a leaderboard depends on that."""
@@ -218,31 +208,33 @@ class CategoryWorker:
         followed, seen = {*self.goals, *self._waits_since}, {}
         async for _, listed in self._site.past_race_pages(self.slug, since=oldest):
             seen.update({race.name: race for race in listed.races})
+            self._note_problems(listed.problems)
         shown = [race.result for race in seen.values() if race.result and self._is_ours(race.name)]
         if self.goals:
             await self._call(self._context.work.follow_renames, shown, self.goals)
         await self._forget_deleted(seen.values())
         ended = [race for race in seen.values() if race.result and race.result.ended_at >= oldest]
         for race in sorted(ended, key=lambda race: race.result.ended_at if race.result else oldest):
-            with about(race.name):
-                if self._is_ours(race.name):
-                    self._seen_rooms.add(race.name)
+            source = f"{race.name} listed"
+            if not self._is_ours(race.name):
+                self._note_problems([f"{race.name}: listed in category {self.slug}"])
+            elif not self._backoff.rests(source):
+                with about(race.name), self._backoff.trying(source):
                     await self._follow_race(race.name, cases.Listed(await self._with_opener(race)))
-                else:
-                    problem = f"{race.name}: listed in category {self.slug}"
-                    self._failures.failed(f"{race.name} listed", problem, "ignored")
+                    self._seen_rooms.add(race.name)
         self._followed.update(followed, (race.goal for race in seen.values()))
         self._waits_since = {g: since for g, since in self._waits_since.items() if g not in followed}
 
     async def all_past_races(self) -> None:
         """Read the whole list of past races once a week, and forget players whose accounts were deleted."""
         now = self._clock()
-        read_at = await self._call(self._ledger.backfills.fully_read_at, self.slug, now)
+        read_at = await self._call(self._ledger.full_reads.last, self.slug, now)
         if now - read_at < FULL_READ_AFTER:
             return
         async for _, listed in self._site.past_race_pages(self.slug):
+            self._note_problems(listed.problems)
             await self._forget_deleted(listed.races)
-        await self._call(self._ledger.backfills.note_full_read, self.slug, self._clock())
+        await self._call(self._ledger.full_reads.note, self.slug, self._clock())
 
     async def _own_token(self) -> str | None:
         return await self._tokens.get() if self._tokens else None
@@ -284,51 +276,49 @@ class CategoryWorker:
             self._followed.add(race.goal)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
-        shown = [race.result for race in races if race.result is not None and not race.result.hidden]
-        forget = partial(orders.forget_deleted, self._settler, shown, self._clock())
-        for account in await self._call(forget):
-            log.info("player %s: the account was deleted on the site; the name is erased", account)
+        """Forget the players whose accounts these races show as deleted."""
+        for result in (race.result for race in races):
+            if result is None or result.hidden or all(each.user_id is not None for each in result.entrants):
+                continue
+            with self._backoff.trying(f"{result.name} deleted accounts"):
+                forget = partial(orders.forget_deleted, self._settler, [result], self._clock())
+                for account in await self._call(forget):
+                    log.info("player %s: the account was deleted on the site; the name is erased", account)
+
+    def _note_problems(self, problems: Iterable[str]) -> None:
+        """Name what a list of the site has that cannot be read."""
+        for problem in problems:
+            self._backoff.failed(f"category {self.slug}", PayloadError(problem))
 
     async def _look_at(self, name: str) -> None:
         """Read a polled race over HTTP."""
-        source = f"{name} poll"
-        events: list[cases.Event] = []
         try:
             race, sent_at = await self._site.race(name)
             await self.follow_goal(race)
-            events = [cases.Read(race, sent_at), Signal.LOOKED]
-            if race.status == "in_progress":
-                self._watch(name)
-        except NotFoundError:
-            events = [Signal.MISSING]
         except Exception as error:
-            self._failed(source, error)
-            events = [Signal.LOOKED]
-        else:
-            self._failures.recovered(source)
-        await self._follow_race(name, *events)
+            is_missing = isinstance(error, NotFoundError)
+            await self._follow_race(name, Signal.MISSING if is_missing else Signal.LOOKED)
+            raise
+        if race.status == "in_progress":
+            self._watch(name)
+        await self._follow_race(name, cases.Read(race, sent_at), Signal.LOOKED)
 
     async def _follow_race(self, name: str, *events: cases.Event) -> None:
         """Hand events to the race's room, or step through them here if its room is not watched."""
         if watched := self._watches.get(name):
             watched.put(*events)
             return
-        try:
-            work = self._context.work
-            case = await self._call(work.load, name, watched=False)
-            stored = case.row
-            effects: list[cases.Effect] = []
-            for event in events:
-                case, found = step(case, event, self._context.now())
-                effects += found
-            if (effects or case.row != stored) and await self._call(work.carry_out, case, stored, effects):
-                self._watch(name)
-            if case.shown is not None:
-                self._context.on_race(case.shown)
-        except Exception as error:
-            self._failed(f"{name} race", error)
-        else:
-            self._failures.recovered(f"{name} race")
+        work = self._context.work
+        case = await self._call(work.load, name, watched=False)
+        stored = case.row
+        effects: list[cases.Effect] = []
+        for event in events:
+            case, found = step(case, event, self._context.now())
+            effects += found
+        if (effects or case.row != stored) and await self._call(work.carry_out, case, stored, effects):
+            self._watch(name)
+        if case.shown is not None:
+            self._context.on_race(case.shown)
 
     def _is_ours(self, name: str) -> bool:
         return name.startswith(f"{self.slug}/")
@@ -343,8 +333,8 @@ class CategoryWorker:
 
     def _left(self, name: str, task: asyncio.Task[None]) -> None:
         del self._watches[name], self._tasks[name]
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._failed(name, error)
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._backoff.failed(name, error)
 
 
 def _room_context(

@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racebot.bot.heartbeat import Heartbeat, write_heartbeat
-from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, RacebotError
+from racebot.errors import (
+    CredentialsError,
+    DamagedRaceError,
+    LedgerError,
+    LedgerUnavailable,
+    RacebotError,
+    in_words,
+)
 from racebot.telemetry import metrics
 from racebot.telemetry.failure_log import FailureLog
 
@@ -20,6 +27,8 @@ REFUSED_FOR_LONG = 600.0
 """Seconds after which the process ends if every category is refused, though one was accepted at the start."""
 SUSPENDED_FOR = 60.0
 """Seconds that a category rests after the site refused it."""
+MOST_FAILURES = 100
+"""Most failures to write into the heartbeat."""
 
 
 class _Refusal(NamedTuple):
@@ -70,7 +79,8 @@ class Health:
             seen_at = min(self._seen[slug][0] for slug in watched)
             suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
             offers = list(chain(*self._offers.values()))
-            write_heartbeat(self.database, Heartbeat(seen_at, suspended, offers))
+            failures = self.failures.current()[:MOST_FAILURES]
+            write_heartbeat(self.database, Heartbeat(seen_at, suspended, offers, failures))
 
     def ages(self) -> dict[str, float | None]:
         """Return the seconds since each category was seen, None if it has not been seen yet."""
@@ -78,7 +88,7 @@ class Health:
         ages: dict[str, float | None] = dict.fromkeys(self.categories)
         return ages | {slug: now - seen for slug, (_, seen) in self._seen.items()}
 
-    def is_fatal(self, source: str, error: BaseException) -> bool:
+    def is_fatal(self, source: str, error: Exception) -> bool:
         """Log a failure of `source`, such as a job, and return whether only the operator can fix it."""
         metrics.ERRORS.labels(type(error).__name__).inc()
         failed, level = self.failures.failed, logging.ERROR
@@ -98,5 +108,5 @@ class Health:
             case RacebotError():
                 failed(source, str(error))
             case _:
-                failed(source, f"unexpected error: {error!r}", "continuing", level=level, error=error)
+                failed(source, f"{source}: {in_words(error)}", level=level, error=error)
         return False

@@ -24,12 +24,13 @@ def utc_now() -> datetime:
 class Heartbeat:
     """When a worker last saw its categories, None if it never did, and why some are suspended, by slug.
 
-    `offers` are what `season_offers` returns.
+    `offers` are what `season_offers` returns, `failures` what `FailureLog.current` does.
     """
 
     seen_at: AwareDatetime | None = None
     suspended: Mapping[str, str] = field(default_factory=dict)
     offers: Sequence[str] = ()
+    failures: Sequence[str] = ()
 
 
 _READER = TypeAdapter(Heartbeat)

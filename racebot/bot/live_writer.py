@@ -13,7 +13,7 @@ from functools import partial
 from typing import TypeAlias
 
 from racebot.addresses import board_addresses
-from racebot.errors import RacebotError
+from racebot.errors import RacebotError, in_words
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.leaderboard import new_places, places_now
@@ -135,9 +135,8 @@ class LiveWriter:
         return (ended_at or room.seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN)
 
     def _note_problem(self, error: Exception) -> None:
-        expected = isinstance(error, RacebotError)
-        problem = f"live rooms: {error if expected else repr(error)}"
-        self.failures.failed(_SOURCE, problem, error=None if expected else error)
+        unexpected = None if isinstance(error, RacebotError) else error
+        self.failures.failed(_SOURCE, f"live rooms: {in_words(error)}", error=unexpected)
 
     async def _described(self, race: Race, seen_at: datetime) -> LiveRoom | None:
         """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""

@@ -84,14 +84,6 @@ class WaitingMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class UnfinishedBackfill:
-    """An interrupted backfill, and its next page."""
-
-    category: str
-    page: int
-
-
-@dataclass(frozen=True, slots=True)
 class Rebuild:
     """A leaderboard that is rated again beside the live one: `races` of its `total` races are done.
 
@@ -108,7 +100,10 @@ class Rebuild:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The worker, its database and leaderboards, and the remaining work. `rooms` are races in progress."""
+    """The worker, its database and leaderboards, and the remaining work.
+
+    `rooms` are races in progress. `failures` name what fails at the moment, such as a race or a picture.
+    """
 
     worker: WorkerState
     database: DatabaseState
@@ -116,10 +111,10 @@ class Status:
     rooms: Sequence[str]
     pending: Sequence[WaitingRace]
     outbox: Sequence[WaitingMessage]
-    backfills: Sequence[UnfinishedBackfill]
     rebuilds: Sequence[Rebuild]
     discord: Sequence[str]
     season_offers: Sequence[str] = ()
+    failures: Sequence[str] = ()
 
 
 def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
@@ -182,7 +177,6 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             for slug in slugs
             for row in ledger.messages.open_in(slug)
         ],
-        backfills=[UnfinishedBackfill(slug, page) for slug, page in ledger.backfills.under_way()],
         rebuilds=[
             Rebuild(
                 leaderboard=job.board.name,
@@ -200,6 +194,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             if webhook in settings.webhooks()
         ],
         season_offers=beat.offers,
+        failures=beat.failures,
     )
 
 

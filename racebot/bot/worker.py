@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,8 @@ from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.periodic import Job, Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.errors import CredentialsError
+from racebot.bot.retry import Backoff, retry_pauses
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger import backup
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import locked
@@ -45,6 +46,8 @@ PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
 PICTURES_EVERY = 600.0
 """Seconds between looks for new avatars."""
+BELIEVED_AFTER = 3
+"""How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
 DIGESTS_HOUR, BACKUP_HOUR, PAST_RACES_HOUR = 1, 4, 5  # UTC
 
 
@@ -58,6 +61,7 @@ class Worker:
         self._fatal: BaseException | None = None
         self._failures = FailureLog()
         self._health = Health(settings.database, settings.slugs(), self._failures, clock)
+        self._backoff = Backoff(self._failed, self._failures.recovered)
         self._ledger_thread = LedgerThread()
         self._call = self._ledger_thread.run
 
@@ -85,9 +89,9 @@ class Worker:
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock
                 async with Site(settings.site, interval=interval, failures=failures, clock=clock) as site:
-                    failed, alive = self._failed, self._health.category_seen
+                    backoff, alive = self._backoff, self._health.category_seen
                     context = WorkerContext(
-                        settings, site, settler, self._call, clock, failures, failed, alive, live.update
+                        settings, site, settler, self._call, clock, failures, backoff, alive, live.update
                     )
                     categories = [CategoryWorker(each, context) for each in settings.required_categories()]
                     await self._unless_stopped(self._start(settler, site, categories, jobs))
@@ -118,17 +122,12 @@ class Worker:
     async def _start(
         self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs
     ) -> None:
-        """Check every category, then start all jobs. A category that the site refuses is suspended."""
-        refused = 0
+        """Check every category, then start all jobs. One that fails is suspended while another works."""
+        refused = await check_categories(categories, self._failures)
+        for category, error in refused.items():
+            self._health.suspend(category.slug, error)
+            log.error("category %s is suspended: %s", category.slug, error)
         for category in categories:
-            try:
-                await category.check()
-            except CredentialsError as error:
-                refused += 1
-                if refused == len(categories):
-                    raise
-                self._health.suspend(category.slug, error)
-                log.error("category %s is suspended: %s", category.slug, error)
             self._add_category_jobs(category, jobs)
         goals = [goal for each in categories for goal in each.goals]
         # The goals of a suspended category are unknown, and may be the ones to carry over from.
@@ -187,7 +186,7 @@ class Worker:
             is_overdue = backup.overdue(settings.database, self._clock())
             jobs.nightly(BACKUP_HOUR, partial(self._back_up, ledger), "backup", at_once=is_overdue)
 
-    def _failed(self, source: str, error: BaseException) -> None:
+    def _failed(self, source: str, error: Exception) -> None:
         """Log a failure, and stop the worker with it if only the operator can fix it."""
         if self._health.is_fatal(source, error):
             self._fatal = self._fatal or error
@@ -206,8 +205,8 @@ class Worker:
     async def _clear_away(self, ledger: Ledger) -> None:
         keep = timedelta(days=self._settings.keep_days)
         work = partial(ledger.clear_old, keep=keep, now=self._clock())
-        if any(cleared := await self._call(work)):
-            log.info("deleted %d old messages, %d abandoned backfills", *cleared)
+        if cleared := await self._call(work):
+            log.info("deleted %d old messages", cleared)
 
     async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
         await jobs.stop()
@@ -216,3 +215,35 @@ class Worker:
                 await asyncio.gather(*(category.close() for category in categories))
         except TimeoutError:
             log.warning("some rooms did not close in time")
+
+
+async def check_categories(
+    categories: Sequence[CategoryWorker], failures: FailureLog
+) -> dict[CategoryWorker, Exception]:
+    """Check the categories until one is accepted, and return the others with their errors.
+
+    Wait for a site that is down. Raise the error of the first one if the site refuses all.
+    """
+    wrong: dict[CategoryWorker, Exception] = dict.fromkeys(categories, SiteError("not asked yet"))
+    doubts = 0
+    for tries, pause in enumerate(retry_pauses(), start=1):
+        for category in list(wrong):
+            try:
+                await category.check()
+                del wrong[category]
+            except (PayloadError, SiteError) as problem:
+                wrong[category] = problem
+        refusals = (CredentialsError, NotFoundError, PayloadError)
+        are_refused = all(isinstance(error, refusals) for error in wrong.values())
+        doubts += are_refused
+        if not wrong or (tries >= BELIEVED_AFTER and len(wrong) < len(categories)):
+            break
+        if doubts == BELIEVED_AFTER:
+            raise next(iter(wrong.values()))
+        for category, error in wrong.items():
+            if not isinstance(error, refusals):
+                failures.failed(f"start of {category.slug}", str(error))
+        await asyncio.sleep(pause)
+    for category in categories:
+        failures.recovered(f"start of {category.slug}")
+    return wrong

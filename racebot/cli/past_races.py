@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,7 +13,7 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.common import carry_out_jobs, confirmed, console, notices, progress_bars, tell
-from racebot.errors import ModelError, SettingsError
+from racebot.errors import ModelError, SettingsError, SiteError
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
@@ -45,7 +45,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
     if not unknown_sources(settler.rules, ledger.leaderboards.all()):
         apply_settings(settler)
 
-    async def fetched(slug: str) -> PastRacesReport:
+    async def fetched(slug: str, note: Callable[[str], object]) -> PastRacesReport:
         site = Site(settings.site, interval=settings.request_interval, attempts=8)
         with progress_bars() as advance:
             advance(slug, 0, None)
@@ -59,15 +59,25 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
                     progress=lambda page, pages, races: advance(
                         slug, page, max(pages, page), f"pages, {races} races"
                     ),
+                    note=note,
                     # A later category may bring the leaderboard that another one carries over from.
                     before_commit=partial(apply_settings, goals=()) if slug == slugs[-1] else None,
                 )
 
+    failed: list[SiteError] = []
     for slug in slugs:
-        _show_merge(asyncio.run(fetched(slug)))
+        problems: list[str] = []
+        try:
+            _show_merge(asyncio.run(fetched(slug, problems.append)))
+        except SiteError as error:
+            failed.append(error)
+        for problem in problems:
+            tell(f"left out: {problem}", to=notices)
     carry_out_jobs(ledger)
     for board in ledger.leaderboards.all():
         show_best(ledger, tell_fitted_odds(settler, board), settings)
+    if failed:
+        raise failed[0]
 
 
 def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:

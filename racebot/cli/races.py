@@ -15,7 +15,7 @@ from racebot.bot.heartbeat import utc_now
 from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
-from racebot.errors import NotFoundError, PayloadError, SettingsError
+from racebot.errors import PayloadError, SettingsError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
@@ -173,14 +173,18 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
     shown: dict[str, Room] = dict((await site.category(slug)).rooms)
     async for _, page in site.past_race_pages(slug, since=oldest):
         shown.update({race.name: race for race in page.races})
-    for name in sorted(listed - shown.keys()):
+    current = (
+        n for n, room in shown.items() if room.ended_at is None or room.ended_at >= oldest or n in listed
+    )
+    for name in (*sorted(listed - shown.keys()), *current):
+        room = shown.get(name)
         try:
-            yield (await site.race(name))[0]
-        except NotFoundError:
-            common.tell(f"{name}: the site has no such room", to=common.notices)
-    for room in shown.values():
-        if room.ended_at is None or room.ended_at >= oldest or room.name in listed:
-            yield (await site.race(room.name))[0] if rules.lacks_opener(room) else room
+            if room is None or rules.lacks_opener(room):
+                room, _ = await site.race(name)
+        except (PayloadError, SiteError) as error:
+            common.tell(f"left out: {name}: {error}", to=common.notices)
+            continue
+        yield room
 
 
 def in_words(verdict: Verdict) -> str:

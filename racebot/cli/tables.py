@@ -111,7 +111,7 @@ def print_status(console: Console, report: Status) -> None:
             for each in report.outbox
         ],
         "Messages to Discord": list(map(safe, report.discord)),
-        "Unfinished backfills": [f"{each.category}, page {each.page} next" for each in report.backfills],
+        "Failing, to be tried again": list(map(safe, report.failures)),
         "Rebuilds": [
             f"{safe(each.leaderboard)}: {each.races} of {each.total} races rated ({safe(each.reason)})"
             + (f"; failed, to be tried again: {safe(each.error)}" if each.error else "")

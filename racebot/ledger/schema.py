@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m027_records"
+VERSION = "m028_backfills"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -189,7 +189,7 @@ _SCHEMA = """
         WHERE later.subject = orders.subject AND later.id > orders.id
         AND later.kind = CASE orders.kind WHEN 'exclude' THEN 'include' ELSE 'count' END
     );
-    -- Races that the bot follows, messages to deliver, and unfinished backfills.
+    -- Races that the bot follows, and messages to deliver.
     CREATE TABLE cases (
         race TEXT PRIMARY KEY,
         category TEXT NOT NULL,
@@ -218,16 +218,6 @@ _SCHEMA = """
     );
     CREATE INDEX outbox_by_race ON outbox (race, id);
     CREATE INDEX outbox_open ON outbox (race, id) WHERE state IN ('waiting', 'sent');
-    CREATE TABLE backfills (
-        category TEXT PRIMARY KEY,
-        next_page INTEGER NOT NULL,
-        started_at TEXT NOT NULL
-    ) WITHOUT ROWID;
-    CREATE TABLE fetched (
-        race TEXT PRIMARY KEY,
-        category TEXT NOT NULL,
-        result TEXT NOT NULL
-    ) WITHOUT ROWID;
     CREATE TABLE full_reads (category TEXT PRIMARY KEY, read_at TEXT NOT NULL) WITHOUT ROWID;
     -- What the messages of races on Discord should show, and what they show.
     CREATE TABLE discord (
@@ -301,6 +291,7 @@ _LATER = {
     # How often a message was posted: one that somebody deletes is posted anew once.
     "m024": "UPDATE discord SET posts = 1 WHERE message IS NOT NULL",
     "m027": TIMES_OF_RACES,
+    "m028": "DROP TABLE IF EXISTS backfills; DROP TABLE IF EXISTS fetched",
 }
 """Changes of data in ledgers from before a version. `casefold` and `fold_name` are functions of ours."""
 

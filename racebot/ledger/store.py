@@ -28,7 +28,7 @@ from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
 from racebot.ledger.people import People
 from racebot.ledger.players import Players, Profiles
-from racebot.ledger.races import Backfills, Races
+from racebot.ledger.races import FullReads, Races
 from racebot.ledger.ratings import Ratings, Standings
 from racebot.ledger.schema import migrations, unknown
 from racebot.text.parse import did_you_mean
@@ -59,7 +59,7 @@ class Ledger:
         self.cases = Cases(connection)
         self.events = Events(connection)
         self.jobs = Jobs(connection)
-        self.backfills = Backfills(connection)
+        self.full_reads = FullReads(connection)
         self.transaction = connection.transaction
         self.snapshot = connection.snapshot
         self.check = connection.check
@@ -131,15 +131,14 @@ class Ledger:
         delete_old(folder, self.path.stem, keep=keep, now=now)
         return target
 
-    def clear_old(self, *, keep: timedelta, now: datetime) -> tuple[int, int]:
-        """Delete messages and abandoned backfills older than `keep`, and return the numbers of both.
+    def clear_old(self, *, keep: timedelta, now: datetime) -> int:
+        """Delete messages older than `keep`, and return their number.
 
         Results, changes and standings stay, because ratings are replayed from them. The file does not shrink,
         but SQLite reuses the space before it grows.
         """
-        before = now - keep
         with self.transaction():
-            return self.messages.clear(before), self.backfills.clear_abandoned(before)
+            return self.messages.clear(now - keep)
 
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""

@@ -23,7 +23,7 @@ import httpx
 from pydantic import SecretStr
 
 from racebot import __version__
-from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, reason
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, in_words, reason
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
@@ -41,6 +41,8 @@ LARGEST_ANSWER = 16 * 1024 * 1024
 """Most bytes in a decoded answer. A page of 100 races with 200 entrants each is about 10 MB."""
 MOST_PAGES = 2_000
 """Most pages of past races to read at once, whatever page count the site claims."""
+MOST_FAILURES = 5
+"""Failures in a row after which not the pages are bad, but the site is down."""
 ANSWER_WITHIN = 120.0
 """Seconds for a complete response. A site that trickles bytes must not block other requests."""
 
@@ -186,17 +188,27 @@ class Site:
             raise NotFoundError(message) from None
 
     async def past_race_pages(
-        self, category: str, *, first: int = 1, since: datetime | None = None
+        self, category: str, *, since: datetime | None = None
     ) -> AsyncIterator[tuple[int, RacePage]]:
         """Yield the pages of past races with their numbers, newest races first, at most `MOST_PAGES`.
 
-        The page with the first race that ended before `since` is the last.
+        The page with the first race that ended before `since` is the last. A page that cannot be read is left
+        out, and its problem yielded, unless it is the first, or one of many in a row.
         """
-        for number in range(first, first + MOST_PAGES):
-            page = await self.past_races(category, number)
+        failed, pages = 0, 0
+        for number in range(1, MOST_PAGES + 1):
+            try:
+                page = await self.past_races(category, number)
+                failed, pages = 0, page.pages
+            except Exception as error:
+                failed += 1
+                if number == 1 or failed == MOST_FAILURES:
+                    raise
+                problem = f"page {number} of the past races of {category}: {in_words(error)}"
+                page = RacePage((), pages, (problem,))
             yield number, page
             is_old = since and any(race.result and race.result.ended_at < since for race in page.races)
-            if is_old or number >= page.pages or not (page.races or page.skipped):
+            if is_old or number >= page.pages or not (page.races or page.problems):
                 return
         log.warning("%s: stopped reading past races after %d pages", category, MOST_PAGES)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, Self, TypeVar
@@ -89,6 +89,7 @@ class SiteDocument(BaseModel):
 
 
 Document = TypeVar("Document", bound=SiteDocument)
+T = TypeVar("T")
 
 
 class UserDocument(SiteDocument):
@@ -165,7 +166,7 @@ class CategoryDocument(SiteDocument):
     name: _Text = ""
     image: Annotated[str | None, _matches(_IMAGE)] = None
     goals: Annotated[list[_Text], BeforeValidator(_bounded)]
-    current_races: Annotated[list[RaceDocument], BeforeValidator(_bounded)]
+    current_races: Annotated[list[Any], BeforeValidator(_bounded)]
 
 
 class RacePageDocument(SiteDocument):
@@ -191,7 +192,7 @@ class ChatMessageDocument(SiteDocument):
 
 class ChatHistoryDocument(SiteDocument):
     date: _TimeOrNone = None
-    messages: Annotated[list[ChatMessageDocument], BeforeValidator(_bounded)]
+    messages: Annotated[list[Any], BeforeValidator(_bounded)]
 
 
 _REASONS = {
@@ -217,6 +218,23 @@ def read(kind: type[Document], value: object, where: str) -> Document:
     if first["type"] in _REASONS:
         raise PayloadError(f"{named} {_REASONS[first['type']]}")
     raise PayloadError(f"{named}: {first['msg'].removeprefix('Value error, ')}")
+
+
+def read_each(parse: Callable[[Any], T], entries: list[Any]) -> tuple[list[T], tuple[str, ...]]:
+    """Read the entries of a list, and return them with what is wrong with those that are left out.
+
+    At most `MOST_ENTRIES` are read.
+    """
+    found: list[T] = []
+    problems: dict[str, None] = {}
+    for entry in entries[:MOST_ENTRIES]:
+        try:
+            found.append(parse(entry))
+        except PayloadError as error:
+            problems[str(error)] = None
+    if (more := len(entries) - MOST_ENTRIES) > 0:
+        problems[f"{more} entries of a list are more than {MOST_ENTRIES}"] = None
+    return found, tuple(problems)
 
 
 @lru_cache(maxsize=256)

@@ -100,11 +100,13 @@ def parse_event(frame: object) -> Event:
         case "race.data":
             return RaceUpdate(parse_race(frame.get("race")), documents.time_or_none(frame.get("date")))
         case "chat.message":
-            message = documents.read(documents.ChatMessageDocument, frame.get("message"), "chat message")
-            return _chat_message(message)
+            return _chat_message(frame.get("message"))
         case "chat.history":
             history = documents.read(documents.ChatHistoryDocument, frame, "chat history")
-            messages = sorted(map(_chat_message, history.messages), key=lambda each: each.posted_at)
+            messages, problems = documents.read_each(_chat_message, history.messages)
+            for problem in problems:
+                documents.warn_once("chat history: left out a message: %s", problem)
+            messages.sort(key=lambda each: each.posted_at)
             return ChatHistory(tuple(messages), history.date.timestamp() if history.date else math.inf)
         case "error":
             errors = frame.get("errors")
@@ -114,7 +116,8 @@ def parse_event(frame: object) -> Event:
     return Other(kind if isinstance(kind, str) else reprlib.repr(kind))
 
 
-def _chat_message(message: documents.ChatMessageDocument) -> ChatMessage:
+def _chat_message(document: object) -> ChatMessage:
+    message = documents.read(documents.ChatMessageDocument, document, "chat message")
     user = message.user or documents.UserDocument()
     return ChatMessage(
         id=message.id,

@@ -14,7 +14,7 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, Profile, RaceResult
 from racebot.racetime import documents
-from racebot.racetime.documents import MOST_ENTRIES, RACE_NAME, warn_once
+from racebot.racetime.documents import RACE_NAME, warn_once
 
 ENTRANT_STATUS = {
     "done": EntrantStatus.DONE,
@@ -78,7 +78,8 @@ class Race:
 class Category:
     """A category as the site describes it, with its open rooms by race name.
 
-    `image` is the address of its picture, None without one.
+    `image` is the address of its picture, None without one. `problems` say what is wrong with the rooms that
+    could not be read.
     """
 
     slug: str
@@ -86,24 +87,22 @@ class Category:
     goals: tuple[str, ...]
     rooms: Mapping[str, Race]
     image: str | None = None
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RacePage:
-    """One page of the list of past races. `skipped` counts entries that could not be read."""
+    """One page of the list of past races. `problems` say what is wrong with the entries left out."""
 
     races: tuple[Race, ...]
     pages: int
-    skipped: int = 0
+    problems: tuple[str, ...] = ()
 
 
 def parse_race(document: object) -> Race:
     """Read a race from a room frame, a race detail, or a list entry with entrants."""
     where = _name_of(document)
-    return _race(documents.read(documents.RaceDocument, document, where), where)
-
-
-def _race(race: documents.RaceDocument, where: str) -> Race:
+    race = documents.read(documents.RaceDocument, document, where)
     category, status = race.name.partition("/")[0], race.status.value
     if status not in RACE_STATUS:
         warn_once("unknown race status %s from the site: ignored", reprlib.repr(status))
@@ -162,27 +161,18 @@ def _race(race: documents.RaceDocument, where: str) -> Race:
 
 
 def parse_category(document: object) -> Category:
-    """Read a category with its goals and open rooms."""
+    """Read a category with its goals and open rooms. Rooms that cannot be read are left out."""
     read = documents.read(documents.CategoryDocument, document, "category")
-    rooms = {room.name: _race(room, "category") for room in read.current_races}
-    return Category(read.slug, read.name or read.slug, tuple(read.goals), rooms, read.image)
+    rooms, problems = documents.read_each(parse_race, read.current_races)
+    by_name = {room.name: room for room in rooms}
+    return Category(read.slug, read.name or read.slug, tuple(read.goals), by_name, read.image, problems)
 
 
 def parse_race_page(document: object) -> RacePage:
-    """Read a page of the list of past races. Entries that cannot be read are left out and counted."""
+    """Read a page of the list of past races. Entries that cannot be read are left out."""
     page = documents.read(documents.RacePageDocument, document, "race list")
-    races, reason = [], ""
-    for item in page.races[:MOST_ENTRIES]:
-        try:
-            races.append(parse_race(item))
-        except PayloadError as error:
-            reason = reason or str(error)
-    total = len(page.races)
-    skipped = total - len(races)
-    if skipped:
-        reason = reason or f"there are more than {MOST_ENTRIES}"
-        warn_once("race list: left out %d of %d races, the first because: %s", skipped, total, reason)
-    return RacePage(tuple(races), page.num_pages, skipped)
+    races, problems = documents.read_each(parse_race, page.races)
+    return RacePage(tuple(races), page.num_pages, problems)
 
 
 def _listed(race: documents.RaceDocument, where: str) -> list[documents.EntrantDocument]:

@@ -331,7 +331,7 @@ class Settings(BaseSettings):
         90,
         ge=1,
         le=LONGEST_SPAN,
-        description="number of days to keep delivered messages and unfinished backfills",
+        description="number of days to keep delivered messages",
     )
     provisional_races: int = Field(
         5, ge=0, description="a number of races below which a rating is marked as provisional, 0 to mark none"

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from racebot.errors import NotFoundError, PayloadError
+from racebot.errors import NotFoundError, PayloadError, in_words
 from racebot.races.archive import is_archive, read_archive
 from racebot.races.result import RaceResult
 from racebot.races.table_file import read_table
@@ -25,8 +24,8 @@ from racebot.text.parse import read_json
 if TYPE_CHECKING:
     from racebot.racetime.client import Site  # reading a file needs no HTTP client
 
-RESUME_WITHIN = timedelta(hours=24)
-"""How long an interrupted backfill can be resumed. Later, its pages are out of date."""
+MOST_FAILURES = 5
+"""Rooms in a row that the site fails to show, after which it counts as down."""
 LARGEST_FILE = 64 * 2**20
 """Most bytes of a JSON file of races. A page of 100 large races has 10 MB."""
 EDITED_WITHIN = timedelta(days=8)
@@ -56,57 +55,57 @@ async def backfill(
     selection: Selection,
     clock: Callable[[], datetime],
     progress: Callable[[int, int, int], None],
+    note: Callable[[str], object] = lambda _: None,
     before_commit: Callable[[Settler], object] | None = None,
 ) -> PastRacesReport:
-    """Fetch a category's past races and rate those that count.
+    """Fetch a category's past races and rate those that count, in one transaction at the end.
 
-    Each page is stored when it arrives, so that an interrupted backfill can resume. Pages are read newest
-    first: a new race pushes others to later pages, so a race may be read twice but is never missed.
+    Pages are read newest first: a new race pushes others to later pages, so a race may be read twice but is
+    never missed.
 
-    `progress` is called with each page's number, the number of pages, and the races stored so far;
-    `before_commit` at the end of the transaction that rates the races. If that fails, nothing is rated, and
-    the fetched pages are kept.
+    `progress` is called with each page's number, the number of pages, and the races found so far; `note` with
+    what is wrong with each page, race and room that is left out since it cannot be read; `before_commit` at
+    the end of the transaction that rates the races. If that fails, nothing is rated.
 
     Raises:
-        SiteError: the site stays unreachable or keeps failing; the pages read so far are kept.
+        SiteError: the site stays unreachable or keeps failing.
     """
-    ledger = settler.ledger
-    first = ledger.backfills.next_page(category, not_before=clock() - RESUME_WITHIN)
+    found: dict[str, RaceResult] = {}
     if settler.rules.needs_list(category):
-        async for page, listed in site.past_race_pages(category, first=first, since=selection.since):
-            results = [race.result for race in listed.races if race.result is not None]
-            with ledger.transaction():
-                ledger.backfills.save_page(category, page, results, clock())
-                for result in results:
-                    ledger.profiles.save(result.entrants, current=True)
-            progress(page, listed.pages, ledger.backfills.count(category))
-    elif first == 1:
-        with ledger.transaction():
-            ledger.backfills.save_page(category, 1, [], clock())
+        async for page, listed in site.past_race_pages(category, since=selection.since):
+            found |= {race.name: race.result for race in listed.races if race.result is not None}
+            for problem in listed.problems:
+                note(problem)
+            progress(page, listed.pages, len(found))
 
-    rooms = _to_read(settler, category, clock())
+    rooms, failed = _to_read(settler, category, found, clock()), 0
     for number, name in enumerate(rooms, start=1):
-        with suppress(NotFoundError):
+        try:
             race, _ = await site.race(name)
-            with ledger.transaction():
-                ledger.backfills.add(category, [race.result] if race.result else [])
-        progress(number, len(rooms), ledger.backfills.count(category))
+        except Exception as error:
+            note(f"{name}: {in_words(error)}")
+            failed = 0 if isinstance(error, NotFoundError | PayloadError) else failed + 1
+            if failed == MOST_FAILURES:
+                raise
+        else:
+            failed = 0
+            found |= {name: race.result} if race.result else {}
+        progress(number, len(rooms), len(found))
 
-    with ledger.transaction():
-        wanted = [result for result in ledger.backfills.results(category) if selection.wants(result)]
-        report = settler.add_past_races(wanted, "backfill")
-        ledger.backfills.clear(category)
+    with settler.ledger.transaction():
+        for result in found.values():
+            settler.ledger.profiles.save(result.entrants, current=True)
+        report = settler.add_past_races(filter(selection.wants, found.values()), "backfill")
         if before_commit is not None:
             before_commit(settler)
     return report
 
 
-def _to_read(settler: Settler, category: str, now: datetime) -> list[str]:
+def _to_read(settler: Settler, category: str, found: Mapping[str, RaceResult], now: datetime) -> list[str]:
     """Return the rooms to read one by one: the list of past races lacks them, or their opener."""
     races, rules = settler.ledger.races, settler.rules
-    fetched = {result.name: result for result in settler.ledger.backfills.results(category)}
-    listed = [name for name in rules.listed_rooms(category) if name not in fetched]
-    openers = [name for name, result in fetched.items() if rules.lacks_opener(result)]
+    listed = [name for name in rules.listed_rooms(category) if name not in found]
+    openers = [name for name, result in found.items() if rules.lacks_opener(result)]
 
     def is_known(name: str) -> bool:
         stored = races.get(name)

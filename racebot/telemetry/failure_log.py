@@ -18,6 +18,8 @@ LONGEST_PAUSE = 6 * 3600.0
 """Longest time between two lines. A failure that has not been seen for longer than that is a new one."""
 MOST = 1000
 """Most failures to remember; the site's data may bring ever new ones."""
+CURRENT, NAMED = 3600.0, 3
+"""Seconds for which a failure counts as current, and how many of its sources are named."""
 
 
 @dataclass(slots=True)
@@ -81,6 +83,16 @@ class FailureLog:
         else:
             return
         failure.log_at = now + failure.pause
+
+    def current(self) -> list[str]:
+        """Return what fails at the moment: a line for each problem, with the sources that it has."""
+        now, lines = self._clock(), []
+        for problem, failure in self._failures.items():
+            sources = [source for source, at in failure.sources.items() if now - at <= CURRENT]
+            if sources:
+                more = f" and {len(sources) - NAMED} more" if len(sources) > NAMED else ""
+                lines.append(f"{', '.join(sources[:NAMED])}{more}: {problem}")
+        return lines
 
     def recovered(self, source: str) -> None:
         """Note that a source works, and log the end of each failure that no source has any more."""

@@ -8,7 +8,7 @@ from rich.console import Console
 from room_support import Follower
 
 from racebot.bot.heartbeat import Heartbeat, write_heartbeat
-from racebot.bot.status import LeaderboardState, Status, UnfinishedBackfill, WorkerState, status
+from racebot.bot.status import LeaderboardState, Status, WorkerState, status
 from racebot.cli import tables
 from racebot.ledger import backup, lock
 from racebot.ledger.cases import CaseRow
@@ -36,7 +36,7 @@ def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
         suspended={},
         read_only=[CATEGORY],
     )
-    assert (report.pending, report.outbox, report.rooms, report.backfills) == ([], [], [], [])
+    assert (report.pending, report.outbox, report.rooms, report.failures) == ([], [], [], ())
     text = shown(report)
     assert "racebot is not running; it has never seen its category" in text
     assert "no backup yet" in text
@@ -51,10 +51,11 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
         ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
         counts = CaseRow(f"{CATEGORY}/a", CATEGORY, ended_at=NOON, next_look=NOON, standing="its fingerprint")
         ledger.cases.save(counts)
-        ledger.backfills.save_page(CATEGORY, 1, [], clock())
     ledger.back_up(backup.folder_of(ledger.path), keep=2, now=clock())
     seen_at = clock() - timedelta(seconds=20)
-    write_heartbeat(ledger.path, Heartbeat(seen_at, offers=["Season 5 may be next"]))
+    write_heartbeat(
+        ledger.path, Heartbeat(seen_at, offers=["Season 5 may be next"], failures=["orb/d listed: slow"])
+    )
     with lock.locked(ledger.path):
         report = status(ledger, SETTINGS, clock())
     assert report.worker.running
@@ -70,7 +71,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     assert (message.race, message.kind, message.state) == (f"{CATEGORY}/b", "chat", "waiting")
     assert report.rooms == [f"{CATEGORY}/c"]
     assert "Season 5 may be next" in shown(report)
-    assert report.backfills == [UnfinishedBackfill(CATEGORY, 2)]
+    assert "orb/d listed: slow" in shown(report)
     text = shown(report)
     assert "racebot is running; it last saw its category 20 seconds ago" in text
     assert "Finished, not recorded yet: 1" in text

@@ -77,7 +77,9 @@ def past_races(sandbox: Sandbox, count: int) -> None:
     ("races", "kills"),
     [pytest.param(120, 2, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
 )
-async def test_killed_backfill_resumes_to_the_same_ledger(sandbox: Sandbox, races: int, kills: int) -> None:
+async def test_killed_backfill_starts_over_to_the_same_ledger(
+    sandbox: Sandbox, races: int, kills: int
+) -> None:
     rng = random.Random(3)
     past_races(sandbox, races)
     done = 0

@@ -129,8 +129,6 @@ def m002_work(ledger: Ledger) -> None:
     (sent,) = ledger.messages.open_for("orb/q")
     assert sent.message == Message("orb/q", "orb", "g-1", ChatBody("hi"))
     assert (sent.id, sent.state, sent.created_at) == (3, Delivery.SENT, NOON)
-    assert ledger.backfills.next_page("orb", not_before=NOON) == 4
-    assert ledger.backfills.results("orb") == [RACE]
 
 
 @stage(
@@ -196,7 +194,7 @@ def m007_replays(ledger: Ledger) -> None:
 
 @stage("INSERT INTO full_reads VALUES ('orb', :noon)")
 def m008_full_reads(ledger: Ledger) -> None:
-    assert ledger.backfills.fully_read_at("orb", NOON + timedelta(days=1)) == NOON
+    assert ledger.full_reads.last("orb", NOON + timedelta(days=1)) == NOON
 
 
 @stage(
@@ -351,6 +349,11 @@ def m027_records(ledger: Ledger) -> None:
     assert [(each.player.name, each.number) for each in times["Any Orb"]] == [("Ann", 3600.0)]
 
 
+@stage()
+def m028_backfills(ledger: Ledger) -> None:
+    assert not {"backfills", "fetched"} & set(ledger.connection.db.table_names())
+
+
 DAMAGED = (
     "x",
     '{"entrants": ["x"]}',
@@ -437,8 +440,8 @@ def test_an_upgrade_that_fails_leaves_the_schema_before_it(tmp_path: Path) -> No
     path = tmp_path / "ledger.db"
     database = Database(path)
     migrate(database, NAMES[0])
-    database.execute("CREATE TABLE fetched (race TEXT)")
-    database.execute("INSERT INTO fetched VALUES ('orb/r')")
+    database.execute("CREATE TABLE full_reads (category TEXT)")
+    database.execute("INSERT INTO full_reads VALUES ('orb')")
     database.close()
     before = schema(path)
     with pytest.raises(LedgerError, match="NOT NULL constraint failed"):
@@ -456,8 +459,8 @@ def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> 
     assert schema(path) != before
 
 
-FOLLOWED = frozenset({"pending", "joined", "quiet", "unrecorded", "cases"})
-"""Tables of races that the bot follows, which one migration merges."""
+WORK = frozenset({"pending", "joined", "quiet", "unrecorded", "cases", "backfills", "fetched"})
+"""Tables of the bot's work, which migrations merge or drop."""
 ADDED = {"rule", "recorded", "author", "counts_on", "fastest", "gap"}
 """Columns that a later migration adds, without a change to the others."""
 
@@ -481,7 +484,7 @@ def content(path: Path, but: frozenset[str] = frozenset()) -> dict[str, list[str
 
 def test_replaced_tables_keep_all_rows_and_references(tmp_path: Path) -> None:
     path = older(tmp_path / "ledger.db", "m017_spaces")
-    before = content(path, but=FOLLOWED)
+    before = content(path, but=WORK)
     with Ledger.open(path) as ledger:
         assert ledger.check() == []
         assert ledger.connection.value("PRAGMA freelist_count") == 0, "freed space is given back"
@@ -491,7 +494,7 @@ def test_replaced_tables_keep_all_rows_and_references(tmp_path: Path) -> None:
             ledger.connection.write(
                 "INSERT INTO changes SELECT 7, 2, player, 1, '', '', 0, 0, 0, '' FROM changes"
             )
-    assert content(path, but=FOLLOWED) == before
+    assert content(path, but=WORK) == before
     assert "('corrected_at', '2026-03-02" in before["races"][0]
 
 
@@ -506,9 +509,9 @@ def test_migration_that_is_killed_leaves_the_ledger_as_it_was(tmp_path: Path) ->
     )
     assert subprocess.run([sys.executable, "-c", dying, str(path)], check=False).returncode == 9
     assert (schema(path), content(path)) == before
-    kept = content(path, but=FOLLOWED)
+    kept = content(path, but=WORK)
     Ledger.open(path).close()
-    assert content(path, but=FOLLOWED) == kept
+    assert content(path, but=WORK) == kept
 
 
 @pytest.mark.parametrize(("schema", "last"), [("m018_wide_races", 14), ("m020_cases", 99)])

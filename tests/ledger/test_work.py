@@ -1,4 +1,4 @@
-"""The open work of the bot: messages, races that it follows and backfills, and how long they are kept."""
+"""The open work of the bot: messages and races that it follows, and how long they are kept."""
 
 from __future__ import annotations
 
@@ -117,11 +117,9 @@ def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
     with pytest.raises(LedgerError), ledger.transaction():  # noqa: PT012
         ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
         ledger.messages.put(message("g"), NOON)
-        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
         raise LedgerError("halt")
     assert ledger.cases.polled(CATEGORY) == []
     assert ledger.messages.of("orb/r") == []
-    assert ledger.backfills.results(CATEGORY) == []
 
 
 # Races that the bot follows
@@ -167,45 +165,6 @@ def test_unfinished_races_are_those_that_have_not_ended(ledger: Ledger) -> None:
     assert ledger.cases.unfinished("cup") == [CaseRow("cup/x", "cup")]
 
 
-# Backfills
-
-
-def test_each_fetched_page_is_stored_but_an_old_backfill_not_resumed(ledger: Ledger) -> None:
-    assert ledger.backfills.next_page(CATEGORY, not_before=NOON) == 1
-    with ledger.transaction():
-        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann"), result("b", "bo")], NOON)
-    with ledger.transaction():
-        ledger.backfills.save_page(CATEGORY, 2, [result("b", "cy"), result("c", "ann")], LATER)
-    assert ledger.backfills.next_page(CATEGORY, not_before=NOON) == 3
-    assert ledger.backfills.next_page(CATEGORY, not_before=NOON + timedelta(microseconds=1)) == 1
-    kept = {r.name: r for r in ledger.backfills.results(CATEGORY)}
-    assert kept == {
-        f"orb/{slug}": result(slug, who) for slug, who in (("a", "ann"), ("b", "cy"), ("c", "ann"))
-    }
-
-
-def test_first_page_starts_a_new_backfill(ledger: Ledger) -> None:
-    with ledger.transaction():
-        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
-        ledger.backfills.save_page(CATEGORY, 2, [result("b", "ann")], NOON)
-        ledger.backfills.save_page(CATEGORY, 1, [result("c", "ann")], LATER)
-    assert [r.name for r in ledger.backfills.results(CATEGORY)] == ["orb/c"]
-    assert ledger.backfills.next_page(CATEGORY, not_before=LATER) == 2
-
-
-def test_categories_have_their_own_backfills(ledger: Ledger) -> None:
-    with ledger.transaction():
-        ledger.backfills.save_page(CATEGORY, 1, [result("a", "ann")], NOON)
-        ledger.backfills.save_page("cup", 1, [result("x", "ann", name="cup/x")], NOON)
-        ledger.backfills.save_page("cup", 2, [], NOON)
-    ledger.backfills.clear("cup")
-    assert ledger.backfills.results("cup") == []
-    assert ledger.backfills.next_page("cup", not_before=NOON) == 1
-    assert ledger.backfills.next_page(CATEGORY, not_before=NOON) == 2
-    assert [r.name for r in ledger.backfills.results(CATEGORY)] == ["orb/a"]
-    assert (ledger.backfills.count(CATEGORY), ledger.backfills.count("cup")) == (1, 0)
-
-
 # Old work
 
 
@@ -227,18 +186,9 @@ def test_only_messages_whose_delivery_ended_are_deleted(
     put(ledger, "orb/r", "g", state)
     if is_pending:
         ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
-    assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == (0, 0)
-    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (int(ended), 0)
+    assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == 0
+    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == int(ended)
     assert len(ledger.messages.of("orb/r")) == int(not ended)
-
-
-def test_abandoned_backfill_is_deleted_and_a_recent_one_is_kept(ledger: Ledger) -> None:
-    with ledger.transaction():
-        ledger.backfills.save_page("orb", 1, [result("a", "ann bo")], NOON)
-        ledger.backfills.save_page("other", 1, [result("b", "ann bo")], EXPIRED)
-    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (0, 1)
-    assert (ledger.backfills.count("orb"), ledger.backfills.count("other")) == (0, 1)
-    assert ledger.backfills.next_page("orb", not_before=NOON) == 1
 
 
 def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> None:
@@ -253,7 +203,7 @@ def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> No
         ledger.messages.mark(row, Delivery.DELIVERED, NOON)
     (board,) = ledger.leaderboards.all()
     before = ledger.standings.all(board)
-    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == (1, 0)
+    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == 1
     assert verify(settler.ledger, board) == []
     assert settler.rebuild(board) == 1
     assert ledger.standings.all(board) == before

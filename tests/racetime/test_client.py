@@ -140,7 +140,7 @@ async def test_paging_stops_at_a_cap(
     monkeypatch.setattr(client, "MOST_PAGES", 4)
     page = {"count": 9, "num_pages": 10**9, "races": [{}]}
     fake.failures = [httpx.Response(200, json=page) for _ in range(9)]
-    assert [number async for number, _ in site.past_race_pages("orb", first=3)] == [3, 4, 5, 6]
+    assert [number async for number, _ in site.past_race_pages("orb")] == [1, 2, 3, 4]
     assert "stopped" in caplog.text
 
 

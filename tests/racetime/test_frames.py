@@ -57,8 +57,9 @@ def test_a_chat_message_has_its_author() -> None:
 
 
 def test_the_chat_history_is_in_the_order_of_time() -> None:
-    """The site lists pinned messages last."""
-    messages = [
+    """The site lists pinned messages last. One that cannot be read is left out."""
+    messages: list[Any] = [
+        5,
         chat_document(id="a"),
         chat_document(id="c", message="wp", posted_at="2026-03-01T12:00:01+00:00"),
         chat_document(id="b", is_pinned=True, posted_at="2026-03-01T12:00:00.5+00:00"),
@@ -114,7 +115,6 @@ def test_an_event_type_of_a_strange_kind_is_ignored(kind: object) -> None:
         ({"type": "chat.message", "message": "gg"}, "chat message"),
         ({"type": "chat.message", "message": chat_document(posted_at=None)}, "posted_at"),
         ({"type": "chat.history", "messages": None}, "messages"),
-        ({"type": "chat.history", "messages": [5]}, r"messages\.0"),
     ],
 )
 def test_a_malformed_frame_is_refused_naming_the_place(frame: object, named: str) -> None:

@@ -22,7 +22,7 @@ from builders import (
     race_document,
 )
 
-from racebot.errors import PayloadError, SiteError
+from racebot.errors import PayloadError
 from racebot.ledger.store import Ledger
 from racebot.races.rooms import RoomRule
 from racebot.racetime.client import Site
@@ -113,7 +113,6 @@ async def test_every_page_is_read_and_the_oldest_race_rated_first(
     assert told == [(1, 3, 2), (2, 3, 4), (3, 3, 5)]
     assert rated(settler) == [f"orb/r{number}" for number in range(5)]
     assert settler.ledger.messages.open_in(CATEGORY) == []
-    assert settler.ledger.backfills.results(CATEGORY) == []
 
 
 async def test_a_backfill_may_be_repeated(fill: Fill, settler: Settler, fake: FakeList) -> None:
@@ -122,37 +121,6 @@ async def test_a_backfill_may_be_repeated(fill: Fill, settler: Settler, fake: Fa
     report = await fill()
     assert (report.new, report.known) == (0, 5)
     assert dump(settler.ledger) == before
-
-
-@pytest.mark.parametrize(("hours", "asked"), [(23, [3]), (25, [1, 2, 3])])
-async def test_fetched_pages_are_not_requested_again_within_a_day(
-    fill: Fill, fake: FakeList, clock: Clock, hours: int, asked: list[int]
-) -> None:
-    fake.fail_at = 3
-    with pytest.raises(SiteError):
-        await fill()
-    assert fake.asked == [1, 2, 3, 3]
-    fake.fail_at = None
-    fake.asked.clear()
-    clock.advance(hours=hours)
-    report = await fill()
-    assert fake.asked == asked
-    assert report.new == 5
-
-
-async def test_a_backfill_killed_before_the_rating_fetches_no_page_again(
-    fill: Fill, settler: Settler, fake: FakeList, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> PastRacesReport:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(settler, "add_past_races", killed)
-        with pytest.raises(KeyboardInterrupt):
-            await fill()
-    fake.asked.clear()
-    assert (await fill()).new == 5
-    assert fake.asked == [4], "a page past the end, which is empty"
 
 
 async def test_races_that_finish_meanwhile_hide_no_other(

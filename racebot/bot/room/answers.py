@@ -248,7 +248,7 @@ class CommandHandler:
             self.work.withdraw(race.name)  # what chat heard is withdrawn as it is told of the event
         result = race.result if race.result is not None and race.result.final else None
         EventSteps(settler, given_at, str(message.user_id)).add_room(event, race.name, result)
-        self.work.tell_of_events([race.name], ordered=True)
+        self.work.tell_of_event(race.name, ordered=True)
         return ""
 
     def _may_order(self, message: ChatMessage, order: str | None) -> bool:

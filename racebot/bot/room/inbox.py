@@ -15,7 +15,7 @@ from racebot.bot.room.answers import EXPIRES, CommandHandler, Question, recent
 from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Signal, step
 from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.errors import LedgerError, LedgerUnavailable, RacebotError, SiteError
+from racebot.errors import LedgerError, LedgerUnavailable, RacebotError, SiteError, in_words
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.connection import RunOnLedger
 from racebot.racetime.client import Site, TokenSource
@@ -224,9 +224,9 @@ class Inbox:
 
     def _failed(self, error: Exception) -> None:
         """Log a failure, and plan to carry out again what it left."""
-        text = str(error) if isinstance(error, RacebotError) else f"unexpected error: {error!r}"
         unexpected = None if isinstance(error, RacebotError) else error
-        self.context.failures.failed(f"{self.name} inbox", text, level=logging.ERROR, error=unexpected)
+        text, level = in_words(error), logging.ERROR
+        self.context.failures.failed(f"{self.name} inbox", text, level=level, error=unexpected)
         self._retry_at = time.monotonic() + next(self._pauses)
 
     # Reads over HTTP

@@ -97,14 +97,15 @@ class LedgerWork:
             rated = self.settler.preview(result)
             return bool(rated) and self._announcements.repeat(rated, ordered_in)
 
-    def tell_of_events(self, rooms: Iterable[str], *, ordered: bool = False) -> None:
-        """Queue what rooms have yet to hear about their events; a quiet room hears it only if `ordered`."""
-        self.settler.refresh_rules()  # the operator may have added rooms
-        for room in rooms if self._rules.announce else ():
-            step, row = self.ledger.orders.last_of_event(room), self.ledger.cases.get(room)
-            if step and (ordered or row is None or not row.quiet):
-                with self.ledger.transaction():
-                    self._announcements.tell_of_event(room, step)
+    def tell_of_event(self, room: str, *, ordered: bool = False) -> None:
+        """Queue what a room has yet to hear about its event; a quiet room hears it only if `ordered`."""
+        self.settler.refresh_rules()  # the operator may have added the room
+        if not self._rules.announce:
+            return
+        step, row = self.ledger.orders.last_of_event(room), self.ledger.cases.get(room)
+        if step and (ordered or row is None or not row.quiet):
+            with self.ledger.transaction():
+                self._announcements.tell_of_event(room, step)
 
     def withdraw(self, race: str, reason: str = "") -> bool:
         """Drop what was not said yet about a race. Withdraw the rest if there is a reason to give.

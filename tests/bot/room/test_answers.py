@@ -284,7 +284,8 @@ def week_one(talk: Talk, timing: Timing = Timing.REAL) -> tuple[EventSteps, Even
 def test_a_room_is_told_once_of_each_step_of_its_event_and_of_its_ratings_after_it_left(talk: Talk) -> None:
     def told() -> list[str]:
         for _ in range(2):
-            talk.follower.work.tell_of_events([NAME, "orb/other"])
+            for room in (NAME, "orb/other"):
+                talk.follower.work.tell_of_event(room)
         return talk.follower.deliver()
 
     steps, event = week_one(talk)
@@ -310,7 +311,7 @@ def test_a_moderator_adds_the_room_to_an_event(talk: Talk, who: dict[str, bool])
     assert talk.say("!ratings event week 1!", **who, posted_at=NOON.timestamp()) is None  # type: ignore[arg-type]
     assert talk.follower.deliver() == [IN_EVENT], "which withdraws the changes"
     assert withdrawals(talk) == [IN_EVENT]
-    talk.follower.work.tell_of_events([NAME])
+    talk.follower.work.tell_of_event(NAME)
     assert talk.follower.waiting() == []
     (source,) = talk.ledger.events.sources(event.name)
     assert (source.name, source.result, source.added_by) == (NAME, RESULT, "id-ann")
@@ -349,7 +350,7 @@ def test_a_room_that_the_operator_adds_after_its_announcement_is_told_what_that_
     steps, event = week_one(talk)
     talk.follower.announce(RESULT)
     steps.add_room(event, NAME, RESULT)
-    talk.follower.work.tell_of_events([NAME])
+    talk.follower.work.tell_of_event(NAME)
     assert talk.follower.deliver() == withdrawals(talk) == [IN_EVENT]
 
 
@@ -388,7 +389,7 @@ def test_a_room_belongs_to_one_event(talk: Talk) -> None:
     other = steps.create("Other", talk.ledger.leaderboards.all()[0], event.until, Timing.REAL, shown=True)
     steps.add_room(other, NAME, None)
     at = {"moderator": True, "posted_at": NOON.timestamp() + 1}
-    talk.follower.work.tell_of_events([NAME])
+    talk.follower.work.tell_of_event(NAME)
     assert talk.follower.deliver() == [Texts().in_event.format(event="Other")]
     assert talk.say("!ratings event Week 1", **at) == Said(Texts().event_taken, None)  # type: ignore[arg-type]
     assert talk.say("!ratings event Other", **at) is None, "it knows already"  # type: ignore[arg-type]
@@ -402,7 +403,7 @@ def test_questions_in_a_room_of_an_event_are_about_its_leaderboard(ledger: Ledge
     steps = EventSteps(talk.follower.settler, NOON)
     event = steps.create("Week 1", league.leaderboard(CATEGORY, ""), NOON, Timing.REAL, shown=False)
     steps.add_room(event, NAME, RESULT)
-    talk.follower.work.tell_of_events([NAME])
+    talk.follower.work.tell_of_event(NAME)
     assert talk.answer("!rating").startswith("Ann is new"), "before the first race of the cup"
     steps.close(event)
     for n in range(2):
@@ -414,7 +415,7 @@ def test_a_quiet_room_hears_of_its_event_only_if_asked(talk: Talk) -> None:
     steps, event = week_one(talk)
     talk.say("!ratings off", moderator=True)
     steps.add_room(event, NAME, None)
-    talk.follower.work.tell_of_events([NAME])
+    talk.follower.work.tell_of_event(NAME)
     assert talk.follower.waiting() == []
 
 

@@ -1,0 +1,217 @@
+"""One bad item never stops a list: it is named, tried again later, and the rest goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from itertools import repeat
+from typing import Any
+from unittest.mock import AsyncMock, Mock
+
+import httpx
+import pytest
+from builders import (
+    CATEGORY,
+    NOON,
+    Clock,
+    Streamed,
+    at_once,
+    entrant_document,
+    listed_document,
+    no_pause,
+    race_document,
+)
+
+from racebot.bot import retry, worker
+from racebot.bot.category_watcher import CategoryWorker, WorkerContext
+from racebot.bot.health import Health
+from racebot.bot.heartbeat import read_heartbeat
+from racebot.bot.retry import Backoff
+from racebot.bot.worker import check_categories
+from racebot.errors import CredentialsError, NotFoundError, SiteError
+from racebot.ledger.cases import CaseRow
+from racebot.ledger.store import Ledger
+from racebot.races.rooms import RoomRule
+from racebot.racetime import client
+from racebot.racetime.client import Site
+from racebot.settings.model import CategorySettings, Settings
+from racebot.standings.backfill import Selection, backfill
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.settle import Settler
+from racebot.telemetry.failure_log import FailureLog
+
+TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
+OWNER = {"id": "id-owner", "name": "Owner"}
+Answer = httpx.Response | Exception
+
+
+async def _slow(_: httpx.Request) -> httpx.Response:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def _raise(_: httpx.Request) -> httpx.Response:
+    raise RuntimeError("unexpected")
+
+
+FAULTS: dict[str, Callable[[httpx.Request], Any]] = {
+    "404": lambda _: httpx.Response(404),
+    "500": lambda _: httpx.Response(500),
+    "unreadable": lambda _: httpx.Response(200, json={"name": f"{CATEGORY}/b"}),
+    "too large": lambda _: httpx.Response(200, content=b" " * (client.LARGEST_ANSWER + 1)),
+    "slow": _slow,
+    "raises": _raise,
+}
+
+
+def listed(slug: str) -> dict[str, Any]:
+    return listed_document(slug, TWO, recorded=True)
+
+
+class Bench:
+    """A worker's category on a site where races a, b and c ended. `broken` has faults by path and page."""
+
+    def __init__(self, ledger: Ledger, clock: Clock) -> None:
+        self.ledger, self.clock = ledger, clock
+        self.failures = FailureLog()
+        self.health = Health(ledger.path, [CATEGORY], self.failures, clock)
+        self.broken: dict[str, Callable[[httpx.Request], Any]] = {}
+        self.listed: list[list[str]] = [[]]
+        self.site = Site("http://site", interval=0, attempts=2, transport=Streamed(self), sleep=no_pause)
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        path, page = request.url.path, int(request.url.params.get("page", 1))
+        answer = self.broken.get(path) or self.broken.get(f"{path} {page}")
+        if answer is not None:
+            found = answer(request)
+            return await found if asyncio.iscoroutine(found) else found
+        if path.endswith("/races/data"):
+            races = [listed(slug) for slug in self.listed[page - 1]]
+            return httpx.Response(200, json={"num_pages": len(self.listed), "races": races, "count": 3})
+        slug = path.split("/")[2]
+        return httpx.Response(200, json=race_document(slug, TWO, recorded=True, opened_by=OWNER))
+
+    def worker(self, rule: RoomRule) -> CategoryWorker:
+        league = LeaderboardConfig("elo-ffa", name="League", goals=("Any Orb",), rule=rule)
+        self.settler = Settler(self.ledger, RatingRules(league, (league,)))
+        context = WorkerContext(
+            Settings(commands=False),
+            self.site,
+            self.settler,
+            at_once,
+            self.clock,
+            self.failures,
+            Backoff(self.health.is_fatal, self.failures.recovered),
+            self.health.category_seen,
+        )
+        return CategoryWorker(CategorySettings(slug=CATEGORY), context)
+
+    def stored(self) -> str:
+        """Return the races that are stored, in one word."""
+        return "".join(slug for slug in "abc" if self.ledger.races.has(f"{CATEGORY}/{slug}"))
+
+
+async def past_races(bench: Bench) -> Callable[[], Awaitable[None]]:
+    bench.listed = [["c", "b", "a"]]
+    return bench.worker(RoomRule(opened_by=("Own*",))).past_races
+
+
+async def pages_of_past_races(bench: Bench) -> Callable[[], Awaitable[None]]:
+    bench.listed = [["c"], ["b"], ["a"]]
+    bench.broken[f"/{CATEGORY}/races/data 2"] = bench.broken.pop(f"/{CATEGORY}/b/data")
+    return bench.worker(RoomRule()).past_races
+
+
+async def listed_rooms(bench: Bench) -> Callable[[], Awaitable[None]]:
+    return bench.worker(RoomRule(rooms=tuple(f"{CATEGORY}/{slug}" for slug in "abc"))).past_races
+
+
+async def polled_races(bench: Bench) -> Callable[[], Awaitable[None]]:
+    worker = bench.worker(RoomRule())
+
+    async def look() -> None:
+        for slug in "abc":
+            if not bench.ledger.races.has(f"{CATEGORY}/{slug}"):
+                bench.ledger.cases.save(CaseRow(f"{CATEGORY}/{slug}", CATEGORY, NOON, NOON))
+        await worker.pending()
+
+    return look
+
+
+async def rooms_of_a_backfill(bench: Bench) -> Callable[[], Awaitable[None]]:
+    bench.worker(RoomRule(rooms=tuple(f"{CATEGORY}/{slug}" for slug in "abc")))
+
+    async def fill() -> None:
+        def note(problem: str) -> None:
+            bench.failures.failed("backfill", problem)
+
+        bench.failures.recovered("backfill")
+        args = bench.site, CATEGORY, bench.settler, Selection(), bench.clock, lambda *_: None, note
+        await backfill(*args)
+        bench.health.category_seen(CATEGORY)
+
+    return fill
+
+
+LISTS = [past_races, pages_of_past_races, listed_rooms, polled_races, rooms_of_a_backfill]
+
+
+@pytest.fixture
+async def bench(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
+    clock.advance(minutes=1)
+    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(client, "ANSWER_WITHIN", 0.5)
+    monkeypatch.setattr(client, "LARGEST_ANSWER", 2**20)
+    made = Bench(ledger, clock)
+    async with made.site:
+        made.site.set_clock(clock())
+        yield made
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("items", LISTS)
+async def test_the_rest_of_a_list_goes_on(
+    bench: Bench, items: Callable[[Bench], Awaitable[Callable[[], Awaitable[None]]]], fault: str
+) -> None:
+    bench.broken[f"/{CATEGORY}/b/data"] = FAULTS[fault]
+    work = await items(bench)
+    await work()
+    assert bench.stored() == "ac"
+    bench.health.category_seen(CATEGORY)
+    named = read_heartbeat(bench.ledger.path).failures
+    assert any(f"{CATEGORY}/b" in line or "page 2" in line for line in named), named
+    bench.broken.clear()
+    await work()
+    assert bench.stored() == "abc"
+
+
+def test_an_item_that_failed_rests_ever_longer() -> None:
+    failed, now, tried = list[str](), 0.0, 0
+    backoff = Backoff(lambda item, _: failed.append(item), lambda _: None, lambda: now)
+    for _ in range(3600):
+        now += 1.0
+        if not backoff.rests("a"):
+            tried += 1
+            with backoff.trying("a"):
+                raise SiteError("down")
+        assert not backoff.rests("b")
+    assert failed == ["a"] * tried
+    assert 10 < tried < 60
+    backoff.worked("a")
+    assert not backoff.rests("a")
+
+
+@pytest.mark.parametrize("error", [CredentialsError("no"), NotFoundError("no"), SiteError("500")])
+async def test_a_category_that_cannot_be_read_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, error: SiteError
+) -> None:
+    monkeypatch.setattr(worker, "retry_pauses", lambda: repeat(0.0))
+    good, bad = Mock(check=AsyncMock(), slug="good"), Mock(check=AsyncMock(side_effect=error), slug="bad")
+    assert await check_categories([bad, good], FailureLog()) == {bad: error}
+    assert good.check.await_count == 1
+    good.check.side_effect = [SiteError("down"), None]
+    assert await check_categories([good], FailureLog()) == {}
+    if not isinstance(error, CredentialsError | NotFoundError):
+        return
+    with pytest.raises(type(error)):
+        await check_categories([bad], FailureLog())
