@@ -131,6 +131,7 @@ def texts() -> str:
     """Return examples/texts.en.toml."""
     lines = [
         "# The texts of chat. Copy what you want to change into racebot.toml, below a line [texts].",
+        "# After a number, {races:race|races} chooses the word for one, or for any other number.",
         "",
     ]
     lines.append("[texts]")

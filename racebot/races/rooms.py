@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -12,6 +11,8 @@ from fnmatch import fnmatchcase
 from typing import ClassVar, Protocol
 
 from pydantic import AwareDatetime, ConfigDict, TypeAdapter
+
+from racebot.text.parse import nearest
 
 _ROOM = re.compile(r"(?:^|/)([a-z0-9-]{1,100}/[a-z0-9-]{1,100})/?$", re.IGNORECASE)
 
@@ -111,15 +112,15 @@ class RoomRule:
             return Verdict(Reason.NOT_LISTED)
         if goals or self.custom_goals:
             if room.custom_goal and not _matches(room.goal, self.custom_goals):
-                return Verdict(Reason.CUSTOM_GOAL, room.goal, _nearest(room.goal, self.custom_goals))
+                return Verdict(Reason.CUSTOM_GOAL, room.goal, nearest(room.goal, self.custom_goals))
             if not room.custom_goal and room.goal not in goals:
-                return Verdict(Reason.GOAL, room.goal, _nearest(room.goal, goals))
+                return Verdict(Reason.GOAL, room.goal, nearest(room.goal, goals))
         for reason, value, patterns in (
             (Reason.INFO, room.info, self.info),
             (Reason.OPENED_BY_BOT, room.opened_by_bot, self.opened_by_bot),
         ):
             if patterns and not _matches(value or "", patterns):
-                return Verdict(reason, value or "", _nearest(value or "", patterns))
+                return Verdict(reason, value or "", nearest(value or "", patterns))
         start = room.started_at or room.ended_at
         if start and self.since and start < self.since:
             return Verdict(Reason.TOO_EARLY, self.since.isoformat())
@@ -128,7 +129,7 @@ class RoomRule:
         if self.opened_by and room.opened_by is None:
             return Verdict(Reason.OPENER_UNKNOWN)
         if self.opened_by and not _matches(room.opened_by or "", self.opened_by):
-            return Verdict(Reason.OPENED_BY, nearest=_nearest(room.opened_by or "", self.opened_by))
+            return Verdict(Reason.OPENED_BY, nearest=nearest(room.opened_by or "", self.opened_by))
         return Verdict(Reason.MATCHES)
 
     def opener_pattern(self, opener: str | None) -> str | None:
@@ -159,7 +160,3 @@ def room_named(text: str) -> str:
 
 def _matches(value: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(value.casefold(), pattern.casefold()) for pattern in patterns)
-
-
-def _nearest(value: str, patterns: Collection[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(value, patterns, n=1)), None)

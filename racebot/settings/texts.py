@@ -1,7 +1,8 @@
 """Everything the bot writes in a room, as templates. Operators change them in `racebot.toml`, `[texts]`.
 
-A template contains fields in braces, such as `{goal}`, and may leave out any of them. An empty template
-switches off its message or its part of a message.
+A template contains fields in braces, such as `{goal}`, and may leave out any of them. After a number,
+`{races:race|races}` chooses the word for one, or for any other number. An empty template switches off its
+message or its part of a message.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ LONGEST = 500
 """Most characters in a template. A message on the site has at most 1,000."""
 LONGEST_LABEL = 40
 """Most characters on a button. The site refuses a message with a longer one."""
+COUNTED = {
+    "rating_too_few": {"missing"},
+    "rating_record": {"races", "wins", "finishes"},
+    "versus_record": {"met"},
+    "ordinal": {"place"},
+}
+"""Fields that can choose between words: each is a `Count`."""
+RETIRED = frozenset({"rating_one_missing", "rating_one_win", "versus_one_race", "ordinal_first"})
+"""Texts of earlier versions, now `{number:one|many}` in another text. They are ignored."""
 OWN_LINE = 5
 """Characters that `info` must begin with, so that the bot recognizes its own line in the info box."""
 
@@ -93,16 +103,18 @@ class Texts(BaseModel):
     # Answers
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")
-    rating_too_few: str = _text("{missing} more finishes to be ranked", "the standing with too few finishes")
-    rating_one_missing: str = _text("1 more finish to be ranked", "the same if one is missing")
+    rating_too_few: str = _text(
+        "{missing} more {missing:finish|finishes} to be ranked", "the standing with too few finishes"
+    )
     unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet, in all texts")
     rating_inactive: str = _text("not listed after {days} days without a race", "the standing if inactive")
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
     rating_pending: str = _text("{points} ({change}) if recorded", "the rating after this room's race")
     rating_standing: str = _text("{points} ({change}) if it stands", "the same if no record is needed")
-    rating_record: str = _text("{races} races, {wins} wins, {finishes} finished", "a player's record")
-    rating_one_win: str = _text("{races} races, 1 win, {finishes} finished", "the same for one win")
-    rating_one_race: str = _text("1 race", "the same for a player with one race")
+    rating_record: str = _text(
+        "{races} races, {wins} {wins:win|wins}, {finishes} finished", "a player's record"
+    )
+    rating_one_race: str = _text("1 race", "in place of it after one race")
     rating_last: str = _text("last race {change}", "the change by the last race")
     rating_newcomer: str = _text("{name} is new and starts at {points}", "answers !rating for a newcomer")
     hidden_name: str = _text("hidden player", "in place of a hidden player's name")
@@ -189,8 +201,9 @@ class Texts(BaseModel):
     greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal")
 
     versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
-    versus_record: str = _text("{won}–{lost} in {met} races", "their races together, and how often each led")
-    versus_one_race: str = _text("{won}–{lost} in 1 race", "the same after one race together")
+    versus_record: str = _text(
+        "{won}–{lost} in {met} {met:race|races}", "their races together, and how often each led"
+    )
     versus_tied: str = _text("tied in {tied}", "follows it if they tied")
     versus_unfinished: str = _text("{unfinished} unfinished by both", "follows it if neither finished a race")
     versus_never: str = _text("no rated race together", "in place of that, if they never met")
@@ -230,13 +243,17 @@ class Texts(BaseModel):
 
     # Numbers
     ordinal: str = _text("{place}{ending}", "a place, where a text has `{ordinal}`; ending: st, nd, rd, th")
-    ordinal_first: str = _text("1st", "the same for the first place")
     percent: str = _text("{number}%", "a chance, where a text has `{chance}`")
     decimal: str = _text("{whole}.{tenths}", "an expected place")
 
     button_rating: str = _text("My rating", "a button below the rating message", longest=LONGEST_LABEL)
     button_why: str = _text("Why?", "a button below the rating message", longest=LONGEST_LABEL)
     button_leaderboard: str = _text("Leaderboard", "a button below the rating message", longest=LONGEST_LABEL)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_retired(cls, given: Any) -> Any:
+        return {k: v for k, v in given.items() if k not in RETIRED} if isinstance(given, dict) else given
 
     @field_validator("*")
     @classmethod
@@ -247,12 +264,13 @@ class Texts(BaseModel):
         except ValueError as error:
             raise ValueError(f"{error}; double a brace that does not enclose a field") from None
         for _, field, form, conversion in pieces:
-            if field is not None and (field not in allowed or form or conversion):
+            plural = "|" in (form or "") and field in COUNTED.get(str(info.field_name), ())
+            if field is not None and (field not in allowed or conversion or (form and not plural)):
                 names = ", ".join(f"{{{name}}}" for name in allowed) or "none"
                 raise ValueError(f"{{{field}}} is not a field of this text; there are: {names}")
         return value
 
-    @field_validator("player", "separator", "ordinal", "ordinal_first", "percent", "decimal")
+    @field_validator("player", "separator", "ordinal", "percent", "decimal")
     @classmethod
     def _not_empty(cls, value: str) -> str:
         if not value:

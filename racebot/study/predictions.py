@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from racebot.errors import NoSuchEntryError
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.study.history import History, final_states
-from racebot.text.parse import fold_name
+from racebot.text.parse import fold_name, nearest
 
 
 class RatedPlayer(NamedTuple):
@@ -85,6 +84,6 @@ def find_player(history: History, name: str) -> int:
             ids = ", ".join(history.players[i] for i in found)
             raise NoSuchEntryError(f"{len(found)} players are named {name!r}: choose one by id: {ids}")
     known = {fold_name(each): each for each in history.names}
-    near = get_close_matches(fold_name(name), known, n=1)
-    hint = f" (did you mean {known[near[0]]!r}?)" if near else ""
+    near = nearest(fold_name(name), known)
+    hint = f" (did you mean {known[near]!r}?)" if near else ""
     raise NoSuchEntryError(f"no player {name!r}{hint}")

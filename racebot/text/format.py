@@ -28,6 +28,14 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+class Count(int):
+    """A number that chooses a word in a template: `{count:race|races}`."""
+
+    def __format__(self, words: str) -> str:
+        one, either, many = words.partition("|")
+        return (one if self == 1 else many) if either else super().__format__(words)
+
+
 def ordinal_ending(place: int) -> str:
     """Return the English ending of an ordinal, as in 1st, 2nd, 3rd, 11th and 22nd."""
     return "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")

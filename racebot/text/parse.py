@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -21,6 +20,8 @@ DEEPEST = 64
 """Most levels of nesting. The site's documents have six."""
 LARGEST_NUMBER = 2**63
 """SQLite stores integers of at most 64 bits."""
+LEAST_LIKENESS = 60
+"""Least likeness of a word to suggest, 0 to 100 as rapidfuzz measures it."""
 YEARS = range(1970, 3000)
 """Years that are safe for calculations with `datetime`."""
 
@@ -82,8 +83,16 @@ def parse_duration(text: object) -> int:
 
 def did_you_mean(word: str, known: Iterable[str], *, prefix: str = "") -> str:
     """Return a hint naming the nearest known word, with `prefix` before it, or an empty string."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" (did you mean {prefix + near[0]!r}?)" if near else ""
+    near = nearest(word, known)
+    return "" if near is None else f" (did you mean {prefix + near!r}?)"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most like another one, None if none is near."""
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
+
+    found = process.extractOne(word, list(known), scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS)
+    return found and found[0]
 
 
 def changed_number(earlier: str, later: str) -> tuple[str, str] | None:

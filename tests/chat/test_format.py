@@ -28,7 +28,7 @@ def test_an_entry_only_gains_no_break_spaces(text: str) -> None:
 
 
 def test_ordinals_decimals_and_percentages_follow_the_texts() -> None:
-    french = Texts(ordinal="{place}e", ordinal_first="1er", percent="{number} %", decimal="{whole},{tenths}")
+    french = Texts(ordinal="{place}{place:er|e}", percent="{number} %", decimal="{whole},{tenths}")
     assert [ordinal(place, french) for place in (1, 2, 21)] == ["1er", "2e", "21e"]
     assert decimal(3.46, french) == "3,5"
     assert [percent(chance, french) for chance in (0.003, 0.07, 0.999)] == ["<1 %", "7 %", ">99 %"]

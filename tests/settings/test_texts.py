@@ -6,7 +6,8 @@ import pytest
 
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
-from racebot.settings.texts import Texts, fields_of
+from racebot.settings.texts import COUNTED, RETIRED, Texts, fields_of
+from racebot.text.format import Count
 
 ROOT = Path(__file__).parents[2]
 CHAT = (ROOT / "docs" / "chat.md").read_text(encoding="utf-8")
@@ -20,7 +21,9 @@ def test_the_list_of_all_texts_loads_and_changes_nothing(tmp_path: Path) -> None
 @pytest.mark.parametrize("name", Texts.model_fields)
 def test_each_default_takes_its_fields(name: str) -> None:
     template = str(Texts.model_fields[name].default)
-    assert template.format(**dict.fromkeys(fields_of(name), "x"))
+    assert template.format(
+        **{each: Count(2) if each in COUNTED.get(name, ()) else "x" for each in fields_of(name)}
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,6 +33,7 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('provisional = "{goal.__class__}"', "{goal.__class__} is not a field"),
         ('provisional = "{goal!r}"', "{goal} is not a field"),
         ('provisional = "{goal:>99999999}"', "{goal} is not a field"),
+        ('rating_last = "{change:a|b}"', "{change} is not a field"),
         ('provisional = "100 {"', "double a brace that does not enclose a field"),
         ('off_topic = "x"', "texts.off_topic"),
         ('button_why = "Leaderboard"', "must differ"),
@@ -45,6 +49,12 @@ def test_a_text_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, line
         load(tmp_path)
     assert problem in str(refusal.value)
     assert "texts" in str(refusal.value)
+
+
+def test_texts_of_earlier_versions_do_not_stop_the_bot(tmp_path: Path) -> None:
+    lines = [f'{name} = "x"' for name in RETIRED]
+    (tmp_path / "racebot.toml").write_text("\n".join(["[texts]", *lines]), encoding="utf-8")
+    assert load(tmp_path).texts == Texts()
 
 
 def test_the_wording_of_the_documentation_loads(tmp_path: Path) -> None:

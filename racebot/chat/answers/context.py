@@ -21,6 +21,7 @@ from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, CommandNames
 from racebot.settings.texts import Texts
 from racebot.standings.settle import Preview, RatedRace, Settler
+from racebot.text.format import Count
 from racebot.text.parse import fold_name, split_full_name
 from racebot.text.safe import plain
 
@@ -102,9 +103,7 @@ class Context:
         if standing.hidden:
             return texts.rating_hidden
         if standing.finishes < needed:
-            missing = needed - standing.finishes
-            text = texts.rating_one_missing if missing == 1 else texts.rating_too_few
-            return text.format(missing=missing)
+            return texts.rating_too_few.format(missing=Count(needed - standing.finishes))
         latest = self.ledger.standings.latest_race(self.board) or standing.last_race_at
         return texts.rating_inactive.format(days=(latest - standing.last_race_at).days)
 

@@ -11,6 +11,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command
 from racebot.settings.texts import Texts
+from racebot.text.format import Count
 from racebot.text.safe import plain
 
 NAMED = 8
@@ -97,9 +98,8 @@ def _head_to_head(found: Comparison, texts: Texts) -> str:
     met = len(found.meetings)
     unfinished = sum(each.place is None and each.other_place is None for each in found.meetings)
     tied = met - found.ahead - found.behind - unfinished
-    record = texts.versus_one_race if met == 1 else texts.versus_record
     phrases = [
-        record.format(won=found.ahead, lost=found.behind, met=met),
+        texts.versus_record.format(won=found.ahead, lost=found.behind, met=Count(met)),
         texts.versus_tied.format(tied=tied) if tied else "",
         texts.versus_unfinished.format(unfinished=unfinished) if unfinished else "",
     ]

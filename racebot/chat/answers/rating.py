@@ -10,7 +10,7 @@ from racebot.queries.leaderboard import listed_count, place_among, top_players
 from racebot.queries.player import last_race, next_points
 from racebot.racetime.payload import Race
 from racebot.settings.texts import Texts
-from racebot.text.format import integer, signed
+from racebot.text.format import Count, integer, signed
 from racebot.text.safe import plain
 
 USUAL_LENGTH = 5
@@ -48,11 +48,9 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
 
 def _record(standing: Standing, texts: Texts) -> str:
     """Sum up a player's races on a leaderboard."""
-    if standing.races == 1:
-        template = texts.rating_one_race
-    else:
-        template = texts.rating_one_win if standing.wins == 1 else texts.rating_record
-    return template.format(races=standing.races, finishes=standing.finishes, wins=standing.wins)
+    template = texts.rating_one_race if standing.races == 1 else texts.rating_record
+    races, finishes, wins = map(Count, (standing.races, standing.finishes, standing.wins))
+    return template.format(races=races, finishes=finishes, wins=wins)
 
 
 def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:
