@@ -1,11 +1,12 @@
-"""Players: their standing on each leaderboard, their races, and their records against each other."""
+"""Players: their standing on each leaderboard, and their records against each other."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -13,40 +14,16 @@ from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import FinishTime, Label, Listed, Place, ShownId
+from racebot.queries.fields import FinishTime, Listed, Place, ShownId
+from racebot.queries.history import PlayedRace, last_year, played_races
 from racebot.queries.leaderboard import RatedPlayer, place_among
 from racebot.queries.listing import Listing
-from racebot.queries.races import entrants_of, finish_time
-from racebot.races.result import EntrantStatus, result_label
+from racebot.queries.race import reasons_of
+from racebot.queries.races import Winner, entrants_of, finish_time, winners_of
+from racebot.queries.records import Upset, upsets
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
-from racebot.standings.settle import RatedRace
 from racebot.text.format import with_fields
-
-
-@dataclass(frozen=True, slots=True)
-class PlayedRace:
-    """One rated race of a player. `entrants` includes deleted accounts."""
-
-    race: str
-    sequence: int
-    ended_at: datetime
-    place: Place
-    standing: Label
-    entrants: int
-    before: int
-    after: int
-    races_before: int
-    change: int
-    goal: str
-    finish_time: FinishTime
-
-
-class Result(NamedTuple):
-    """One result of a player. `place` is None for a race that the player did not finish."""
-
-    place: int | None
-    change: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +97,43 @@ class Rival:
     chance: float
 
 
+@dataclass(frozen=True, eq=False)
+class PlayerRecord:
+    """A player's standing and races on a leaderboard, oldest first. Opponents are read when asked for.
+
+    `latest` is the end of the leaderboard's last race.
+    """
+
+    ledger: Ledger
+    board: Leaderboard
+    standing: PlayerStanding
+    history: Sequence[PlayedRace]
+    latest: datetime | None
+
+    @cached_property
+    def opponents(self) -> Sequence[OpponentRecord]:
+        """The player's opponents, the most frequent first."""
+        return opponents_of(self.ledger, self.board.key, self.standing.id)
+
+    def rivals(self, first: int = 0, last: int | None = None) -> list[Rival]:
+        """Return the opponents from `first` up to `last` with predictions, the most frequent first."""
+        return rivals(self.ledger, self.board, self.standing.id, self.opponents[first:last])
+
+
+@dataclass(frozen=True, slots=True)
+class Highlights:
+    """What is told of a player beside their races.
+
+    `best_win` is the least likely one. `best_result` is the race of the last year with the highest gain, with
+    the reasons in words. `winners` are those of the last races, by number in the sequence.
+    """
+
+    rivals: Sequence[Rival]
+    best_result: tuple[PlayedRace, str] | None
+    best_win: Upset | None
+    winners: Mapping[int, Sequence[Winner]]
+
+
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
     """Return all players with a rating, by id."""
     rows = ledger.connection.rows(
@@ -151,6 +165,40 @@ def player_standing(
     )
 
 
+def player_record(ledger: Ledger, board: Leaderboard, standing: PlayerStanding) -> PlayerRecord:
+    """Return a player's races on the leaderboard of a standing with it."""
+    latest = ledger.standings.latest_race(board)
+    return PlayerRecord(ledger, board, standing, played_races(ledger, board.key, standing.id)[::-1], latest)
+
+
+def highlights(
+    record: PlayerRecord, *, settled: int, races: int, opponents: int, with_reasons: bool
+) -> Highlights:
+    """Return what is told of a player beside their races.
+
+    Args:
+        settled: the number of races after which ratings are settled.
+        races: the number of last races whose winners are wanted.
+        opponents: the number of opponents met most.
+        with_reasons: whether to explain the best result of the last year.
+    """
+    ledger, board, player = record.ledger, record.board, record.standing.id
+    rivals, result = record.rivals(last=opponents), best_of_year(record, settled) if with_reasons else None
+    winners = winners_of(ledger, board.key, [race.sequence for race in record.history[-races:]])
+    before = min(settled, len(record.history) - 1)
+    wins = upsets(ledger, board, player=player, settled=before, limit=1)
+    return Highlights(rivals, result, wins[0] if wins else None, winners)
+
+
+def best_of_year(record: PlayerRecord, settled: int) -> tuple[PlayedRace, str] | None:
+    """Return the race of the last year with the highest gain, and its reasons; None without a gain."""
+    races = [race for race in last_year(record.history)[1] if race.races_before >= settled]
+    best = max(races, key=lambda race: race.change, default=None)
+    if best is None or best.change <= 0:
+        return None
+    return best, "; ".join(reasons_of(record.ledger, record.board, best.race, record.standing.id))
+
+
 def player_report(
     ledger: Ledger,
     name: str,
@@ -177,74 +225,6 @@ def player_report(
             history = played_races(ledger, board.key, player.id, limit)
             found.append(with_fields(StandingWithHistory, standing, history=history))
     return PlayerReport(player.id, player.shown, found)
-
-
-def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
-    """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
-    rows = ledger.connection.stream(
-        "SELECT rated.race, sequence, ended_at, place, goal,"
-        " points_before, points_after, races_before, result"
-        " FROM changes AS mine INDEXED BY changes_by_player"
-        " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-        " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3",
-        leaderboard,
-        player,
-        limit,
-    )
-    found = []
-    for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
-        entrants = entrants_of(race, result)
-        try:
-            entrant = next(each for each in entrants if each.get("user_id") == player)
-            standing = result_label(EntrantStatus(entrant["status"]), place)
-        except (StopIteration, KeyError, ValueError):
-            raise damaged_race(race, f"says nothing about {player}") from None
-        found.append(
-            PlayedRace(
-                race=race,
-                sequence=sequence,
-                ended_at=moment_of(ended_at),
-                place=place,
-                standing=standing,
-                entrants=len(entrants),
-                before=before,
-                after=after,
-                races_before=races_before,
-                change=after - before,
-                goal=goal,
-                finish_time=finish_time(entrant, place),
-            )
-        )
-    return found
-
-
-def last_race(ledger: Ledger, board: Leaderboard, player: str) -> RatedRace | None:
-    """Return the last race that changed a player's rating; None if there is none."""
-    name = ledger.connection.value(
-        "SELECT race FROM changes INDEXED BY changes_by_player JOIN rated USING (leaderboard, sequence)"
-        " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT 1",
-        board.id,
-        player,
-    )
-    row = None if name is None else ledger.ratings.get(board, name)
-    return None if row is None else RatedRace(board, ledger.races.find(name).result, row.changes)
-
-
-def last_results(
-    ledger: Ledger, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
-) -> dict[str, list[Result]]:
-    """Return the last results of each player, oldest first, up to the race with the number `last`."""
-    rows = ledger.connection.rows(
-        "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
-        "  SELECT place, points_after - points_before AS change FROM changes INDEXED BY changes_by_player"
-        "  WHERE leaderboard = ?1 AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"
-        "  ORDER BY sequence DESC LIMIT ?3)) FROM json_each(?2) AS wanted",
-        leaderboard,
-        json.dumps(list(players)),
-        count,
-        last,
-    )
-    return {player: [Result(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
 
 def next_points(ledger: Ledger, board: Leaderboard, player: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from builders import CATEGORY, GOAL, entrant, result
+from builders import CATEGORY, GOAL, entrant, existing, result
 
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, top_players
@@ -55,7 +55,7 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
     assert {player.name for player in view.report(board).players} == {*BOTH, "Bo"}
     (row,) = latest_races(ledger, board.key, 1)
     assert [winner.name for winner in row.winners] == ["Eve#0001"]
-    assert {opponent.name for opponent in view.rivals(board, "id-bo")} == BOTH
+    assert {opponent.name for opponent in existing(view.player(board, "id-bo")).rivals()} == BOTH
     report = view.race(RACE.name)
     assert report is not None
     assert {entrant.name for entrant in report.result} == {*BOTH, "Bo"}

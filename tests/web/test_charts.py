@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from builders import NOON
 
-from racebot.queries.player import PlayedRace
+from racebot.queries.history import PlayedRace
 from racebot.web.html import charts, templating
 
 from .conftest import Merge

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from types import SimpleNamespace
@@ -10,16 +11,16 @@ import numpy as np
 import pytest
 from builders import NOON, existing, result
 
+from racebot.queries.history import Figures, PlayedRace, figures as history_figures
 from racebot.queries.leaderboard import LeaderboardReport, Movement
 from racebot.queries.listing import Listing
-from racebot.queries.player import PlayedRace
+from racebot.queries.player import OpponentRecord
 from racebot.queries.races import last_entries
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import LeaderboardConfig
 from racebot.web.html import explained as module, templating
 from racebot.web.html.explained import ChangeSizes, histogram, race_figures
-from racebot.web.html.player import player_figures
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge
@@ -79,8 +80,12 @@ def history(view: LedgerView, player: str) -> list[PlayedRace]:
     return list(view.history(view.boards[0], player))
 
 
-def figures(view: LedgerView, player: str) -> SimpleNamespace:
-    return SimpleNamespace(**player_figures(view, history(view, player)))
+def figures(view: LedgerView, player: str) -> Figures:
+    return history_figures(history(view, player), view.publication.provisional_races)
+
+
+def opponents(view: LedgerView) -> Sequence[OpponentRecord]:
+    return existing(view.player(view.boards[0], "id-ann")).opponents
 
 
 def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -> None:
@@ -92,13 +97,12 @@ def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -
             result("d", "ann=bo", dnf="cy", after=3),
         ]
     )
-    assert view.opponents(view.boards[0], "id-ann") == [("id-bo", 4, 1, 1), ("id-cy", 3, 1, 1)]
+    assert opponents(view) == [("id-bo", 4, 1, 1), ("id-cy", 3, 1, 1)]
 
 
 def test_opponents_with_equally_many_races_begin_with_the_last_one_met(merge: Merge) -> None:
     view = merge([result("a", "ann bo cy"), result("b", "bo ann", after=1), result("c", "cy ann", after=2)])
-    opponents = view.opponents(view.boards[0], "id-ann")
-    assert [each.id for each in opponents] == ["id-cy", "id-bo"]
+    assert [each.id for each in opponents(view)] == ["id-cy", "id-bo"]
 
 
 def test_places_and_unfinished_races_are_counted(merge: Merge) -> None:
@@ -137,11 +141,9 @@ def test_streaks_and_best_times_count_all_races(merge: Merge) -> None:
     fields = {"won": ("ann bo", ""), "lost": ("bo ann", ""), "dnf": ("bo", "ann")}
     view = merge(result(f"r{n}", fields[how][0], dnf=fields[how][1], after=n) for n, how in enumerate(season))
     races = history(view, "id-ann")
-    found = player_figures(
-        view, [replace(race, goal="Any" if race.sequence > 4 else "All") for race in races]
-    )
-    assert (found["wins"], found["finishes"]) == ((0, 3), (8, 8))
-    assert [(best.goal, best.race, best.finish_time) for best in found["fastest"]] == [
+    found = history_figures([replace(race, goal="Any" if race.sequence > 4 else "All") for race in races], 0)
+    assert (found.wins, found.finishes) == ((0, 3), (8, 8))
+    assert [(best.goal, best.race, best.finish_time) for best in found.fastest] == [
         ("All", "orb/r0", 3600),
         ("Any", "orb/r5", 3600),
     ]

@@ -6,8 +6,8 @@ import re
 
 from builders import result
 
+from racebot.queries.history import milestones
 from racebot.web.html import charts
-from racebot.web.html.player import milestones
 
 from .conftest import Merge, page_at
 

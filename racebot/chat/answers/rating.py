@@ -6,8 +6,9 @@ from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import shown_points, unbroken
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import NamedPlayer, Standing
+from racebot.queries.history import last_race
 from racebot.queries.leaderboard import listed_count, place_among, top_players
-from racebot.queries.player import last_race, next_points
+from racebot.queries.player import next_points
 from racebot.racetime.payload import Race
 from racebot.settings.texts import Texts
 from racebot.text.format import Count, integer, signed

@@ -9,7 +9,7 @@ from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_poi
 from racebot.chat.scores import why_score
 from racebot.ledger.rows import NamedPlayer
 from racebot.queries.explain import Explanation, explain_race
-from racebot.queries.player import last_race
+from racebot.queries.history import last_race
 from racebot.queries.reasons import ReasonKind, Rule
 from racebot.queries.scores import scored
 from racebot.races.outcome import TeamPolicy

@@ -15,9 +15,10 @@ import orjson
 
 from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
+from racebot.queries.history import PlayedRace
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import forecasts, odds
-from racebot.queries.player import Meeting, PlayedRace, PlayerStanding, compared
+from racebot.queries.player import Meeting, PlayerStanding, compared
 from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceRow, latest_races, rating_changes
 from racebot.queries.scores import LeagueTable, document
@@ -106,15 +107,15 @@ def player_on_board(request: PageRequest, board: Board, player: str) -> types.Pl
     view, query = request.view, request.query
     before = whole_number(query, "before", MOST)
     limit = whole_number(query, "limit", 0, most=MOST_PER_PAGE)
-    standing = view.standing(board, player)
-    if standing is None:
+    record = view.player(board, player)
+    if record is None:
         return None
-    history = [race for race in view.history(board, player) if race.sequence < before]
+    history = [race for race in record.history if race.sequence < before]
     return with_fields(
         types.PlayerOnBoard,
-        _on_board(view, board, standing),
+        _on_board(view, board, record.standing),
         history=_with_addresses(view, types.PlayerRace, history[-limit:]),  # [-0:] is all of it
-        opponents=view.rivals(board, player, 0, limit or None),
+        opponents=record.rivals(last=limit or None),
     )
 
 

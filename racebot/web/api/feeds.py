@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from racebot import addresses
 from racebot.queries import races as queries
-from racebot.queries.player import PlayedRace
+from racebot.queries.history import PlayedRace
 from racebot.queries.recap import podium
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating

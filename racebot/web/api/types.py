@@ -10,10 +10,11 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from racebot.queries.fields import FinishChance, FinishTime, Listed, OptionalId
+from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import LeaderboardReport
 from racebot.queries.live import LiveRoom
 from racebot.queries.odds import PlayerOdds
-from racebot.queries.player import Comparison, Meeting, PlayedRace, PlayerStanding, Rival
+from racebot.queries.player import Comparison, Meeting, PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport
 from racebot.queries.races import RaceRow, RatingChange
 from racebot.races.events import Event

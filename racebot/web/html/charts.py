@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from racebot.addresses import RACE, link
-from racebot.queries.player import PlayedRace
+from racebot.queries.history import WEEKS_OF_YEAR, PlayedRace, last_year
 from racebot.queries.race import RatedEntrant
 from racebot.scoring.table import Standing, Table
 from racebot.text.format import counted, integer, signed, timer
@@ -177,17 +177,14 @@ class Year:
     `days` have the position, a level from 1 to 3 and a title, and `ticks` the months.
     """
 
-    WEEKS, SIZE, TOP = 53, 12, 20
-    WIDTH, HEIGHT = 53 * 12, 20 + 7 * 12
+    WEEKS, SIZE, TOP = WEEKS_OF_YEAR, 12, 20
+    WIDTH, HEIGHT = WEEKS_OF_YEAR * 12, 20 + 7 * 12
 
     def __init__(self, races: Sequence[PlayedRace]) -> None:
-        last = races[-1].ended_at.astimezone(UTC).date()
-        first = last - timedelta(days=last.weekday() + 7 * (self.WEEKS - 1))
-        shown: dict[date, list[PlayedRace]] = {}
-        for race in races:
-            if (at := race.ended_at.astimezone(UTC).date()) >= first:
-                shown.setdefault(at, []).append(race)
-        self.races = [race for each in shown.values() for race in each]
+        first, self.races = last_year(races)
+        last, shown = races[-1].ended_at, dict[date, list[PlayedRace]]()
+        for race in self.races:
+            shown.setdefault(race.ended_at.astimezone(UTC).date(), []).append(race)
         count, days_with = counted(len(self.races), "race"), counted(len(shown), "day")
         self.label = f"{count} on {days_with} in the year to {day(last)}"
         self.days = []

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from racebot.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, whole_number
 from racebot.queries import leaderboard as queries
-from racebot.queries.player import last_results
+from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
 from racebot.queries.recap import PodiumPlace, podium
 from racebot.queries.records import hall_of_fame

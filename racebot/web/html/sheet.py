@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from statistics import median
 from urllib.parse import urlencode
 
+from racebot.queries.history import PlayedRace, Result, fastest, last_results, run
 from racebot.queries.odds import PlayerOdds, odds
-from racebot.queries.player import PlayedRace, PlayerStanding, Result, last_results
+from racebot.queries.player import PlayerStanding
 from racebot.text.format import signed, timer
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -124,8 +124,8 @@ def _versus(mine: Mapping[int, PlayedRace], theirs: Mapping[int, PlayedRace]) ->
 
 def _fact(history: Sequence[PlayedRace]) -> str:
     """Return one line about a player: a streak, a new highest rating, a strong month, or the highest ever."""
-    won = streak(race.place == 1 for race in history)[0]
-    finished = streak(race.place is not None for race in history)[0]
+    won = run(race.place == 1 for race in history).now
+    finished = run(race.place is not None for race in history).now
     peak, best = max(history, key=lambda race: race.after), fastest(history)
     recent = f"{signed(sum(race.change for race in history[-FORM:]))} in the last {len(history[-FORM:])}"
     if won > 1:
@@ -137,15 +137,3 @@ def _fact(history: Sequence[PlayedRace]) -> str:
     if best is not None and best.finish_time is not None and history[-1].finish_time == best.finish_time:
         return f"set a best time of {timer(best.finish_time)} in the last race"
     return f"highest {peak.after} on {day(peak.ended_at)}, {recent}"
-
-
-def streak(reached: Iterable[bool]) -> tuple[int, int]:
-    """Return the lengths of the current run of races that reached something, and of the longest."""
-    runs = [sum(group) if each else 0 for each, group in groupby(reached)]
-    return runs[-1], max(runs)
-
-
-def fastest(races: Iterable[PlayedRace]) -> PlayedRace | None:
-    """Return the race with the best finish time, the first of several; None without any time."""
-    timed = (race for race in races if race.finish_time is not None)
-    return min(timed, key=lambda race: race.finish_time or 0.0, default=None)

@@ -14,11 +14,11 @@ from math import inf
 from markupsafe import Markup
 from PIL import Image, ImageDraw
 
+from racebot.queries.player import best_of_year
 from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import isolated, printable
 from racebot.web.html import charts
-from racebot.web.html.player import best_of_year
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
 from racebot.web.site.formats import (
@@ -84,10 +84,10 @@ Box = tuple[float, float, float, float]
 
 def player_card(request: PageRequest, board: Board, player: str) -> Content:
     """Draw a player's rating on one leaderboard, with its graph."""
-    standing = request.view.standing(board, player)
-    if standing is None:
+    record = request.view.player(board, player)
+    if record is None:
         return None
-    history = request.view.history(board, player)
+    standing, history = record.standing, record.history
     place = "" if standing.place is None else f"{ordinal(standing.place)} of {standing.listed} on "
     canvas = _card_of(request, standing.name, place + name(board.name), player)
     right = canvas.text(MARGIN, 328, integer(standing.points), _SCORE, ACCENT)
@@ -134,11 +134,11 @@ def racer_card(request: PageRequest, player: str, race: str) -> Content:
 
 def year_card(request: PageRequest, board: Board, player: str) -> Content:
     """Draw a player's last year on a leaderboard: days by week, figures, and the best result in words."""
-    standing = request.view.standing(board, player)
-    if standing is None:
+    record = request.view.player(board, player)
+    if record is None:
         return None
-    year = charts.Year(request.view.history(board, player))
-    canvas = _card_of(request, standing.name, year.label, player)
+    year = charts.Year(record.history)
+    canvas = _card_of(request, record.standing.name, year.label, player)
     side = (RIGHT - MARGIN) / year.WEEKS
     levels = {(left // year.SIZE, (top - year.TOP) // year.SIZE): level for left, top, level, _ in year.days}
     for week, weekday in product(range(year.WEEKS), range(7)):
@@ -151,7 +151,7 @@ def year_card(request: PageRequest, board: Board, player: str) -> Content:
         "points": signed(sum(race.change for race in year.races)),
     }
     canvas.figures(430, figures)
-    if best := best_of_year(request.view, board, player, year.races):
+    if best := best_of_year(record, request.view.publication.provisional_races):
         race, why = best
         words = f"Best: {slug(race.race)}, {standing_of(race)}, {signed(race.change)}"
         canvas.text(MARGIN, 530, name(f"{words}: {why}" if why else words), _SMALL, limit=RIGHT - MARGIN)

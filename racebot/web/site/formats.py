@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from racebot.queries.player import PlayedRace
+from racebot.queries.history import PlayedRace
 from racebot.queries.races import RaceRow
 from racebot.queries.recap import PodiumPlace
 from racebot.text.format import integer, ordinal_ending, percentage, timer

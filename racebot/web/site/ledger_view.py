@@ -16,21 +16,18 @@ from racebot.errors import NoSuchEntryError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
 from racebot.ledger.store import Ledger
+from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
 from racebot.queries.listing import Listing
 from racebot.queries.live import LiveRoom
 from racebot.queries.player import (
     Comparison,
-    OpponentRecord,
-    PlayedRace,
+    PlayerRecord,
     PlayerStanding,
-    Rival,
     compared,
-    opponents_of,
-    played_races,
+    player_record,
     player_standing,
     rated_players,
-    rivals,
 )
 from racebot.queries.race import RaceReport, race_report
 from racebot.queries.recap import Recap, recap
@@ -373,18 +370,15 @@ class LedgerView:
         return max(preferred, key=lambda pair: pair[1].last_race_at, default=None)
 
     @_remembered
+    def player(self, board: Board, player: str) -> PlayerRecord | None:
+        """Return a player's standing and races on a leaderboard, None as `standing` does."""
+        standing = self.standing(board, player)
+        return None if standing is None else player_record(self.ledger, board.stored, standing)
+
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
         """Return all rated races of a player on a leaderboard, oldest first."""
-        return played_races(self.ledger, board.key, player)[::-1]
-
-    @_remembered
-    def opponents(self, board: Board, player: str) -> Sequence[OpponentRecord]:
-        """Return a player's opponents on a leaderboard, the most frequent first."""
-        return opponents_of(self.ledger, board.key, player)
-
-    def rivals(self, board: Board, player: str, first: int = 0, last: int | None = None) -> list[Rival]:
-        """Return a player's opponents from `first` up to `last` with predictions, the most frequent first."""
-        return rivals(self.ledger, board.stored, player, self.opponents(board, player)[first:last])
+        found = self.player(board, player)
+        return () if found is None else found.history
 
     @_remembered
     def race(self, name: str) -> RaceReport | None:

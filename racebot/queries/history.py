@@ -1,0 +1,204 @@
+"""A player's rated races: all of them, the last ones, and what they add up to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from itertools import groupby
+from math import inf
+from typing import NamedTuple
+
+from racebot.ledger.rows import Leaderboard, damaged_race, moment_of
+from racebot.ledger.store import Ledger
+from racebot.queries.fields import FinishTime, Label, Place
+from racebot.queries.races import entrants_of, finish_time
+from racebot.races.result import EntrantStatus, result_label
+from racebot.standings.settle import RatedRace
+
+LAST_PLACE = 10
+"""Places after this one are counted together."""
+RACES_NAMED = 3
+"""Number of best races to show, and of worst races."""
+ROUND_RACES = (50, 100, 200, 300, 500, 1000, 2000)
+ROUND_WINS = (10, 50, 100)
+"""Numbers of races and wins that are milestones."""
+WEEKS_OF_YEAR = 53
+"""Weeks of a year, the first and the last one in part."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedRace:
+    """One rated race of a player. `entrants` includes deleted accounts."""
+
+    race: str
+    sequence: int
+    ended_at: datetime
+    place: Place
+    standing: Label
+    entrants: int
+    before: int
+    after: int
+    races_before: int
+    change: int
+    goal: str
+    finish_time: FinishTime
+
+
+class Result(NamedTuple):
+    """One result of a player. `place` is None for a race that the player did not finish."""
+
+    place: int | None
+    change: int
+
+
+class Run(NamedTuple):
+    """The lengths of the current run of races that reached something, and of the longest."""
+
+    now: int
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A player's statistics from all of their races.
+
+    `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
+    ratings if `only_settled`. `places` has the number of races of each place, `months` the races of each
+    month, newest first, and `fastest` one race a goal.
+    """
+
+    peak: PlayedRace
+    only_settled: bool
+    best: Sequence[PlayedRace]
+    worst: Sequence[PlayedRace]
+    places: Mapping[str, int]
+    months: Sequence[tuple[date, list[PlayedRace]]]
+    wins: Run
+    finishes: Run
+    fastest: Sequence[PlayedRace]
+
+
+def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
+    """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
+    rows = ledger.connection.stream(
+        "SELECT rated.race, sequence, ended_at, place, goal,"
+        " points_before, points_after, races_before, result"
+        " FROM changes AS mine INDEXED BY changes_by_player"
+        " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
+        " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3",
+        leaderboard,
+        player,
+        limit,
+    )
+    found = []
+    for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
+        entrants = entrants_of(race, result)
+        try:
+            entrant = next(each for each in entrants if each.get("user_id") == player)
+            standing = result_label(EntrantStatus(entrant["status"]), place)
+        except (StopIteration, KeyError, ValueError):
+            raise damaged_race(race, f"says nothing about {player}") from None
+        found.append(
+            PlayedRace(
+                race=race,
+                sequence=sequence,
+                ended_at=moment_of(ended_at),
+                place=place,
+                standing=standing,
+                entrants=len(entrants),
+                before=before,
+                after=after,
+                races_before=races_before,
+                change=after - before,
+                goal=goal,
+                finish_time=finish_time(entrant, place),
+            )
+        )
+    return found
+
+
+def last_race(ledger: Ledger, board: Leaderboard, player: str) -> RatedRace | None:
+    """Return the last race that changed a player's rating; None if there is none."""
+    name = ledger.connection.value(
+        "SELECT race FROM changes INDEXED BY changes_by_player JOIN rated USING (leaderboard, sequence)"
+        " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT 1",
+        board.id,
+        player,
+    )
+    row = None if name is None else ledger.ratings.get(board, name)
+    return None if row is None else RatedRace(board, ledger.races.find(name).result, row.changes)
+
+
+def last_results(
+    ledger: Ledger, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
+) -> dict[str, list[Result]]:
+    """Return the last results of each player, oldest first, up to the race with the number `last`."""
+    rows = ledger.connection.rows(
+        "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
+        "  SELECT place, points_after - points_before AS change FROM changes INDEXED BY changes_by_player"
+        "  WHERE leaderboard = ?1 AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"
+        "  ORDER BY sequence DESC LIMIT ?3)) FROM json_each(?2) AS wanted",
+        leaderboard,
+        json.dumps(list(players)),
+        count,
+        last,
+    )
+    return {player: [Result(*each) for each in reversed(json.loads(found))] for player, found in rows}
+
+
+def figures(races: Sequence[PlayedRace], settled: int) -> Figures:
+    """Compute a player's statistics from races, oldest first. Ratings are provisional for `settled` races."""
+    certain = [race for race in races if race.races_before >= settled]
+    rises = sorted(certain or races, key=lambda race: race.change, reverse=True)
+    by_month = groupby(races, key=lambda race: race.ended_at.astimezone(UTC).date().replace(day=1))
+    goals = sorted({race.goal for race in races})
+    by_goal = (fastest(race for race in races if race.goal == goal) for goal in goals)
+    return Figures(
+        peak=max(races, key=lambda race: race.after),
+        only_settled=bool(certain),
+        best=[race for race in rises[:RACES_NAMED] if race.change > 0],
+        worst=[race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
+        places=Counter(map(_place, sorted(races, key=lambda race: race.place or inf))),
+        months=[(month, list(group)) for month, group in by_month][::-1],
+        wins=run(race.place == 1 for race in races),
+        finishes=run(race.place is not None for race in races),
+        fastest=[race for race in by_goal if race is not None],
+    )
+
+
+def milestones(races: Sequence[PlayedRace]) -> list[tuple[str, PlayedRace]]:
+    """Return what a player has reached and in which race, the latest first."""
+    wins = [race for race in races if race.place == 1]
+    found = {"First race": races[0]} | ({"First win": wins[0]} if wins else {})
+    found |= {f"{number}th race": races[number - 1] for number in ROUND_RACES if number <= len(races)}
+    found |= {f"{number}th win": wins[number - 1] for number in ROUND_WINS if number <= len(wins)}
+    found["Highest rating"] = max(races, key=lambda race: race.after)
+    return sorted(found.items(), key=lambda each: -each[1].sequence)
+
+
+def last_year(races: Sequence[PlayedRace]) -> tuple[date, list[PlayedRace]]:
+    """Return the Monday on which a player's last year begins, and the races since then."""
+    last = races[-1].ended_at.astimezone(UTC).date()
+    first = last - timedelta(days=last.weekday() + 7 * (WEEKS_OF_YEAR - 1))
+    return first, [race for race in races if race.ended_at.astimezone(UTC).date() >= first]
+
+
+def run(reached: Iterable[bool]) -> Run:
+    """Return the lengths of the runs of races that reached something."""
+    runs = [sum(group) if each else 0 for each, group in groupby(reached)]
+    return Run(runs[-1], max(runs))
+
+
+def fastest(races: Iterable[PlayedRace]) -> PlayedRace | None:
+    """Return the race with the best finish time, the first of several; None without any time."""
+    timed = (race for race in races if race.finish_time is not None)
+    return min(timed, key=lambda race: race.finish_time or 0.0, default=None)
+
+
+def _place(race: PlayedRace) -> str:
+    if race.place is None:
+        return "unfinished"
+    return str(race.place) if race.place <= LAST_PLACE else f"{LAST_PLACE + 1}+"
