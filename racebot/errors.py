@@ -7,6 +7,8 @@ PACKAGES_OF_PAGES = ("fontpkg_inter", "jinja2", "orjson", "PIL", "starlette", "u
 LONGEST_LINE = 1_000
 """Most characters of a message. Longer ones lose their middle, since place and remedy are at the ends."""
 
+_LIKE_A_SECRET = re.compile(r"""\S*webhooks/\S*|(?<!\w)(['"])((?!\1).)*?[\w-]{24}.*?\1(?!\w)""", re.DOTALL)
+
 
 class RacebotError(Exception):
     """Base of all errors raised on purpose. The message is one line for the operator.
@@ -20,10 +22,13 @@ class RacebotError(Exception):
 
 
 class SettingsError(RacebotError):
-    """A setting is missing, misspelt or unusable. `problems` holds one line each."""
+    """A setting is missing, misspelt or unusable. `problems` holds one line each.
+
+    What they quote may be a secret in the wrong place, so long words and addresses of webhooks are left out.
+    """
 
     def __init__(self, *problems: str) -> None:
-        self.problems = tuple(map(_line, problems))
+        self.problems = tuple(_line(_LIKE_A_SECRET.sub("…", each)) for each in problems)
         Exception.__init__(self, "\n".join(self.problems))
 
 

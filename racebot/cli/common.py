@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from racebot.bot.heartbeat import utc_now
-from racebot.errors import LedgerUnavailable, NoSuchEntryError, SettingsError, missing_pages
+from racebot.errors import LedgerUnavailable, NoSuchEntryError, OrderError, SettingsError, missing_pages
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
@@ -156,8 +156,7 @@ def cannot_listen(port: int, error: OSError) -> SettingsError:
 def confirmed(settings: Settings, ledger: Ledger, question: str, *, yes: bool) -> bool:
     """Ask for confirmation in a terminal, unless the user gave `--yes`, and then back up the database."""
     if not yes and not sys.stdin.isatty():
-        tell("Nothing changed. Run this in a terminal, or add --yes.", to=notices)
-        return False
+        raise OrderError("nothing changed: run this in a terminal, or add --yes")
     if not yes and not typer.confirm(question):
         return False
     tell(f"backup: {back_up(settings, ledger)}")

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 NUMBERED = {"goals", "custom_goals", "info"}
 """Conditions that often have the season's number in them."""
 NOT_COPIED = {"name", "from", "until", "rooms", "carry_over"}
+DONE = {"add": "added", "close": "closed", "reopen": "open again", "remove": "removed"}
 Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]
 
 
@@ -62,6 +63,7 @@ def event_step(
     ] = False,
     early: Annotated[bool, typer.Option("--early", help="For `close`: do not wait for the end.")] = False,
     columns: common.Columns = None,
+    yes: common.Yes = False,
     database: Database = None,
 ) -> None:
     """Count several rooms and files as one race of all entrants, rated when the event closes.
@@ -91,6 +93,9 @@ def event_step(
             rooms = _rooms(each for each in sources or () if not each.lower().endswith(TABLE_SUFFIXES))
             if step == "close":  # an added room may have a result, or another one, by now
                 rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
+            asks = step == "remove" and not sources
+            if asks and not common.confirmed(settings, ledger, f"Remove {event.title}?", yes=yes):
+                return
             results = _read(settings, rooms) if step in {"add", "close"} and rooms else {}
             with ledger.transaction():  # all sources are added, or none
                 for room, result in results.items():
@@ -105,7 +110,8 @@ def event_step(
                 elif step == "remove":
                     steps.remove(event, [*rooms, *(file.name for file in files)])
             common.carry_out_jobs(ledger)
-            tell(f"{name}: {step} done")
+            what = ", ".join(sources) if sources and step in {"add", "remove"} else event.title
+            tell(f"{event.title}: {DONE[step]} {what}" if what != event.title else f"{what} is {DONE[step]}")
 
 
 def _rooms(given: Iterable[str]) -> list[str]:
@@ -257,7 +263,7 @@ def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name:
     def chosen(category: str, each: str) -> bool:
         return name.casefold() in {each.casefold(), f"{category}/{each}".casefold()}
 
-    found = [table for table in tables if chosen(table.get("category", ""), table["name"])]
+    found = [table for table in tables if chosen(table.get("category", ""), table.get("name", ""))]
     goals = [board for board in boards if chosen(board.category, board.name) and board.rule.by_goals_alone]
     if len(found or goals) > 1:
         raise SettingsError(
@@ -266,7 +272,7 @@ def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name:
     if found:
         return found[0]
     if not goals:
-        known = [each["name"] for each in tables] + [board.name for board in boards]
+        known = [each["name"] for each in tables if "name" in each] + [board.name for board in boards]
         where = "" if settings.config.exists() else f" ({settings.config} does not exist)"
         raise common.no_leaderboard(name, known, f"leaderboard{where}")
     (board,) = goals

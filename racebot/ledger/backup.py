@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from racebot.errors import LedgerUnavailable, reason
+from racebot.errors import LedgerError, LedgerUnavailable, reason
 
 STAMP = "%Y%m%dT%H%M%SZ"
 """Format of the time in a copy's name."""
@@ -26,7 +26,8 @@ def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: dateti
     The copy gets its final name only once it is complete and passes SQLite's integrity check.
 
     Raises:
-        LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
+        LedgerUnavailable: the folder cannot be written, or the disk is full.
+        LedgerError: the database is damaged.
     """
     target = folder / f"{stem}-{now.astimezone(UTC).strftime(STAMP)}.db"
     partial = target.with_suffix(".part")
@@ -38,9 +39,11 @@ def copy_to(folder: Path, connection: sqlite3.Connection, stem: str, now: dateti
             copy.execute("PRAGMA journal_mode = DELETE")
             problems = problems_of(copy)
         if problems:
-            raise LedgerUnavailable(f"backup {target}: not intact ({problems[0]}): run `racebot verify`")
+            raise LedgerError(f"backup {target}: not intact ({problems[0]}): run `racebot verify`")
         partial.replace(target)
     except (OSError, sqlite3.Error) as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            raise LedgerError(f"backup {target}: the database is damaged: run `racebot verify`") from None
         raise LedgerUnavailable(
             f"backup {target}: {reason(error)}: free space, or let racebot write there"
         ) from None

@@ -56,10 +56,14 @@ def locked(database: Path) -> Generator[None]:
 
     Raises:
         LedgerUnavailable: another worker holds the lock, maybe one that is stopping.
-        LedgerError: the lock file cannot be written.
+        LedgerError: the lock file cannot be written, or the database has another name with its own lock.
     """
     path = beside(database, ".lock")
     make_folder(database)
+    if database.exists() and database.stat().st_nlink > 1:
+        raise LedgerError(
+            f"{database} has a second name, a hard link: remove that, or use a copy of the file"
+        )
     try:
         acquired = _lock(path).acquire(timeout=TIMEOUT)
     except Timeout:

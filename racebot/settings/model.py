@@ -233,7 +233,7 @@ class LeaderboardSettings(BaseModel):
 
     @model_validator(mode="after")
     def _chooses(self) -> Self:
-        if not self.goals and self.rule().by_goals_alone:
+        if not self.goals and "rooms" not in self.model_fields_set and self.rule().by_goals_alone:
             raise ValueError("no room is chosen: add goals, custom_goals, rooms or another condition")
         if self.since and self.until and self.until <= self.since:
             raise ValueError("until must be later than from")
@@ -387,7 +387,7 @@ class Settings(BaseSettings):
         for name in value:
             if name not in set(Command):
                 hint = did_you_mean(name, [str(each) for each in Command])
-                raise ValueError(f"{name} is not a command{hint}")
+                raise ValueError(f"{name!r} is not a command{hint}")
         return value
 
     @field_validator("site", "pages_url", mode="before")

@@ -32,6 +32,10 @@ from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
+LONGEST_FILE = 1_000_000
+"""Characters in a file. A list of 10,000 rooms has a third of them."""
+LONGEST_SHOWN = 60
+"""Characters of a value that a message repeats."""
 
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:
@@ -79,7 +83,7 @@ def _document(path: Path, chosen: str) -> tuple[dict[str, Any], list[str]]:
             return {}, [f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG"]
         if not path.exists():
             return {}, []
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = tomllib.loads(_content(path))
         return values, list(_read_files(values.get("leaderboards"), path))
     except RecursionError:
         return {}, [f"{path}: nested too deeply: correct it"]
@@ -95,14 +99,22 @@ def _read_files(tables: object, path: Path) -> Iterator[str]:
         for name, prefix in (("rooms", ""), ("discord", "file:")):
             given = table.get(name) if isinstance(table, dict) else None
             if isinstance(given, str) and given.startswith(prefix):
-                file = path.parent / given.removeprefix(prefix)
+                lines: list[str] = []
                 try:
-                    lines = file.read_text(encoding="utf-8").splitlines()
+                    lines = _content(path.parent / given.removeprefix("file:")).splitlines()
                 except (OSError, ValueError) as error:
                     yield f"{path}: {name}={given!r}: {reason(error)}: correct the path or the file"
-                    lines = []
                 found = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
                 table[name] = found if name == "rooms" else next(iter(found), None)
+
+
+def _content(file: Path) -> str:
+    """Read a small text file."""
+    with file.open(encoding="utf-8") as opened:
+        text = opened.read(LONGEST_FILE + 1)
+    if len(text) > LONGEST_FILE:
+        raise ValueError(f"longer than {LONGEST_FILE:,} characters")
+    return text
 
 
 def secret_files(directory: Path) -> list[Path]:
@@ -167,7 +179,7 @@ def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str,
             problems.append(f"{name} and {name}_FILE are both set: keep one of them")
         elif path:
             try:
-                values[setting] = (directory / path).read_text(encoding="utf-8").strip()
+                values[setting] = _content(directory / path).strip()
                 if not values[setting]:
                     problems.append(f"{name}_FILE={path!r}: the file is empty: write the value into it")
             except (OSError, ValueError) as error:
@@ -242,7 +254,7 @@ class _Origins:
             return f"{self.path}: {name!r} is not a setting of racebot{hint}: correct the name or remove it"
         where = self.place(name)
         if inner and inner[0].isdecimal():
-            where += f", table {int(inner[0]) + 1}: {'.'.join(inner[1:])}".rstrip()
+            where += f", table {int(inner[0]) + 1}" + (f": {'.'.join(inner[1:])}" if inner[1:] else "")
         elif inner:
             where += f".{'.'.join(inner)}"
         if error["type"] == "extra_forbidden":
@@ -252,11 +264,10 @@ class _Origins:
             return f"{where} is missing: add it"
         variable = PREFIX + name.upper()
         raw = "" if name in self.given else self.written.get(variable, "")
-        secret = name in {"client_secret", "discord_webhook"}
-        secret |= name == "categories" and (bool(raw) or inner[-1:] != ["slug"])
-        secret |= name == "leaderboards" and "discord" in (*inner, *raw.split('"'))
-        is_whole_table = isinstance(error["input"], dict) and len(inner) == 1
-        shown = "" if secret or is_whole_table else f"={raw or error['input']!r:.100}"
+        value = raw or error["input"]
+        secret = name in KEPT_IN_FILES or (name == "categories" and (raw or inner[-1:] != ["slug"]))
+        secret = secret or "discord" in (*inner, *raw.split('"')) or isinstance(value, dict | list)
+        shown = "" if secret or len(repr(value)) > LONGEST_SHOWN else f"={value!r}"
         if name in _TABLES:
             return f"{where}{shown}: {_IN_PLAIN_WORDS.get(error['type'], text)}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.
@@ -345,7 +356,10 @@ def _source_of(settings: Settings, board: LeaderboardSettings) -> LeaderboardSet
 
 
 def _clashes(settings: Settings, path: Path) -> Iterator[str]:
-    """Yield a problem for each goal, category or leaderboard that is set twice."""
+    """Yield a problem for each webhook in a wrong place, and all that is set twice."""
+    for name, value in settings:
+        if "/webhooks/" in repr(value):  # that of a secret is masked
+            yield f"{path}: {name} holds the address of a webhook: move it to a setting for Discord"
     if settings.categories and settings.goals:
         yield f"{path}: goals outside [[categories]] have no effect: move them into its tables"
     slugs = Counter(each.slug for each in settings.categories)

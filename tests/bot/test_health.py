@@ -17,7 +17,7 @@ from racebot.bot import health
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import Heartbeat, read_heartbeat, write_heartbeat
 from racebot.bot.retry import retry_pauses
-from racebot.errors import CredentialsError, LedgerUnavailable
+from racebot.errors import CredentialsError, LedgerError, LedgerUnavailable
 from racebot.ledger import lock
 from racebot.telemetry.failure_log import FailureLog
 
@@ -136,6 +136,9 @@ def test_a_link_to_a_database_has_the_same_lock_and_heartbeat(tmp_path: Path) ->
         assert lock.running(link)
         with pytest.raises(LedgerUnavailable), lock.locked(link):
             pass
+    (tmp_path / "hard.db").hardlink_to(database)
+    with pytest.raises(LedgerError, match="hard link"), lock.locked(database):
+        pass
     write_heartbeat(link, Heartbeat(NOON))
     assert read_heartbeat(database).seen_at == NOON
 

@@ -122,7 +122,7 @@ def test_an_event_of_two_rooms_and_a_sheet_from_start_to_end(racebot: Racebot, t
     assert racebot("race", EVENT).code == 2
     done(racebot, "event", "close", EVENT, "--early")
     assert standing(racebot) == without_old
-    done(racebot, "event", "remove", EVENT)
+    done(racebot, "event", "remove", EVENT, "--yes")
     assert standing(racebot, "orb/one") == {"id-ann": "1", "id-bo": "2", "id-dee": "DNF"}
     orders = [each["order"] for each in json.loads(racebot("audit", "--json").out)]
     steps = ["create", *["add"] * 3, "close", "reopen", "close", *["remove"] * 4]
@@ -243,7 +243,7 @@ def test_a_removed_room_counts_at_its_earlier_position(racebot: Racebot, tmp_pat
     create(racebot)
     done(racebot, "event", "add", EVENT, "orb/one")
     done(racebot, "event", "close", EVENT, "--early")
-    done(racebot, "event", "remove", EVENT)
+    done(racebot, "event", "remove", EVENT, "--yes")
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         assert ledger.races.position("orb/one") == before
     assert standing(racebot, "orb/one")["id-ann"] == "1"

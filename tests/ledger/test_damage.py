@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from racebot.bot.doctor import examine
 from racebot.cli import app
-from racebot.errors import LedgerUnavailable, RacebotError
+from racebot.errors import LedgerError, LedgerUnavailable, RacebotError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Message
 from racebot.ledger.store import Ledger
@@ -141,6 +141,7 @@ async def test_doctor_runs_the_integrity_check(inconsistent: Path) -> None:
 
 def test_backup_runs_the_integrity_check(inconsistent: Path) -> None:
     folder = inconsistent.parent / "copies"
-    with Ledger.open(inconsistent) as ledger, pytest.raises(LedgerUnavailable, match="not intact"):
+    with Ledger.open(inconsistent) as ledger, pytest.raises(LedgerError, match="not intact") as refusal:
         ledger.back_up(folder, keep=1, now=NOON)
     assert list(folder.iterdir()) == []
+    assert not isinstance(refusal.value, LedgerUnavailable), "it does not pass by itself"

@@ -19,6 +19,8 @@ from racebot.settings.sources import load
 from racebot.standings.counting import rating_rules
 
 SECRET = "hush-hush-1234"
+TOKEN = "AbC-dEf_9"
+WEBHOOK = f"https://discord.com/api/webhooks/123456789/{TOKEN}"
 
 
 @pytest.fixture(autouse=True)
@@ -179,7 +181,7 @@ def test_bad_value_is_one_line_with_variable_value_and_remedy(
     assert f"RACEBOT_{name}" in problem
     if name != "CATEGORIES":
         mend = str(Settings.model_fields[name.lower()].description)
-        assert repr(value) in problem
+        assert repr(value) in problem or len(value) > 24
         assert problem.endswith(f": set it to {mend}")
         assert "Input should" not in problem
         assert "pattern" not in problem
@@ -357,6 +359,22 @@ def test_two_categories_can_each_have_a_leaderboard_with_the_same_name(folder: P
     assert [config.model for config in rating_rules(load()).named] == [DEFAULT_MODEL, "trueskill"]
 
 
+@pytest.mark.parametrize("written", ["rooms.txt", "file:rooms.txt"])
+def test_a_list_of_rooms_may_be_in_a_file_that_has_none_yet(folder: Path, written: str) -> None:
+    toml(folder, f"[[leaderboards]]\nname = 'X'\nrooms = '{written}'")
+    for text, rooms in (("# none yet\n", ()), ("orb/a\n", ("orb/a",))):
+        (folder / "rooms.txt").write_text(text, encoding="utf-8")
+        rules = rating_rules(load())
+        assert [board.rule.rooms for board in rules.named] == [rooms]
+        assert [board.name for board in rules.configs_for_goal("orb", "any")] == ["any"]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file")
+def test_a_list_of_rooms_is_bounded(folder: Path) -> None:
+    toml(folder, "[[leaderboards]]\nname = 'X'\nrooms = '/dev/zero'")
+    assert "longer than 1,000,000 characters" in problems()[0]
+
+
 @pytest.mark.parametrize("host", ["localhost", "sandbox.localhost", "127.0.0.1", "127.8.9.1", "[::1]"])
 def test_site_on_this_machine_needs_no_https(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
     environment(monkeypatch, SITE=f"http://{host}:8000")
@@ -421,7 +439,7 @@ def test_a_problem_in_the_environment_is_named(
         ("[[leaderboards]]\nname = ''\ngoals = ['g']", ["leaderboards, table 1: name=''"]),
         (X + "modle = 'trueskill'", ["leaderboards, table 1: modle", "'model'"]),
         (X + "scoring = 'sgl-25'", ["leaderboards, table 1: scoring='sgl-25'", "did you mean 'sgl-2025'"]),
-        (X + "scoring = { frist = 1 }", ["leaderboards, table 1: scoring=", "did you mean 'first'"]),
+        (X + "scoring = { frist = 1 }", ["leaderboards, table 1: scoring: ", "did you mean 'first'"]),
         (X + "model = 'elo'", ["racebot.toml: leaderboards, table 1: model='elo'", "no rating model 'elo'"]),
         (
             X + "model = 'pairwise-elo'\nteam_races = 'team'",
@@ -482,6 +500,51 @@ def test_a_problem_in_the_env_file_is_named(folder: Path, text: bytes, told: lis
 
 
 # Secrets
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[leaderboards]\nname = 'X'\ngoals = ['g']\ndiscord = '{WEBHOOK}'",
+        f"[[leaderboard]]\nname = 'X'\ngoals = ['g']\ndiscord = '{WEBHOOK}'",
+        X + f"discord = 'file:{WEBHOOK}'",
+        X + f"discord = ['{WEBHOOK}']",
+        X + f"dicsord = '{WEBHOOK}'",
+        X + f"discord = {{ url = '{WEBHOOK}' }}",
+        X + f"discord = '{WEBHOOK}/slack'",
+        X + f"rooms = ['{WEBHOOK}']",
+        X + f"rooms = '{WEBHOOK}'",
+        X + f"category = '{WEBHOOK}'\nmodel = 'no'",
+        X + f"model = '{WEBHOOK}'",
+        X + f"scoring = '{WEBHOOK}'",
+        X + f"scoring = {{ '{WEBHOOK}' = 1 }}",
+        X + f"parameters = {{ '{WEBHOOK}' = 1 }}",
+        X + f"carry_over = '{WEBHOOK}'",
+        X + f"carry_over = {{ from = 'X', factor = '{WEBHOOK}' }}",
+        X + f"from = '{WEBHOOK}'",
+        X + f"grace = '{WEBHOOK}'",
+        X + f"info = '{WEBHOOK}'",
+        f"[[leaderboards]]\nname = 'X'\ngoals = ['{WEBHOOK}']",
+        f"[[leaderboards]]\nname = 'X'\ngoals = '{WEBHOOK}'",
+        f"[[leaderboards]]\nname = '{WEBHOOK}'\ngoals = ['g']\nmodel = 'no'",
+        f"leaderboards = ['{WEBHOOK}']",
+        f"leaderboards = '{WEBHOOK}'",
+        f"goals = ['{WEBHOOK}']",
+        f"category = '{WEBHOOK}'",
+        f"discord_webhook = ['{WEBHOOK}']",
+        f"discord_webhoook = '{WEBHOOK}'",
+        f"pages_title = '{WEBHOOK}'",
+        f"command_names = {{ '{WEBHOOK}' = 'x' }}",
+        f"texts = '{WEBHOOK}'",
+        f"[texts]\nprovisional = '{WEBHOOK}{{'",
+        f"[texts]\nnew = '{WEBHOOK}'",
+        f"'{WEBHOOK}' = 1",
+        f"discord_webhook = '{WEBHOOK}",
+    ],
+)
+def test_a_webhook_in_a_wrong_place_is_refused_and_never_shown(folder: Path, text: str) -> None:
+    toml(folder, text)
+    assert TOKEN not in "".join(problems())
 
 
 @pytest.mark.parametrize(
