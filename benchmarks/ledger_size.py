@@ -32,8 +32,8 @@ from racebot.chat.answers.answers import Answers
 from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command, CommandNames, ParsedCommand

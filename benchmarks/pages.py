@@ -25,9 +25,9 @@ from support import CATEGORY, GOAL, people, race, rate, serving
 
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
 from racebot.queries.races import latest_races
 from racebot.queries.scores import league
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.scoring.need import Forecast
 from racebot.scoring.rules import rules_of

@@ -24,7 +24,7 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import CategoryProfile
-from racebot.queries.listing import listing_of
+from racebot.queries.standings import listing_of
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import CategorySettings, Settings

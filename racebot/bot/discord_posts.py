@@ -25,11 +25,10 @@ from racebot.errors import RacebotError
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import listing_of
-from racebot.queries.recap import WEEK, Recap, Week, recap, week
+from racebot.queries.recap import WEEK, Recap, Week, final_since, recap, week
 from racebot.queries.records import UPSET, Upset, personal_bests
 from racebot.queries.scores import league, scored
-from racebot.queries.seasons import final_since
+from racebot.queries.standings import listing_of
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 from racebot.scoring.table import Table

@@ -16,11 +16,11 @@ from racebot.addresses import board_addresses
 from racebot.errors import RacebotError, in_words
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
+from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.leaderboard import new_places, places_now
-from racebot.queries.listing import Listing
-from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.odds import forecasts
 from racebot.queries.race import race_on_board
+from racebot.queries.standings import Listing
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names

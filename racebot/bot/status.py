@@ -13,7 +13,7 @@ from racebot.ledger.outbox import Delivery, chat_messages
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules
 from racebot.standings.proposals import proposals

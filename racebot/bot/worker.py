@@ -26,7 +26,7 @@ from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import locked
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import listing_of
+from racebot.queries.standings import listing_of
 from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules

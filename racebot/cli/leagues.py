@@ -19,7 +19,7 @@ from racebot.cli.common import Database, console, load_settings, open_ledger, te
 from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.seasons import final_from
+from racebot.queries.recap import final_from
 from racebot.races.events import Event, SourceKind, Timing, by_result
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule, room_named

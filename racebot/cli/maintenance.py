@@ -19,7 +19,7 @@ from racebot.cli.common import Database, Yes, console, notices, open_ledger, tel
 from racebot.cli.tables import NO_BOARDS
 from racebot.ledger.rows import RESTORE
 from racebot.queries.leaderboard import listed_count
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
 from racebot.standings.counting import rating_rules

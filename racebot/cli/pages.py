@@ -12,7 +12,7 @@ from racebot.cli.commands import app
 from racebot.cli.common import Database, cannot_listen, console, load_settings, need_web, tell
 from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import listing_of
+from racebot.queries.standings import listing_of
 from racebot.settings.model import Settings
 
 if TYPE_CHECKING:

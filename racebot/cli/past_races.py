@@ -17,7 +17,7 @@ from racebot.errors import ModelError, SettingsError, SiteError
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
-from racebot.queries.listing import listing_of
+from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
 from racebot.ratings import registry

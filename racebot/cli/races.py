@@ -19,9 +19,9 @@ from racebot.errors import PayloadError, SettingsError, SiteError
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
-from racebot.queries.listing import listing_of
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
+from racebot.queries.standings import listing_of
 from racebot.races.rooms import Reason, Room, Verdict
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.text.format import counted, integer

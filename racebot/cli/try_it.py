@@ -23,7 +23,7 @@ from racebot.cli.common import cannot_listen, console, need_web, tell
 from racebot.errors import MissingExtraError, SettingsError
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.sandbox import scenario
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import Racer, recruit

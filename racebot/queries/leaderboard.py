@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Annotated, Any, NamedTuple, overload
+from typing import Annotated, overload
 
 import numpy as np
 from pydantic import Field
 
 from racebot.ledger.rows import (
-    REBUILD,
     Leaderboard,
     Standing,
     as_int,
     as_text,
     moment_of,
-    readable,
     standings_of,
     states_of,
 )
 from racebot.ledger.store import Ledger
 from racebot.queries.fields import Place
-from racebot.queries.listing import Listing
+from racebot.queries.standings import (
+    Listing,
+    StandingRow,
+    in_order,
+    latest_of,
+    listed_of,
+    place_of,
+    places_of,
+    standings_before,
+    standings_now,
+)
 from racebot.races.change import Change
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
@@ -73,19 +79,6 @@ class ListedPlayer(RatedPlayer):
 
     place: int
     moved: Annotated[Movement | None, Field(description="Change since `since`; null if not raced by then")]
-
-
-class StandingRow(NamedTuple):
-    """A player's stored standing: `state` as JSON, `last_race_at` as text that sorts as time."""
-
-    player: str
-    state: str
-    points: int
-    races: int
-    finishes: int
-    wins: int
-    last_race_at: str
-    rating: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,17 +213,17 @@ def open_leaderboard(
         everybody, races = standings_now(ledger, board), ledger.ratings.count(board)
     else:
         races = ledger.ratings.sequence_until(board, at)
-        everybody = _standings_before(ledger, board, races + 1)
-    latest = _latest(everybody)
+        everybody = standings_before(ledger, board, races + 1)
+    latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.people.hidden()
-    unranked_too = _listed(everybody, replace(listing, minimum_finishes=0), hidden, latest)
-    listed = _in_order(ledger, [row for row in unranked_too if row.finishes >= listing.minimum_finishes])
+    unranked_too = listed_of(everybody, replace(listing, minimum_finishes=0), hidden, latest)
+    listed = in_order(ledger, [row for row in unranked_too if row.finishes >= listing.minimum_finishes])
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
-    unranked = sorted(_in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
+    unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
-    before = _undone(ledger, board, everybody, first, races)
-    places_before = _place_of(_listed(before, listing, hidden, _latest(before)))
+    before = standings_before(ledger, board, first, races, everybody)
+    places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
     return OpenLeaderboard(
         leaderboard=board.name,
         category=board.category,
@@ -245,7 +238,7 @@ def open_leaderboard(
         last_race_at=latest,
         since=since,
         players=ListedPlayers(
-            ledger, listed, _places(listed), before, places_before, unranked, provisional_races
+            ledger, listed, places_of(listed), before, places_before, unranked, provisional_races
         ),
     )
 
@@ -282,7 +275,7 @@ def top_players(
 def places_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, int]:
     """Return the place of each listed player."""
     rows = standings_now(ledger, board)
-    return _place_of(_listed(rows, listing, ledger.people.hidden(), _latest(rows)))
+    return place_of(listed_of(rows, listing, ledger.people.hidden(), latest_of(rows)))
 
 
 def new_places(
@@ -307,8 +300,8 @@ def new_places(
         before = standings_now(ledger, board, ratings.min(), [change.player for change in changes])
         latest = ledger.standings.latest_race(board) or ended_at
     else:
-        before = _standings_before(ledger, board, sequence)
-        latest = _latest(before) or ended_at
+        before = standings_before(ledger, board, sequence)
+        latest = latest_of(before) or ended_at
     after = dict(before)
     for change, rating in zip(changes, ratings[:, 1].tolist(), strict=True):
         end, player = exact_time(ended_at), change.player
@@ -316,8 +309,8 @@ def new_places(
         finishes, end = row.finishes + (change.place is not None), max(row.last_race_at, end)
         after[player] = row._replace(finishes=finishes, last_race_at=end, rating=rating)
     hidden = ledger.people.hidden()
-    old = _place_of(_listed(before, listing, hidden, latest))
-    new = _place_of(_listed(after, listing, hidden, max(latest, ended_at)))
+    old = place_of(listed_of(before, listing, hidden, latest))
+    new = place_of(listed_of(after, listing, hidden, max(latest, ended_at)))
     return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
 
 
@@ -357,147 +350,6 @@ def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[
     sql = f"SELECT player, points FROM standings {_LISTED}"  # noqa: S608 - constants
     rows = ledger.connection.rows(sql, *_bounds(ledger, board, listing))
     return {player: as_int(points) for player, points in rows}
-
-
-@readable("standing", REBUILD)
-def standings_now(
-    ledger: Ledger, board: Leaderboard, least: float = float("-inf"), others: Sequence[str] = ()
-) -> dict[str, StandingRow]:
-    """Return the current standings of players with a rating of `least` or more, and of others, by player.
-
-    Check that values have the types of their columns.
-    """
-    rows = ledger.connection.rows(
-        "SELECT player, state, points, races, finishes, wins, last_race_at, rating"
-        " FROM standings WHERE leaderboard = ?1"
-        " AND (rating >= ?2 OR player IN (SELECT value FROM json_each(?3)))",
-        board.id,
-        least,
-        json.dumps(others),
-    )
-    kinds = (str, str, int, int, int, int, str, float)
-    for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
-        for found in set(map(type, column)) - {kind}:
-            raise TypeError(f"{found.__name__} in place of {kind.__name__}")
-    return {row[0]: StandingRow._make(row) for row in rows}
-
-
-def _standings_before(ledger: Ledger, board: Leaderboard, sequence: int) -> dict[str, StandingRow]:
-    """Return everybody's standings before a race of the sequence."""
-    last = ledger.ratings.count(board)
-    if last - sequence < last / 8:  # then undoing the last races takes less time than counting the first
-        return _undone(ledger, board, standings_now(ledger, board), sequence, last)
-    rows = ledger.connection.rows(
-        "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("
-        "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
-        "  FROM changes INDEXED BY changes_by_player WHERE leaderboard = ?1 AND sequence < ?2 GROUP BY player"
-        " ) AS last CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
-        board.key,
-        sequence,
-    )
-    return _as_standings(ledger, board, rows)
-
-
-def _undone(
-    ledger: Ledger, board: Leaderboard, after: Mapping[str, StandingRow], first: int, last: int
-) -> dict[str, StandingRow]:
-    """Return the standings before race `first` of the sequence, given everybody's after race `last`."""
-    # With one min(), the other columns are of its row: https://www.sqlite.org/lang_select.html#bareagg
-    rows = ledger.connection.rows(
-        "SELECT player, state_before, points_before, races_before, count(place), sum(place IS 1), ("
-        "  SELECT max(sequence) FROM changes AS earlier INDEXED BY changes_by_player"
-        "  WHERE leaderboard = ?1 AND player = changes.player AND sequence < ?2"
-        " ), min(sequence) FROM changes"
-        " WHERE leaderboard = ?1 AND sequence BETWEEN ?2 AND ?3 GROUP BY player",
-        board.key,
-        first,
-        last,
-    )
-    undone = {row[0]: row for row in rows}
-    before = _as_standings(ledger, board, [row[:7] for row in rows if row[6] is not None])
-    for player, row in before.items():
-        finishes, wins = after[player].finishes - row.finishes, after[player].wins - row.wins
-        before[player] = row._replace(finishes=finishes, wins=wins)
-    return {player: row for player, row in after.items() if player not in undone} | before
-
-
-def _as_standings(
-    ledger: Ledger, board: Leaderboard, rows: Sequence[Sequence[Any]]
-) -> dict[str, StandingRow]:
-    """Return standings from rows of their first six values and the number of each player's last race."""
-    ends = _ends(ledger, board, {row[0]: row[6] for row in rows})
-    ratings = _ratings(board, [row[1] for row in rows])
-    return {
-        row[0]: StandingRow._make((*row[:6], ends[row[0]], rating))
-        for row, rating in zip(rows, ratings, strict=True)
-    }
-
-
-def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[str, str]:
-    """Return when the last of each player's races ended, up to the race with the number in `lasts`."""
-    rows = ledger.connection.rows(
-        "SELECT sequence, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
-        " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
-        " CROSS JOIN races ON races.name = race",
-        board.key,
-        json.dumps(sorted(set(lasts.values()))),
-    )
-    ends = {row[0]: row[1] for row in rows}
-    # A race counts from its end, or later if recorded late. Only then may an earlier one end later.
-    late = {row[0] for row in rows if row[2]}
-    again = ledger.connection.rows(
-        "SELECT wanted.key, max(ended_at) FROM json_each(?2) AS wanted"
-        " CROSS JOIN changes INDEXED BY changes_by_player"
-        "  ON changes.leaderboard = ?1 AND player = wanted.key AND sequence <= wanted.value"
-        " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = race"
-        " GROUP BY wanted.key",
-        board.key,
-        json.dumps({player: last for player, last in lasts.items() if last in late}),
-    )
-    return {player: ends[last] for player, last in lasts.items()} | dict(map(tuple, again))
-
-
-def _listed(
-    rows: Mapping[str, StandingRow], listing: Listing, hidden: set[str], latest: datetime | None
-) -> list[StandingRow]:
-    """Return the standings that a leaderboard lists if its last race ended at `latest`."""
-    earliest, finishes = listing.earliest(latest), listing.minimum_finishes
-    return [
-        row
-        for row in rows.values()
-        if row.finishes >= finishes and row.last_race_at >= earliest and row.player not in hidden
-    ]
-
-
-def _in_order(ledger: Ledger, rows: Sequence[StandingRow]) -> list[StandingRow]:
-    """Return standings, best first, then by name as SQLite's NOCASE compares names."""
-    times = Counter(map(_RATING, rows))
-    names = ledger.people.names(row.player for row in rows if times[row.rating] > 1)
-    by_name = [row for row in rows if row.player in names]
-    by_name.sort(key=lambda row: (names[row.player].encode().lower(), row.player))
-    return sorted([*by_name, *(row for row in rows if row.player not in names)], key=_RATING, reverse=True)
-
-
-def _places(rows: Sequence[StandingRow]) -> dict[float, int]:
-    """Return the place of each rating. Equal ratings share the best of their places."""
-    return dict(zip(sorted(map(_RATING, rows)), range(len(rows), 0, -1), strict=True))
-
-
-def _place_of(rows: Sequence[StandingRow]) -> dict[str, int]:
-    places = _places(rows)
-    return {row.player: places[row.rating] for row in rows}
-
-
-def _latest(rows: Mapping[str, StandingRow]) -> datetime | None:
-    latest = max(map(_LAST_RACE, rows.values()), default=None)
-    return None if latest is None else moment_of(latest)
-
-
-def _ratings(board: Leaderboard, states: Sequence[str]) -> list[float]:
-    if not states:
-        return []
-    ratings = registry.create(board.model, board.parameters).rating(np.array(states_of(states)))
-    return list(ratings.tolist())
 
 
 def _counts(

@@ -17,10 +17,10 @@ from racebot.ledger.store import Ledger
 from racebot.queries.fields import FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
 from racebot.queries.leaderboard import RatedPlayer, place_among
-from racebot.queries.listing import Listing
 from racebot.queries.race import reasons_of
 from racebot.queries.races import Winner, entrants_of, finish_time, winners_of
 from racebot.queries.records import Upset, upsets
+from racebot.queries.standings import Listing
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
 from racebot.text.format import with_fields

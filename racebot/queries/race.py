@@ -13,7 +13,7 @@ from pydantic import Field
 from racebot.errors import PayloadError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.explain import explain_race
+from racebot.queries.explain import Opponent, Reason, explain_race, in_words
 from racebot.queries.fields import (
     FinishChance,
     FinishTime,
@@ -24,7 +24,6 @@ from racebot.queries.fields import (
     ShownId,
     WinChance,
 )
-from racebot.queries.reasons import Opponent, Reason, in_words
 from racebot.races.change import Change
 from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places

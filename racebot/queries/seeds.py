@@ -12,8 +12,8 @@ from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.fields import Place
 from racebot.queries.leaderboard import places_now
-from racebot.queries.listing import Listing
 from racebot.queries.scores import league
+from racebot.queries.standings import Listing
 from racebot.races.result import Profile
 from racebot.ratings import registry
 from racebot.ratings.models.hurdle import GaussianHurdleModel

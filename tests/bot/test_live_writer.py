@@ -17,9 +17,9 @@ from racebot.bot import live_writer
 from racebot.bot.live_writer import LiveWriter
 from racebot.ledger.connection import P, T
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
-from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
+from racebot.live_file import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.queries.race import race_report
+from racebot.queries.standings import Listing
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders

@@ -18,7 +18,7 @@ from worker_support import PATIENCE, Sandbox, finish, said, settled, spaced, unt
 
 from racebot.bot.worker import Worker
 from racebot.cli import MAY_PASS
-from racebot.queries.live import LiveEntrant, LiveRoom, live_path, read_live
+from racebot.live_file import LiveEntrant, LiveRoom, live_path, read_live
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite

@@ -25,8 +25,8 @@ from worker_support import PATIENCE
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
-from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
+from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
+from racebot.queries.standings import Listing
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler

@@ -16,7 +16,7 @@ from racebot import addresses
 from racebot.addresses import Route
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.events import Timing
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of

@@ -15,7 +15,7 @@ from racebot.ledger.rows import Carry, Leaderboard, NamedPlayer as Person
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.history import last_race
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

@@ -11,7 +11,7 @@ from builders import existing, result
 
 from racebot.chat.scores import race_scores, why_score
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.scoring.rules import Rules, rules_of
 from racebot.scoring.table import score_race

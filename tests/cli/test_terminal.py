@@ -18,9 +18,9 @@ from racebot.cli import app, tables
 from racebot.cli.commands import COMMANDS, SECTIONS
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.listing import Listing
 from racebot.queries.player import PlayerReport, player_report
 from racebot.queries.race import RaceReport, race_report
+from racebot.queries.standings import Listing
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 

@@ -38,8 +38,8 @@ from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
+from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, frames, payload
 from racebot.settings import model as settings, sources

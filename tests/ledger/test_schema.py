@@ -29,9 +29,9 @@ from racebot.ledger.rows import START, CategoryProfile, Leaderboard
 from racebot.ledger.schema import VERSION, migrations
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import open_leaderboard, place_among, top_players
-from racebot.queries.listing import Listing
 from racebot.queries.races import races_numbered
 from racebot.queries.records import times_and_closest
+from racebot.queries.standings import Listing
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Profile
 from racebot.races.rooms import RoomRule

@@ -11,8 +11,7 @@ from builders import CATEGORY, GOAL, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.ledger.rows import Leaderboard
-from racebot.queries.explain import Explanation, explain_race
-from racebot.queries.reasons import Rule, in_words
+from racebot.queries.explain import Explanation, Rule, explain_race, in_words
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry

@@ -9,8 +9,8 @@ import pytest
 from builders import NOON, SECOND, entrant, result
 
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
 from racebot.queries.recap import Recap, recap
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.scoring.rules import rules_of
 from racebot.standings import orders

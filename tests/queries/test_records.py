@@ -12,8 +12,8 @@ from builders import NOON, entrant, result
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, open_leaderboard, unranked_players
-from racebot.queries.listing import Listing
 from racebot.queries.records import SHOWN, hall_of_fame, personal_bests
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules

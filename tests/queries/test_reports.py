@@ -14,6 +14,7 @@ from racebot.cli import tables
 from racebot.errors import DamagedRaceError, NoSuchEntryError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.explain import Opponent, Reason, ReasonKind, Rule
 from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import (
     LeaderboardReport,
@@ -25,10 +26,9 @@ from racebot.queries.leaderboard import (
     new_places,
     open_leaderboard,
 )
-from racebot.queries.listing import Listing
 from racebot.queries.player import PlayerReport, player_report
 from racebot.queries.race import RatedEntrant, race_report
-from racebot.queries.reasons import Opponent, Reason, ReasonKind, Rule
+from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules

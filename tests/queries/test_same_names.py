@@ -8,10 +8,10 @@ from builders import CATEGORY, GOAL, entrant, existing, result
 
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, top_players
-from racebot.queries.listing import Listing
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.races import latest_races
+from racebot.queries.standings import Listing
 from racebot.races.result import Entrant
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler

@@ -7,7 +7,7 @@ import pytest
 from builders import CATEGORY
 
 from racebot.ledger.rows import Leaderboard
-from racebot.queries.seasons import final_from, final_since
+from racebot.queries.recap import final_from, final_since
 from racebot.races.rooms import RoomRule
 
 SECOND = timedelta(seconds=1)

@@ -10,8 +10,8 @@ from builders import NOON, result
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
 from racebot.queries.seeds import seed_list
+from racebot.queries.standings import Listing
 from racebot.races.result import Profile
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules

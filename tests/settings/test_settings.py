@@ -9,7 +9,7 @@ from builders import CATEGORY, existing, room
 
 from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
-from racebot.queries.listing import Listing, listing_of
+from racebot.queries.standings import Listing, listing_of
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.scoring.rules import rules_of

@@ -18,8 +18,8 @@ from racebot.ledger.orders import EXCLUDED, Order, OrderKind
 from racebot.ledger.rows import Carry, NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, place_among, top_players
-from racebot.queries.listing import Listing
 from racebot.queries.race import race_report
+from racebot.queries.standings import Listing
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.settings.commands import Command, CommandNames, ParsedCommand
 from racebot.settings.texts import Texts

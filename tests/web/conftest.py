@@ -20,7 +20,7 @@ from builders import GOAL, NOON, result
 from PIL import Image
 
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.events import Event, EventSource, SourceKind, Timing
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules

@@ -15,7 +15,7 @@ from builders import NOON, entrant, result
 from racebot.bot.links import comparison_page
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.result import HIDDEN_NAME, Profile
 from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings

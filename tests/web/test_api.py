@@ -16,7 +16,7 @@ from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
 from racebot.addresses import BadQueryError
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig
 from racebot.web.api.csv_files import cell

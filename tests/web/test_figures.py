@@ -13,9 +13,9 @@ from builders import NOON, existing, result
 
 from racebot.queries.history import Figures, PlayedRace, figures as history_figures
 from racebot.queries.leaderboard import LeaderboardReport, Movement
-from racebot.queries.listing import Listing
 from racebot.queries.player import OpponentRecord
 from racebot.queries.races import last_entries
+from racebot.queries.standings import Listing
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import LeaderboardConfig

@@ -12,7 +12,7 @@ from builders import CATEGORY, HOUR, NOON, entrant, existing, result
 
 from racebot.ledger.rows import Player, StoredRace
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig

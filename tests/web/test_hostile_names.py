@@ -18,8 +18,8 @@ from PIL import Image
 from racebot import addresses
 from racebot.addresses import BadQueryError, Route
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
-from racebot.queries.live import LiveBoard, LiveReport, LiveRoom, live_path, write_live
+from racebot.live_file import LiveBoard, LiveReport, LiveRoom, live_path, write_live
+from racebot.queries.standings import Listing
 from racebot.races.events import Event, EventSource, SourceKind, Timing
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of

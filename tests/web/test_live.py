@@ -27,7 +27,7 @@ from worker_support import PATIENCE
 from racebot.addresses import BadQueryError
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.store import Ledger
-from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
+from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.race import race_on_board
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings import orders

@@ -12,8 +12,8 @@ from builders import SECOND, entrant, existing, result
 
 from racebot.ledger.rows import START, Carry
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
 from racebot.queries.race import RatedEntrant
+from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.settings.commands import Command, CommandNames

@@ -14,8 +14,8 @@ from builders import NOON, result
 
 from racebot.addresses import BadQueryError
 from racebot.queries.leaderboard import LeaderboardReport, open_leaderboard
-from racebot.queries.listing import Listing
 from racebot.queries.records import hall_of_fame, upsets
+from racebot.queries.standings import Listing
 from racebot.web.html.leaderboard import Choice
 
 from .conftest import Merge, page_at

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.scoring.rules import rules_of
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication

@@ -12,7 +12,7 @@ import pytest
 from builders import NOON, keep, result
 
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of

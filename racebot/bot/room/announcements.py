@@ -22,8 +22,8 @@ from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Mess
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
-from racebot.queries.listing import Listing, listing_of
 from racebot.queries.scores import scored
+from racebot.queries.standings import Listing, listing_of
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings

@@ -19,7 +19,7 @@ from racebot.chat.answers.context import (
     unknown_player,
 )
 from racebot.ledger.rows import Leaderboard, NamedPlayer
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.settings.texts import Texts

@@ -14,7 +14,7 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import Leaderboard, NamedPlayer, Player, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import place_among
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.change import Change
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race

@@ -8,9 +8,8 @@ from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
 from racebot.chat.scores import why_score
 from racebot.ledger.rows import NamedPlayer
-from racebot.queries.explain import Explanation, explain_race
+from racebot.queries.explain import Explanation, ReasonKind, Rule, explain_race
 from racebot.queries.history import last_race
-from racebot.queries.reasons import ReasonKind, Rule
 from racebot.queries.scores import scored
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus

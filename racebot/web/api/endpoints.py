@@ -15,8 +15,8 @@ import orjson
 
 from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
+from racebot.live_file import LiveRoom
 from racebot.queries.history import PlayedRace
-from racebot.queries.live import LiveRoom
 from racebot.queries.odds import forecasts, odds
 from racebot.queries.player import Meeting, PlayerStanding, compared
 from racebot.queries.race import EventReport, event_reports

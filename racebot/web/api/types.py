@@ -9,10 +9,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 
+from racebot.live_file import LiveRoom
 from racebot.queries.fields import FinishChance, FinishTime, Listed, OptionalId
 from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import LeaderboardReport
-from racebot.queries.live import LiveRoom
 from racebot.queries.odds import PlayerOdds
 from racebot.queries.player import Comparison, Meeting, PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport

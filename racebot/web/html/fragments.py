@@ -13,8 +13,8 @@ from markupsafe import Markup, escape
 
 from racebot import addresses
 from racebot.addresses import link
+from racebot.live_file import LiveEntrant
 from racebot.queries.history import Result
-from racebot.queries.live import LiveEntrant
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import Standing

@@ -14,10 +14,10 @@ from racebot.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, who
 from racebot.queries import leaderboard as queries
 from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
-from racebot.queries.recap import PodiumPlace, podium
+from racebot.queries.recap import PodiumPlace, corrections, podium
 from racebot.queries.records import hall_of_fame
-from racebot.queries.seasons import corrections
 from racebot.queries.seeds import SeedList, seed_list
+from racebot.queries.standings import StandingRow
 from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -59,7 +59,7 @@ COLUMNS = (
 )
 _COLUMNS = {column.key: column for column in COLUMNS if column.sorts}
 
-_SORT_KEYS: dict[str, Callable[[queries.StandingRow], Any]] = {
+_SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
     "place": lambda row: -row.rating,
     "points": attrgetter("points"),
     "races": attrgetter("races"),

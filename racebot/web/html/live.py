@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 
 from racebot import addresses
 from racebot.addresses import OVERLAY_OPTIONS, BadQueryError, Route, link, whole_number
+from racebot.live_file import LiveBoard, LiveEntrant, LiveRoom
 from racebot.queries.history import PlayedRace
-from racebot.queries.live import LiveBoard, LiveEntrant, LiveRoom
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.queries.races import RaceRow, latest_races
 from racebot.races.result import EntrantStatus

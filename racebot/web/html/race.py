@@ -13,10 +13,10 @@ from typing import Any
 from markupsafe import Markup
 
 from racebot import addresses
+from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import listed_points, new_places
 from racebot.queries.odds import expected_course
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports
-from racebot.queries.reasons import RULES, ReasonKind
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from racebot.ledger.rows import NamedPlayer
-from racebot.queries.leaderboard import standings_now
+from racebot.queries.standings import standings_now
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.templating import SCRIPT_TYPE

@@ -16,10 +16,9 @@ from racebot.errors import NoSuchEntryError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
 from racebot.ledger.store import Ledger
+from racebot.live_file import LiveRoom
 from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
-from racebot.queries.listing import Listing
-from racebot.queries.live import LiveRoom
 from racebot.queries.player import (
     Comparison,
     PlayerRecord,
@@ -30,9 +29,9 @@ from racebot.queries.player import (
     rated_players,
 )
 from racebot.queries.race import RaceReport, race_report
-from racebot.queries.recap import Recap, recap
+from racebot.queries.recap import Recap, final_since, recap
 from racebot.queries.scores import league
-from racebot.queries.seasons import final_since
+from racebot.queries.standings import Listing
 from racebot.scoring.table import Table
 from racebot.settings.commands import CommandNames
 from racebot.text.safe import initials

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from racebot.queries.live import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, read_live
+from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, read_live
 from racebot.races.result import HIDDEN_NAME
 
 LATE_AFTER = timedelta(seconds=60)

@@ -15,7 +15,7 @@ from racebot.chat.answers.answers import Answers
 from racebot.chat.rate_limit import ORDERS_PER_PERSON
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.events import Event, Timing
 from racebot.races.result import EntrantStatus
 from racebot.races.rooms import RoomRule

@@ -30,7 +30,7 @@ from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
 from racebot.ledger.store import Ledger
 from racebot.queries import explain
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.racetime import actions
 from racebot.racetime.actions import Action
 from racebot.racetime.client import Site, TokenSource

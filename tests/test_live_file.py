@@ -9,7 +9,7 @@ import pytest
 from builders import NOON
 
 from racebot.errors import LedgerUnavailable
-from racebot.queries.live import (
+from racebot.live_file import (
     LiveBoard,
     LiveEntrant,
     LiveReport,
