@@ -32,8 +32,7 @@ from racebot.standings import orders
 from racebot.standings.counting import season_offers
 from racebot.standings.settle import Settler
 from racebot.telemetry import metrics
-from racebot.telemetry.failure_log import FailureLog
-from racebot.telemetry.logs import about
+from racebot.telemetry.logs import FailureLog, about
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 from racebot.text.safe import printable
 
 log = logging.getLogger(__name__)

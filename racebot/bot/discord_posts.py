@@ -19,8 +19,7 @@ from racebot.addresses import RACE_CARD, room_address
 from racebot.bot.links import board_page, race_page
 from racebot.bot.room.announcements import masked, rank_changes
 from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
-from racebot.chat.rating_message import opening, players
-from racebot.chat.scores import score_lines
+from racebot.chat.rating_message import opening, players, score_lines
 from racebot.errors import RacebotError
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER, Leaderboard

@@ -21,7 +21,7 @@ from racebot.errors import (
     in_words,
 )
 from racebot.telemetry import metrics
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 REFUSED_FOR_LONG = 600.0
 """Seconds after which the process ends if every category is refused, though one was accepted at the start."""

@@ -27,7 +27,7 @@ from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.rater import current_states
 from racebot.standings.settle import Preview, RatedRace, Settler
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 WRITE_EVERY = 10.0
 """Seconds between two writes when nothing changes, so that readers can tell a dead worker."""

@@ -32,7 +32,7 @@ from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 from racebot.telemetry.metrics import monitor
 
 log = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from racebot.cli.common import console, load_settings, print_json, tell
 from racebot.errors import SettingsError
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import secret_files
-from racebot.telemetry.redact import Redactor
+from racebot.telemetry.logs import Redactor
 
 COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
 LOG_LINES = 500

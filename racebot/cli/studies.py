@@ -31,7 +31,7 @@ from racebot.scoring.table import score_race, standings
 from racebot.settings.model import Settings
 from racebot.standings import backfill
 from racebot.standings.rater import current_states
-from racebot.study import iterated, par_scores, predictions as forecasts
+from racebot.study import iterated, paired, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, evaluate as judge
 from racebot.study.history import Earlier, History, newcomers
@@ -143,7 +143,7 @@ def evaluate(
             )
         made = registry.create(keys[0], settings.parameters if keys[0] == settings.model else {})
         results = backfill.read_races(file, category="", goal=goal, columns=common.columns_of(columns))
-        by_rating, by_score = par_scores.compare(history, results, made, rules_of("sgl-2025"))
+        by_rating, by_score = paired.compare(history, results, made, rules_of("sgl-2025"))
         studies_tables.scores(console, keys[0], by_rating, by_score)
         return
     if EVERY_MODEL in keys:

@@ -27,7 +27,7 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 from racebot.text.parse import read_json
 
 log = logging.getLogger(__name__)

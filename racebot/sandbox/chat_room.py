@@ -9,8 +9,16 @@ from datetime import timedelta
 from typing import Any
 
 from racebot.sandbox import render
-from racebot.sandbox.accounts import Accounts
-from racebot.sandbox.race_state import Bot, ChatLine, RaceState, RaceStatus, RuleError, UnknownError, User
+from racebot.sandbox.race_state import (
+    Accounts,
+    Bot,
+    ChatLine,
+    RaceState,
+    RaceStatus,
+    RuleError,
+    UnknownError,
+    User,
+)
 
 Frame = dict[str, Any]
 """A JSON object sent over a room's socket."""

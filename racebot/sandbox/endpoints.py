@@ -19,7 +19,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from racebot.sandbox import discord, page, pictures, render
+from racebot.sandbox import discord, page, render
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.control import Control
 from racebot.sandbox.misbehaviour import Break, FrameWriter, Misbehaviour, Outgoing
@@ -132,7 +132,7 @@ class SandboxServer:
         return self._cached_answer(request, make, RACE_CACHE_SECONDS, self._race_cache)
 
     async def picture(self, request: Request) -> Response:
-        return Response(pictures.png(request.path_params["name"]), media_type="image/png")
+        return Response(render.picture(request.path_params["name"]), media_type="image/png")
 
     async def index_page(self, request: Request) -> Response:
         if request.url.path != "/":

@@ -1,15 +1,19 @@
 """Render users, entrants, races, lists, messages and frames as the site's JSON.
 
-Keys and types match the site. Every call returns new objects.
+Keys and types match the site. Every call returns new objects. Profiles and pictures are invented: most
+accounts have an avatar, many have pronouns, some stream on Twitch.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from io import BytesIO
 from typing import Any
 
-from racebot.sandbox import pictures
+from PIL import Image
+
 from racebot.sandbox.race_state import ChatLine, FakeCategory, FakeEntrant, RaceState, User
 from racebot.sandbox.text import duration, ordinal, slugify, stamp
 from racebot.text.format import exact_time
@@ -25,7 +29,7 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
     if account is None or account.deleted:
         return None
     moderates = category.may_moderate(account)
-    avatar, pronouns, twitch_name = pictures.profile(account.id)
+    avatar, pronouns, twitch_name = invented_profile(account.id)
     path = f"/user/{account.id}/{slugify(account.name)}"
     return {
         "id": account.id,
@@ -214,3 +218,33 @@ def race_list(
         for room in past[(page - 1) * per_page : page * per_page]
     ]
     return {"count": len(past), "num_pages": max(1, -(-len(past) // per_page)), "races": races}
+
+
+SIZE = 128
+"""Width and height of a picture, in pixels."""
+_CELLS = 8
+_PRONOUNS = (None, "she/her", "he/him", "they/them", None, "she/they", "any/all")
+
+
+def invented_profile(user_id: str) -> tuple[str | None, str | None, str | None]:
+    """Return the path of a user's avatar, pronouns and name on Twitch, always the same for an id."""
+    number = zlib.crc32(user_id.encode())
+    avatar = None if number % 5 == 0 else f"/media/{number:08x}.png"
+    twitch = f"racer_{number % 10_000:04d}" if number % 3 else None
+    return avatar, _PRONOUNS[number // 7 % len(_PRONOUNS)], twitch
+
+
+def picture(name: str) -> bytes:
+    """Draw a symmetric pattern of squares in two colors that depend on the name."""
+    bits = zlib.crc32(f"pattern {name}".encode())
+    hue = zlib.crc32(f"picture {name}".encode()) % 360
+    drawn = Image.new("RGB", (_CELLS, _CELLS), f"hsl({hue}, 55%, 42%)")
+    light = Image.new("RGB", (1, 1), f"hsl({hue + 30}, 65%, 78%)")
+    for number in range(_CELLS * _CELLS // 2):
+        row, column = divmod(number, _CELLS // 2)
+        if bits >> number & 1:
+            drawn.paste(light, (column, row))
+            drawn.paste(light, (_CELLS - 1 - column, row))
+    file = BytesIO()
+    drawn.resize((SIZE, SIZE), Image.Resampling.NEAREST).save(file, "PNG")
+    return file.getvalue()

@@ -12,8 +12,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from racebot.sandbox.accounts import ID_CHARACTERS, Accounts, Clock
-from racebot.sandbox.race_state import Bot, FakeCategory, RaceStatus, UnknownError, User
+from racebot.sandbox.race_state import (
+    ID_CHARACTERS,
+    Accounts,
+    Bot,
+    Clock,
+    FakeCategory,
+    RaceStatus,
+    UnknownError,
+    User,
+)
 from racebot.sandbox.room import FakeRoom
 
 CLIENT_ID = "sandbox"

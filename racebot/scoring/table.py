@@ -12,7 +12,6 @@ from typing import NamedTuple
 from racebot.errors import PayloadError
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.scoring import standard
 from racebot.scoring.rules import Par, Rules, par_of
 
 Key = tuple[int, float]
@@ -82,7 +81,7 @@ def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
     Sources of the ratio: https://github.com/midoshouse/midos.house, https://github.com/tcprescott/sahasrahbot
     """
     ratio = rules.full * (2 - time / par.time)
-    raw = ratio if rules.family == "ratio" else standard.score(time, par, rules)
+    raw = ratio if rules.family == "ratio" else _standard_score(time, par, rules)
     return raw if rules.lowest <= raw <= rules.highest else min(max(raw, rules.lowest), rules.highest), raw
 
 
@@ -166,3 +165,34 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     satisfying = finished if rules.needed_are == "finished" else len(entered)
     key = (min(satisfying, rules.needed), round(total, 9))
     return Total(total, len(entered), finished, tuple(kept), key)
+
+
+MINUTE = 60.0
+
+
+def standard_allowances(time: float, par: Par, rules: Rules) -> tuple[float, float]:
+    """Return the seconds that fast seeds and spread seeds allow for a finish time in seconds.
+
+    With d the time over par, s the spread of the par times and r = s/par, in minutes:
+
+    - fast seeds allow J = min(8, h · max(0, .35 · d/8)), where h grows from 0 to 8 as par falls;
+    - spread seeds allow G = min(5, .3 · max(0, d) · max(0, r/.035 − 1)).
+
+    If the par times spread by more than a tenth of par, J + G can grow faster than d: in season 4, a slower
+    time then scores more. Source: the Standard tournament's rules, as in
+    https://github.com/midoshouse/midos.house.
+    """
+    most_fast, most_spread, _ = rules.most_allowed
+    slow, fast = rules.fast_seeds
+    over = max(0.0, (time - par.time) / MINUTE)
+    height = most_fast * min(1.0, max(0.0, (slow - par.time / MINUTE) / (slow - fast)))
+    for_spread = 0.3 * over * max(0.0, par.spread / par.time / 0.035 - 1)
+    return min(most_fast, height * 0.35 * over / 8) * MINUTE, min(most_spread, for_spread) * MINUTE
+
+
+def _standard_score(time: float, par: Par, rules: Rules) -> float:
+    """Return the score of a finish time in seconds, before its limits."""
+    allowed, over = sum(standard_allowances(time, par, rules)), time - par.time
+    if rules.family == "standard-s4":
+        return rules.full * (1 - (over - min(rules.most_allowed[2] * MINUTE, allowed)) / par.time)
+    return rules.full * (1 - over / (par.time + allowed))

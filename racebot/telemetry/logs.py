@@ -1,13 +1,21 @@
-"""Log formats: plain lines or JSON, each with the race it is about."""
+"""Logs: their formats, failures that repeat, and the removal of secrets from what people publish."""
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import sys
-from collections.abc import Generator
+import time
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 from pythonjsonlogger.json import JsonFormatter
 
@@ -65,3 +73,154 @@ def _note_race(record: logging.LogRecord) -> bool:
     record.race = race = _race.get()
     record.category, _, record.room = race.partition("/") if race else (None, None, None)
     return True
+
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 60.0
+"""Seconds from the first line about a failure to the second, if it goes on."""
+GROWTH = 4
+LONGEST_PAUSE = 6 * 3600.0
+"""Longest time between two lines. A failure that has not been seen for longer than that is a new one."""
+MOST = 1000
+"""Most failures to remember; the site's data may bring ever new ones."""
+CURRENT, NAMED = 3600.0, 3
+"""Seconds for which a failure counts as current, and how many of its sources are named."""
+
+
+@dataclass(slots=True)
+class _Failure:
+    """A failure of one or several sources. All times but `since` are on the monotonic clock."""
+
+    began: float
+    level: int
+    since: datetime = field(default_factory=partial(datetime.now, UTC))
+    last: float = 0.0
+    log_at: float = 0.0
+    pause: float = FIRST_PAUSE
+    sources: dict[str, float] = field(default_factory=dict)
+    """The sources that fail at the moment, and when each last failed."""
+    ended: bool = False
+    calm: float = 0.0
+    """Seconds without this failure after which it has ended. Grows if it comes back."""
+
+
+class FailureLog:
+    """Keeps the log of a long failure short. Sources that fail in the same way are logged once."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._failures: dict[str, _Failure] = {}
+
+    def failed(
+        self,
+        source: str,
+        problem: str,
+        remedy: str = "trying again",
+        *,
+        level: int = logging.WARNING,
+        error: BaseException | None = None,
+    ) -> None:
+        """Log a failure, unless the same one was logged a short time ago.
+
+        Args:
+            source: what failed, such as a job or a room.
+            remedy: what the bot does about the problem.
+            level: the level of the first line. A failure that lasts is at least a warning.
+            error: an error whose traceback belongs into the first line.
+        """
+        now = self._clock()
+        self._failures = {p: f for p, f in self._failures.items() if now - f.last <= LONGEST_PAUSE}
+        known = failure = self._failures.get(problem)
+        if known is None and len(self._failures) >= MOST:
+            del self._failures[min(self._failures, key=lambda each: self._failures[each].last)]
+        if failure is None or failure.ended:
+            calm = 0.0 if failure is None else max(FIRST_PAUSE, failure.calm * GROWTH)
+            failure = self._failures[problem] = _Failure(now, level, calm=calm)
+        failure.sources[source] = failure.last = now
+        if failure is not known:
+            log.log(level, "%s; %s", problem, remedy, exc_info=error)
+        elif now >= failure.log_at:
+            failure.level = max(level, logging.WARNING)
+            log.log(
+                failure.level, "%s; %s (since %s UTC)", problem, remedy, f"{failure.since:%Y-%m-%d %H:%M}"
+            )
+            failure.pause = min(failure.pause * GROWTH, LONGEST_PAUSE)
+        else:
+            return
+        failure.log_at = now + failure.pause
+
+    def current(self) -> list[str]:
+        """Return what fails at the moment: a line for each problem, with the sources that it has."""
+        now, lines = self._clock(), []
+        for problem, failure in self._failures.items():
+            sources = [source for source, at in failure.sources.items() if now - at <= CURRENT]
+            if sources:
+                more = f" and {len(sources) - NAMED} more" if len(sources) > NAMED else ""
+                lines.append(f"{', '.join(sources[:NAMED])}{more}: {problem}")
+        return lines
+
+    def recovered(self, source: str) -> None:
+        """Note that a source works, and log the end of each failure that no source has any more."""
+        now = self._clock()
+        for problem, failure in self._failures.items():
+            failure.sources.pop(source, None)
+            # A source that is gone, such as a room, never works again.
+            failure.sources = {s: at for s, at in failure.sources.items() if now - at <= LONGEST_PAUSE}
+            if not (failure.sources or failure.ended) and now - failure.last >= failure.calm:
+                failure.ended = True
+                lasted = _duration(failure.last - failure.began)
+                log.log(min(failure.level, logging.WARNING), "over after %s: %s", lasted, problem)
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+REMOVED = "[removed]"
+
+_SENSITIVE = re.compile(
+    r"""
+    (?P<webhook>\bhttps?://[^\s?"'<>]{1,200}/webhooks/\d+/)[^\s"'<>]+   # the token of a Discord webhook
+  | (?P<keep>\b(?:bearer|basic)\s+)[^\s"',;]+                   # Authorization headers
+  | (?P<name>["']?\b[\w-]*(?:secret|token|password|passwd|api_?key|authorization|cookie|session)[\w-]*["']?
+      \s*[=:]\s*(?:(?:bearer|basic)\s+)?)                             # name=value and "name": "value"
+      (?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"',;&]+)
+  | (?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@]+@                       # user and password in an address
+  | (?P<query>\b[a-z][a-z0-9+.-]*://[^\s?"'<>]*)\?[^\s"'<>]*          # the query of an address
+  | \b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b                                  # e-mail addresses
+  | (?<![\w/-])(?=[\w-]*[0-9])(?=[\w-]*[A-Za-z])[A-Za-z0-9_-]{24,}(?![\w-])  # opaque keys
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+class Redactor:
+    """Replaces known secrets, however logs and settings write them, and anything that looks like one."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        forms = {form for secret in secrets if secret for form in _forms(secret)}
+        # The longest first: one secret may contain another.
+        ordered = sorted(forms, key=len, reverse=True)
+        self._known = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        self._home = re.compile(re.escape(str(Path.home())) + r"(?=[/\\]|$)|(?<=/home/)[^/\s]+")
+
+    def __call__(self, text: str) -> str:
+        """Return a text without secrets, account names and query strings."""
+        if self._known is not None:
+            text = self._known.sub(REMOVED, text)
+        return _SENSITIVE.sub(_kept, self._home.sub("~", text))
+
+
+def _forms(secret: str) -> set[str]:
+    """Return a secret as it may be written: plain, in JSON, in an address, as Python shows it."""
+    in_json = json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
+    return {secret, *in_json, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}
+
+
+def _kept(match: re.Match[str]) -> str:
+    kept = next((part for part in match.groups() if part), "")
+    return f"{kept}?{REMOVED}" if match["query"] else f"{kept}{REMOVED}{'@' if match['scheme'] else ''}"

@@ -91,8 +91,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is most like another one, None if none is near."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
 
-    found = process.extractOne(word, list(known), scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS)
-    return found and found[0]
+    found = process.extract(word, set(known), scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=None)
+    # Of equals, such as a year too many, the last in the alphabet.
+    return max(((likeness, each) for each, likeness, _ in found), default=(0, None))[1]
 
 
 def changed_number(earlier: str, later: str) -> tuple[str, str] | None:

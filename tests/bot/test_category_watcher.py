@@ -43,7 +43,7 @@ from racebot.racetime.payload import parse_race
 from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 ANN_BO = [
     entrant_document("ann", "done", "P0DT01H00M00S", 1),

@@ -31,8 +31,7 @@ from racebot.settings.sources import load
 from racebot.standings import orders
 from racebot.standings.counting import rating_rules
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
-from racebot.telemetry.redact import Redactor
+from racebot.telemetry.logs import FailureLog, Redactor
 
 FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
 RECORDED = replace(FINISHED, recorded=True)

@@ -19,7 +19,7 @@ from racebot.bot.heartbeat import Heartbeat, read_heartbeat, write_heartbeat
 from racebot.bot.retry import retry_pauses
 from racebot.errors import CredentialsError, LedgerError, LedgerUnavailable
 from racebot.ledger import lock
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 REFUSAL = CredentialsError("the site refuses the token")
 

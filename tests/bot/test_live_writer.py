@@ -25,7 +25,7 @@ from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 HURDLE = RatingRules(LeaderboardConfig("thurstone-hurdle"))
 

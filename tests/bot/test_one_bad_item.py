@@ -38,7 +38,7 @@ from racebot.settings.model import CategorySettings, Settings
 from racebot.standings.backfill import Selection, backfill
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
 OWNER = {"id": "id-owner", "name": "Owner"}

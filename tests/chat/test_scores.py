@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 from builders import existing, result
 
-from racebot.chat.scores import race_scores, why_score
+from racebot.chat.rating_message import race_scores, why_score
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy

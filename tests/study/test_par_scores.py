@@ -6,7 +6,7 @@ from builders import result
 from racebot.ratings.registry import create
 from racebot.scoring.rules import rules_of
 from racebot.study.history import History
-from racebot.study.par_scores import compare
+from racebot.study.paired import compare
 
 
 def test_pairs_are_ordered_by_the_mean_score_of_earlier_races() -> None:

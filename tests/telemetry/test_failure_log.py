@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from racebot.telemetry.failure_log import FIRST_PAUSE, LONGEST_PAUSE, MOST, FailureLog
+from racebot.telemetry.logs import FIRST_PAUSE, LONGEST_PAUSE, MOST, FailureLog
 
 
 class Night:

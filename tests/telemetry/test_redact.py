@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, strategies as st
 
-from racebot.telemetry.redact import REMOVED, Redactor
+from racebot.telemetry.logs import REMOVED, Redactor
 
 TOKEN = "q7Zt2mXw9LkPf4RbVc8NsYh3JdGu6A"
 

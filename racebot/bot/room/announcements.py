@@ -15,8 +15,7 @@ from functools import partial
 
 from racebot.bot.links import race_page, rating_buttons
 from racebot.chat import info_box, rating_message
-from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges
-from racebot.chat.scores import race_scores
+from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges, race_scores
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
 from racebot.ledger.rows import START

@@ -23,7 +23,7 @@ from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unread
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.telemetry import metrics
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
-from racebot.chat.scores import why_score
+from racebot.chat.rating_message import why_score
 from racebot.ledger.rows import NamedPlayer
 from racebot.queries.explain import Explanation, ReasonKind, Rule, explain_race
 from racebot.queries.history import last_race

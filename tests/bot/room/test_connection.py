@@ -41,7 +41,7 @@ from racebot.settings.model import InfoPolicy, Settings
 from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
 FINISHED = RaceUpdate(seen(result("r", "ann bo", recorded=False)))
