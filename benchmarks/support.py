@@ -13,14 +13,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
-from racebot.bot.heartbeat import utc_now
 from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
-from racebot.standings.updater import carry_out_jobs
 
 CATEGORY = "bench"
 GOAL = "Everything"
@@ -71,7 +70,7 @@ def rate(database: Path, races: Iterable[RaceResult]) -> None:
         settler, results = Settler(ledger, RULES), iter(races)
         while batch := list(islice(results, AT_ONCE)):
             settler.add_past_races(batch, "import")
-        carry_out_jobs(ledger, utc_now)
+        carry_out_rebuilds(ledger)
 
 
 @contextmanager

@@ -298,9 +298,9 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
     for board in boards:
         plain = unicodedata.normalize("NFKD", board.name).encode("ascii", "ignore").decode().lower()
         slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80]
-        stem = f"{segment(board.category or '-')}/{slug or f'leaderboard-{board.number}'}"
+        stem = f"{segment(board.category or '-')}/{slug or f'leaderboard-{board.id}'}"
         if stem in taken:
-            stem = f"{stem}-{board.number}"
+            stem = f"{stem}-{board.id}"
         taken.add(stem)
         addresses.append(BoardAddress(stem))
     return addresses

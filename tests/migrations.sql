@@ -414,3 +414,29 @@ UPDATE races SET fastest = 3600000000 WHERE name = 'orb/r';
 -- m028_backfills
 DROP TABLE backfills;
 DROP TABLE fetched;
+
+-- m029_rebuilds
+CREATE TABLE rebuilds (
+    leaderboard INTEGER PRIMARY KEY REFERENCES leaderboards (id) ON DELETE CASCADE,
+    model TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    teams TEXT NOT NULL,
+    carry TEXT NOT NULL,
+    counted_at TEXT NOT NULL,
+    race TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    revision INTEGER NOT NULL DEFAULT 0,
+    error TEXT
+);
+DELETE FROM leaderboards WHERE shadow_of NOT NULL;
+UPDATE carried SET leaderboard = number FROM leaderboards WHERE id = leaderboard AND number NOT NULL;
+UPDATE rated SET leaderboard = number FROM leaderboards WHERE id = leaderboard AND number NOT NULL;
+UPDATE rated_on SET leaderboard = number FROM leaderboards WHERE id = leaderboard AND number NOT NULL;
+UPDATE changes SET leaderboard = number FROM leaderboards WHERE id = leaderboard AND number NOT NULL;
+UPDATE standings SET leaderboard = number FROM leaderboards WHERE id = leaderboard AND number NOT NULL;
+UPDATE leaderboards SET id = number WHERE number NOT NULL;
+INSERT INTO rebuilds (leaderboard, model, parameters, teams, carry, counted_at, race, reason)
+SELECT leaderboard, model, parameters, teams, carry, counted_at, race, reason FROM jobs;
+DROP TABLE jobs;
+ALTER TABLE leaderboards DROP COLUMN shadow_of;
+ALTER TABLE leaderboards DROP COLUMN number;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from racebot.bot.retry import retry_pauses
@@ -53,28 +53,33 @@ class SiteExporter:
 
 
 @dataclass
-class JobStarter:
-    """Runs the command that carries out jobs while any are due. If it dies, it is started again later."""
+class RebuildStarter:
+    """Runs the command that carries out rebuilds while any wait. After a failure it pauses.
+
+    `waiting` returns a token of the rebuilds, empty if there is none. A new one is carried out at once.
+    """
 
     command: Sequence[str]
-    due: Callable[[], Awaitable[bool]]
+    waiting: Callable[[], Awaitable[Collection[Hashable]]]
     clock: Callable[[], float] = time.monotonic
+    _failed: Collection[Hashable] = ()
     _pauses: Iterator[float] = field(default_factory=retry_pauses)
     _not_before: float = float("-inf")
 
-    async def start_if_due(self) -> bool:
-        """Run the command if a job is due. Return whether no job is due any more."""
-        if not await self.due():
+    async def start_if_waiting(self) -> bool:
+        """Run the command if a rebuild waits. Return whether none waits any more."""
+        waiting = await self.waiting()
+        if not waiting:
             return True
-        if self.clock() < self._not_before:
+        if waiting == self._failed and self.clock() < self._not_before:
             return False
         log.info("rating leaderboards again in another process")
-        self._not_before = float("inf")
+        self._failed = waiting
         try:
             await run_command(self.command)
         finally:
             self._not_before = self.clock() + next(self._pauses)
-        self._pauses = retry_pauses()
+        self._failed, self._pauses = (), retry_pauses()
         log.info("all leaderboards are rated again")
         return True
 

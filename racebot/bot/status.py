@@ -85,15 +85,11 @@ class WaitingMessage:
 
 @dataclass(frozen=True, slots=True)
 class Rebuild:
-    """A leaderboard that is rated again beside the live one: `races` of its `total` races are done.
-
-    `error` says why the last try failed, if it did.
-    """
+    """A leaderboard with `races` that waits to be rated again. `error` says why the last try failed."""
 
     leaderboard: str
     category: str
     races: int
-    total: int
     reason: str
     error: str | None
 
@@ -179,14 +175,13 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         ],
         rebuilds=[
             Rebuild(
-                leaderboard=job.board.name,
-                category=job.board.category,
-                races=job.races,
-                total=ledger.races.count_between(job.board, START),
-                reason=job.reason,
-                error=job.error,
+                leaderboard=rebuild.board.name,
+                category=rebuild.board.category,
+                races=ledger.races.count_between(rebuild.board, START),
+                reason=rebuild.reason,
+                error=rebuild.error,
             )
-            for job in ledger.jobs.all()
+            for rebuild in ledger.rebuilds.all()
         ],
         discord=[
             f"{number} for webhook {webhook}: {problem or 'waiting'}"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
-from racebot.bot.child_processes import JobStarter, SiteExporter
+from racebot.bot.child_processes import RebuildStarter, SiteExporter
 from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 SHUTDOWN_WITHIN = 8.0
 """Seconds to wait for the rooms to close."""
 RETENTION_EVERY = 86_400.0
-JOBS_EVERY = 1.0
+REBUILDS_EVERY = 1.0
 """Seconds between checks for leaderboards that must be rated again."""
 PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
@@ -159,11 +159,12 @@ class Worker:
         jobs.every(RETENTION_EVERY, partial(self._clear_away, ledger), "retention")
         racebot, database = (sys.executable, "-m", "racebot"), ("--database", str(settings.database))
 
-        async def due() -> bool:
-            return await self._call(ledger.jobs.due, self._clock())
+        async def waiting() -> list[tuple[int, int]]:
+            rebuilds = await self._call(ledger.rebuilds.all)
+            return [(rebuild.board.key, rebuild.revision) for rebuild in rebuilds]
 
-        starter = JobStarter([*racebot, "rebuild", "--for-worker", *database], due)
-        jobs.every(JOBS_EVERY, starter.start_if_due, "rating again")
+        starter = RebuildStarter([*racebot, "rebuild", "--for-worker", *database], waiting)
+        jobs.every(REBUILDS_EVERY, starter.start_if_waiting, "rating again")
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and picture_fetcher.available():
             wanted = partial(self._call, ledger.profiles.pictures)

@@ -25,7 +25,7 @@ from racebot.races.result import RaceResult
 from racebot.races.table_file import COLUMNS
 from racebot.settings import sources
 from racebot.settings.model import Settings
-from racebot.standings import updater
+from racebot.standings import rebuild
 from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.parse import did_you_mean
@@ -207,17 +207,17 @@ def progress_bars(*, transient: bool = False) -> Generator[Callable[..., None]]:
         yield advance
 
 
-def carry_out_jobs(ledger: Ledger) -> None:
-    """Rate the leaderboards again that have a job, and show the progress.
+def carry_out_rebuilds(ledger: Ledger) -> None:
+    """Rate the leaderboards again that wait for it, and show the progress.
 
     Raises:
-        RacebotError: a leaderboard cannot be rated. Its job stays for a later try.
+        RacebotError: a leaderboard cannot be rated. Its rebuild stays for a later try.
     """
-    if not ledger.jobs.due():
+    if not ledger.rebuilds.all():
         return
     with progress_bars(transient=True) as advance:
-        errors = updater.carry_out_jobs(
-            ledger, utc_now, lambda job, races, total: advance(job.board.name, races, total)
+        errors = rebuild.carry_out_rebuilds(
+            ledger, lambda each, races, total: advance(each.board.name, races, total)
         )
     for error in errors.values():
         raise error

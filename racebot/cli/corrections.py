@@ -173,7 +173,7 @@ def annul(
         settler = Settler(ledger, rating_rules(settings))
         steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of)
         steps.annul(found, subject, reason, undo=undo)
-        common.carry_out_jobs(ledger)
+        common.carry_out_rebuilds(ledger)
         tell(f"{found.title}: {subject.shown} {'counts again' if undo else 'is annulled'}")
 
 
@@ -224,7 +224,7 @@ def _room(text: str) -> str:
 
 
 def _carry_out(ledger: Ledger, rated: Iterable[Leaderboard], done: str) -> None:
-    common.carry_out_jobs(ledger)
+    common.carry_out_rebuilds(ledger)
     for line in (done, *(f"{board.name}: ratings updated" for board in rated)):
         tell(line)
 

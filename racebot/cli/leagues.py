@@ -109,7 +109,7 @@ def event_step(
                     steps.reopen(event)
                 elif step == "remove":
                     steps.remove(event, [*rooms, *(file.name for file in files)])
-            common.carry_out_jobs(ledger)
+            common.carry_out_rebuilds(ledger)
             what = ", ".join(sources) if sources and step in {"add", "remove"} else event.title
             tell(f"{event.title}: {DONE[step]} {what}" if what != event.title else f"{what} is {DONE[step]}")
 

@@ -68,7 +68,7 @@ def rebuild(
     with open_ledger(database) as (settings, ledger):
         if for_worker:  # the bot has stored what to do
             threading.Thread(target=_end_with_worker, daemon=True).start()
-            common.carry_out_jobs(ledger)
+            common.carry_out_rebuilds(ledger)
             return
         settler = Settler(ledger, rating_rules(settings))
         apply_settings(settler, ())
@@ -79,9 +79,9 @@ def rebuild(
             tell(f"{race}: it had a date in the future")
         for board in boards:
             settler.rebuild(board)
-        common.carry_out_jobs(ledger)
+        common.carry_out_rebuilds(ledger)
         for board in boards:
-            races = ledger.ratings.count(settler.current(board))
+            races = ledger.ratings.count(board)
             tell(f"{board.name}: {counted(races, 'race')} rated again")
 
 

@@ -12,7 +12,7 @@ import typer
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
-from racebot.cli.common import carry_out_jobs, confirmed, console, notices, progress_bars, tell
+from racebot.cli.common import carry_out_rebuilds, confirmed, console, notices, progress_bars, tell
 from racebot.errors import ModelError, SettingsError, SiteError
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
@@ -32,8 +32,8 @@ from racebot.standings.counting import MOVE_NO_RATING, rating_rules
 from racebot.standings.fitted_odds import rated_history, with_fitted_odds
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.proposals import Proposal, effect_of, proposals
+from racebot.standings.rebuild import save_settings
 from racebot.standings.settle import PastRacesReport, Settler
-from racebot.standings.updater import save_settings
 from racebot.study.cores import cores
 from racebot.study.fit import RATINGS_FROM, Fit, fit
 from racebot.text.format import counted
@@ -73,7 +73,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
             failed.append(error)
         for problem in problems:
             tell(f"left out: {problem}", to=notices)
-    carry_out_jobs(ledger)
+    carry_out_rebuilds(ledger)
     for board in ledger.leaderboards.all():
         show_best(ledger, tell_fitted_odds(settler, board), settings)
     if failed:
@@ -88,7 +88,7 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
         report = settler.add_past_races(results, "import")
         if unknown := unknown_sources(settler.rules, ledger.leaderboards.all()):
             raise SettingsError(*unknown)
-    carry_out_jobs(ledger)
+    carry_out_rebuilds(ledger)
     _show_merge(report)
     boards = [tell_fitted_odds(settler, settler.current(board)) for board in report.leaderboards]
     for board in boards:
@@ -153,7 +153,7 @@ def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderbo
             with ledger.transaction():
                 if save_settings(ledger, proposal.proposed, "asked for by `racebot improve`"):
                     settler.rebuild(proposal.proposed)
-            carry_out_jobs(ledger)
+            carry_out_rebuilds(ledger)
             tell(f"{proposal.stored.name}: rated again")
 
 
@@ -182,7 +182,7 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     write_leaderboard(toml, board.name, board.category, board.goals, found.model, differing)
     settler = Settler(ledger, rating_rules(load(database=settings.database)))
     apply_settings(settler)
-    carry_out_jobs(ledger)
+    carry_out_rebuilds(ledger)
     tell_fitted_odds(settler, settler.current(board))
     tell(f"{board.name}: rated again; {toml} has its parameters. Restart the bot if it is running.")
 

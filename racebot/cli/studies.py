@@ -428,7 +428,7 @@ def _history(
             raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
         with Ledger.open(settings.database, create=False) as ledger:
             board = _board(ledger, leaderboard)
-            results = [stored.result for stored in ledger.races.of(board)]
+            results = [stored.result for stored in ledger.races.counted(board)]
             teams = TeamPolicy(board.teams)
     results = [r for r in results if until is None or r.ended_at < until]
     history = History.of(results, teams)

@@ -113,7 +113,7 @@ def print_status(console: Console, report: Status) -> None:
         "Messages to Discord": list(map(safe, report.discord)),
         "Failing, to be tried again": list(map(safe, report.failures)),
         "Rebuilds": [
-            f"{safe(each.leaderboard)}: {each.races} of {each.total} races rated ({safe(each.reason)})"
+            f"{safe(each.leaderboard)}: {each.races} races wait to be rated again ({safe(each.reason)})"
             + (f"; failed, to be tried again: {safe(each.error)}" if each.error else "")
             for each in report.rebuilds
         ],

@@ -44,6 +44,7 @@ class Connection:
         """Number of times that this connection has written ratings."""
         self.races_written: set[str] = set()
         """Names of the races stored, replaced or deleted in the open transaction."""
+        self._reads_snapshot = False
 
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
         """Run a query and return all of its rows."""
@@ -97,19 +98,18 @@ class Connection:
             self.db.conn.executemany(sql, rows)
 
     @contextmanager
-    def transaction(self, *, lasting: bool = True) -> Generator[None]:
+    def transaction(self) -> Generator[None]:
         """Commit all writes in the block together, or none. Transactions nest; the outermost one commits.
 
         Takes the write lock at the start, so that no other process can change a row between the block's
-        reads and writes. A `lasting` one waits until the data is on the disk. The writes of another survive a
-        crash of the process, but a power cut may undo them until the next lasting transaction commits.
+        reads and writes. Raises RuntimeError inside a snapshot, which cannot write.
         """
+        if self._reads_snapshot:
+            raise RuntimeError("a transaction inside a snapshot would be rolled back")
         with translated(self.path):
             if self.db.conn.in_transaction:
                 yield
                 return
-            if not lasting:
-                self.db.conn.execute("PRAGMA synchronous = NORMAL")
             try:
                 self.db.conn.execute("BEGIN IMMEDIATE")
                 self.races_written.clear()
@@ -118,18 +118,17 @@ class Connection:
             except BaseException:
                 self.db.conn.rollback()
                 raise
-            finally:
-                if not lasting:
-                    self.db.conn.execute("PRAGMA synchronous = FULL")
 
     @contextmanager
     def snapshot(self) -> Generator[None]:
         """Make all reads in the block see the database as it was at the first read."""
         with translated(self.path):
             self.db.conn.execute("BEGIN")
+            self._reads_snapshot = True
             try:
                 yield
             finally:
+                self._reads_snapshot = False
                 self.db.conn.rollback()
 
     def data_version(self) -> int:

@@ -74,11 +74,6 @@ def locked(database: Path) -> Generator[None]:
         yield
 
 
-def rebuild_lock(database: Path) -> FileLock:
-    """Return the lock that allows one rebuild per database, over all processes. It is not acquired yet."""
-    return _lock(beside(database, ".rebuild.lock"))
-
-
 def _lock(path: Path) -> FileLock:
     # A soft lock would outlive a killed worker, so fail where the file system has no locks.
     return FileLock(path, mode=0o600, thread_local=False, fallback_to_soft=False)

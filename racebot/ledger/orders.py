@@ -13,11 +13,7 @@ from pydantic import AwareDatetime
 
 from racebot.ledger.connection import Table
 from racebot.ledger.discord import Posts
-from racebot.ledger.rows import Leaderboard, moment_of, read
-
-EXCLUDED = "excluded by the operator"
-SKIPPED = "skipped by a moderator"
-"""The notes of races that an order keeps from changing ratings."""
+from racebot.ledger.rows import moment_of, read
 
 
 class OrderKind(StrEnum):
@@ -71,15 +67,6 @@ class Orders(Table):
     def add(self, order: Order) -> None:
         Posts(self._connection).refresh(order.subject)
         self._connection.save("orders", "id", [asdict(order)])
-
-    def excluded(self, board: Leaderboard) -> dict[str, str]:
-        """Return the races that orders keep from changing a leaderboard's ratings, each with its note.
-
-        Where a race needs a record, moderators skip it by not recording it.
-        """
-        kinds = [OrderKind.SKIP, OrderKind.EXCLUDE] if board.rule.finished else [OrderKind.EXCLUDE]
-        notes = {OrderKind.SKIP: SKIPPED, OrderKind.EXCLUDE: EXCLUDED}
-        return {race: notes[kind] for kind in kinds for race in self.under(kind)}
 
     def under(self, kind: OrderKind) -> set[str]:
         """Return the races that are excluded, or skipped."""

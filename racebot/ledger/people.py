@@ -229,14 +229,15 @@ class People(Table):
         return {row[0] for row in rows}
 
     def remove_merged_players(self) -> None:
-        """Delete merged accounts, except those that a leaderboard refers to until it is rated again."""
+        """Delete merged accounts, except those that a stored race or a leaderboard still refers to."""
         merged = "IN (SELECT subject FROM orders WHERE kind = 'merge')"
         used = " AND ".join(
             "NOT EXISTS (SELECT 1 FROM leaderboards"  # noqa: S608 - ours
             f" JOIN {table} ON leaderboard = leaderboards.id AND player = players.id)"
             for table in ("changes", "standings", "carried")
         )
-        self._connection.write(f"DELETE FROM players WHERE id {merged} AND {used}")  # noqa: S608
+        raced = "EXISTS (SELECT 1 FROM races WHERE instr(result, json_quote(players.id)))"
+        self._connection.write(f"DELETE FROM players WHERE id {merged} AND {used} AND NOT {raced}")  # noqa: S608
         self._connection.write(
             f"DELETE FROM profiles WHERE player {merged} AND player NOT IN (SELECT id FROM players)"  # noqa: S608
         )

@@ -25,6 +25,10 @@ from racebot.ledger.schema import TIMES_OF_RACES
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
 
+EXCLUDED = "excluded by the operator"
+SKIPPED = "skipped by a moderator"
+"""The notes of races that an order keeps from changing ratings."""
+
 
 class Races(Table):
     """Reads and writes recorded races and the names of their goals."""
@@ -75,15 +79,31 @@ class Races(Table):
     ) -> Iterator[StoredRace]:
         """Yield the races of a leaderboard between two positions, in the order in which they count.
 
-        At most `limit` races; -1 means no limit. The position `after` is not part, `until` is.
+        A race that an order keeps from counting has a note; `counted` leaves it out. At most `limit` races;
+        -1 means no limit. The position `after` is not part, `until` is.
         """
         by_goals = board.rule == BY_GOALS  # SQL cannot tell races that another rule chooses
-        rows, values = _between(board, after, until)
-        sql = f"SELECT * {rows} ORDER BY counted_at, name LIMIT ?"
-        found = map(race_of, self._connection.stream(sql, *values, limit if by_goals else -1))
+        chosen, values = _between(board, after, until)
+        sql = f"SELECT *, {_note(board)} AS note {chosen} ORDER BY counted_at, name LIMIT ?"
+        rows = self._connection.stream(sql, *values, limit if by_goals else -1)
+        found = (race_of(row, row["note"]) for row in rows)
         if by_goals:
             return found
         return islice((each for each in found if board.holds(each.result)), None if limit < 0 else limit)
+
+    def counted(self, board: Leaderboard) -> Iterator[StoredRace]:
+        """Yield the races that count on a leaderboard now, in the order in which they count.
+
+        Operators' orders are applied: accounts are merged, events count as one race, and races that are
+        excluded or skipped are left out.
+        """
+        return (stored for stored in self.of(board) if stored.note is None)
+
+    def note(self, board: Leaderboard, name: str) -> str | None:
+        """Return the note of a race, stored or not, that an order keeps from counting on a leaderboard."""
+        sql = f"SELECT {_note(board)} FROM (SELECT ? AS name) AS races"  # noqa: S608 - ours
+        note: str | None = self._connection.value(sql, name)
+        return note
 
     def fingerprints(self, board: Leaderboard) -> list[str]:
         """Return the fingerprint of every rated race's result, in the order in which they count."""
@@ -204,6 +224,18 @@ class FullReads(Table):
     def note(self, category: str, now: datetime) -> None:
         """Store that the list was read."""
         self._connection.save("full_reads", "category", [{"category": category, "read_at": now}])
+
+
+def _note(board: Leaderboard) -> str:
+    """Return an expression for the order that keeps a row of `races` from counting, as a note or NULL.
+
+    Where a race needs a record, moderators skip it by not recording it.
+    """
+    kinds = "('exclude', 'skip')" if board.rule.finished else "('exclude')"
+    return (
+        f"(SELECT CASE kind WHEN 'exclude' THEN '{EXCLUDED}' ELSE '{SKIPPED}' END FROM excluded_races"  # noqa: S608
+        f" WHERE race = races.name AND kind IN {kinds} ORDER BY kind LIMIT 1)"
+    )
 
 
 def _between(

@@ -7,7 +7,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import product
 
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import (
@@ -91,15 +90,12 @@ class Ratings(Table):
         changes: dict[int, list[sqlite3.Row]] = defaultdict(list)
         for row in self._connection.rows(f"{query.format('changes')}, player", board.key, first, last):
             changes[row["sequence"]].append(row)
-        return [
-            RatedRow(
-                as_int(row["sequence"]),
-                as_text(row["race"]),
-                tuple(changes_of(changes[row["sequence"]])),
-                row["note"],
-            )
-            for row in self._connection.rows(query.format("rated"), board.key, first, last)
-        ]
+        rated = []
+        for row in self._connection.rows(query.format("rated"), board.key, first, last):
+            shown = [] if row["note"] == RATED_LATER else changes[row["sequence"]]
+            race = as_int(row["sequence"]), as_text(row["race"])
+            rated.append(RatedRow(*race, tuple(changes_of(shown)), row["note"]))
+        return rated
 
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
@@ -123,20 +119,11 @@ class Ratings(Table):
         moment = self._connection.value("SELECT updated_at FROM leaderboards WHERE id = ?", board.key)
         return None if moment is None else moment_of(moment)
 
-    def withdraw_changes(self, board: Leaderboard, races: Iterable[str]) -> None:
-        """Take races off a leaderboard that is rated again later. Its other races and standings stay.
-
-        A stored race keeps its place with a note. A deleted one leaves a gap in the sequence.
-        """
+    def rate_later(self, board: Leaderboard, races: Iterable[str]) -> None:
+        """Note that races wait for a leaderboard's rebuild. Their changes are kept, but no longer shown."""
         with self._connection.transaction():
-            rated = "rated WHERE leaderboard = ?1 AND race = ?2"
-            statements = (
-                f"DELETE FROM changes WHERE leaderboard = ?1 AND sequence = (SELECT sequence FROM {rated})",  # noqa: S608
-                f"UPDATE rated SET note = '{RATED_LATER}' WHERE leaderboard = ?1 AND race = ?2",  # noqa: S608
-                f"DELETE FROM {rated} AND NOT EXISTS (SELECT 1 FROM races WHERE name = race)",  # noqa: S608
-            )
-            for race, sql in product(races, statements):
-                self._connection.write(sql, board.key, race)
+            sql = "UPDATE rated SET note = ? WHERE leaderboard = ? AND race = ?"
+            self._connection.write_many(sql, [(RATED_LATER, board.key, race) for race in races])
             self.mark_updated(board)
             self._count_revision(board)
 
@@ -232,33 +219,25 @@ class Standings(Table):
         at = self._connection.value("SELECT max(last_race_at) FROM standings WHERE leaderboard = ?", board.id)
         return moment_of(at) if at else None
 
-    def before(self, board: Leaderboard, sequence: int) -> list[Standing]:
-        """Return the standings before a sequence number, of the players who have raced since.
+    def before(
+        self, board: Leaderboard, sequence: int, players: Iterable[str] | None = None
+    ) -> list[Standing]:
+        """Return the standings before a sequence number, of the players, or of these, who have raced since.
 
         `rating` is not computed, and `last_race_at` comes from the current standing. Players whose first race
         on the leaderboard comes later have zero races.
         """
-        sql = (
-            "SELECT player, state_before AS state, points_before AS points, races_before AS races,"
+        chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?3))"
+        rows = self._connection.rows(
+            "SELECT player, state_before AS state, points_before AS points, races_before AS races,"  # noqa: S608
             " min(sequence), standings.finishes - sum(place IS NOT NULL) AS finishes,"
             " standings.wins - sum(place IS 1) AS wins,"
             " last_race_at, 0.0 AS rating, '' AS name, 0 AS hidden"
             " FROM changes LEFT JOIN standings USING (leaderboard, player)"
-            " WHERE leaderboard = ? AND sequence >= ? GROUP BY player"
-        )
-        rows = self._connection.rows(sql, board.key, sequence)
-        return standings_of(rows)
-
-    def after_changes(self, board: Leaderboard) -> list[Standing]:
-        """Compute all standings from the changes alone. `rating` is not computed."""
-        rows = self._connection.rows(
-            "SELECT player, state_after AS state, points_after AS points, races_before + 1 AS races,"
-            " finishes, wins, last_race_at, 0.0 AS rating, '' AS name, 0 AS hidden FROM ("
-            "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins,"
-            "  max(ended_at) AS last_race_at FROM changes JOIN rated USING (leaderboard, sequence)"
-            "  JOIN races ON races.name = race WHERE leaderboard = ?1 GROUP BY player"
-            " ) JOIN changes USING (player, sequence) WHERE leaderboard = ?1",
+            f" WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY player",
             board.key,
+            sequence,
+            *([] if players is None else [json.dumps(list(players))]),
         )
         return standings_of(rows)
 

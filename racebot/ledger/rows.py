@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -42,7 +42,7 @@ class Carry:
 class Leaderboard:
     """A leaderboard and how it is rated.
 
-    `id` is None until the leaderboard is stored, and a rebuild changes it; `number` stays the same.
+    `id` is None until the leaderboard is stored.
     """
 
     category: str
@@ -53,7 +53,6 @@ class Leaderboard:
     teams: str
     carry: Carry | None = None
     id: int | None = None
-    number: int | None = field(default=None, compare=False)
     rule: RoomRule = BY_GOALS
 
     @property
@@ -96,7 +95,7 @@ END = Position(datetime.max.replace(tzinfo=UTC))
 TEAM_RACE = "team race"
 """Note of a rated race in which no rating changed, because teams raced."""
 RATED_LATER = "its result changed, and it will be rated again"
-"""Note of a race whose new result waits for the leaderboard's job."""
+"""Note of a race whose new result waits for the leaderboard's rebuild."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +103,7 @@ class StoredRace:
     """A recorded race as the ledger holds it.
 
     `recorded_goal` is the name that the goal had when the result was stored; `result.goal` is its name now.
+    `note` says which order keeps it from counting on the leaderboard that was asked for, None if none does.
     """
 
     result: RaceResult
@@ -111,6 +111,7 @@ class StoredRace:
     source: str
     fingerprint: str
     recorded_goal: str
+    note: str | None = None
 
     @property
     def position(self) -> Position:
@@ -262,13 +263,11 @@ def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
     stored = {name: json.loads(row[name]) for name in ("goals", "parameters", "carry")}
     if carry := stored["carry"]:
         carry["source"] = carry.pop("from")
-    number = row["id"] if row["number"] is None else row["number"]
-    rule = json.loads(row["rule"] or "{}")
-    return read(Leaderboard, [{**row, **stored, "number": number, "rule": rule}])[0]
+    return read(Leaderboard, [{**row, **stored, "rule": json.loads(row["rule"] or "{}")}])[0]
 
 
 def rating_columns(board: Leaderboard) -> dict[str, str]:
-    """Return how a leaderboard is rated, as columns of the tables `leaderboards` and `jobs`."""
+    """Return how a leaderboard is rated, as columns of the tables `leaderboards` and `rebuilds`."""
     carry = None if board.carry is None else asdict(board.carry)
     return {
         "model": board.model,
@@ -279,8 +278,8 @@ def rating_columns(board: Leaderboard) -> dict[str, str]:
 
 
 @readable("race", RESTORE)
-def race_of(row: sqlite3.Row) -> StoredRace:
-    """Return a stored race.
+def race_of(row: sqlite3.Row, note: str | None = None) -> StoredRace:
+    """Return a stored race, with a note about an order if one keeps it from counting.
 
     Raises:
         DamagedRaceError: its result cannot be read.
@@ -289,7 +288,8 @@ def race_of(row: sqlite3.Row) -> StoredRace:
     names = ("name", "goal", "counts_on", "source", "fingerprint")
     name, goal, counts_on, source, fingerprint = (as_text(row[column]) for column in names)
     current = replace(result, name=name, goal=goal, leaderboard=counts_on or None)
-    return StoredRace(current, moment_of(row["counted_at"]), source, fingerprint, as_text(result.goal))
+    facts = moment_of(row["counted_at"]), source, fingerprint, as_text(result.goal)
+    return StoredRace(current, *facts, note)
 
 
 def result_of(name: str, text: str) -> RaceResult:

@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m028_backfills"
+VERSION = "m029_rebuilds"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -78,9 +78,7 @@ _SCHEMA = """
         goal TEXT NOT NULL,
         PRIMARY KEY (category, earlier)
     ) WITHOUT ROWID;
-    -- `shadow_of` is NULL for a live leaderboard. A rebuild writes to a hidden one, whose `shadow_of` names
-    -- the live one, and is empty for one that is no longer needed. `number` stays the same after a rebuild,
-    -- and no `id` is used twice.
+    -- No `id` is used twice.
     CREATE TABLE leaderboards (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         category TEXT NOT NULL,
@@ -90,9 +88,7 @@ _SCHEMA = """
         parameters TEXT NOT NULL,
         teams TEXT NOT NULL,
         carry TEXT NOT NULL,
-        shadow_of TEXT,
         revision INTEGER NOT NULL DEFAULT 0,
-        number INTEGER,
         updated_at TEXT,
         rule TEXT NOT NULL DEFAULT '',
         UNIQUE (category, name)
@@ -103,7 +99,7 @@ _SCHEMA = """
         state TEXT NOT NULL,
         PRIMARY KEY (leaderboard, player)
     ) WITHOUT ROWID;
-    -- The race is no foreign key, so that it can be deleted while a hidden leaderboard holds it.
+    -- The race is no foreign key, so that it can be deleted before a rebuild rates the races after it again.
     CREATE TABLE rated (
         leaderboard INTEGER NOT NULL REFERENCES leaderboards (id) ON DELETE CASCADE,
         sequence INTEGER NOT NULL,
@@ -150,9 +146,9 @@ _SCHEMA = """
     ) WITHOUT ROWID;
     CREATE INDEX standings_by_rating ON standings (leaderboard, rating DESC, finishes, last_race_at);
     CREATE INDEX standings_by_last_race ON standings (leaderboard, last_race_at);
-    -- Leaderboards to rate again in another process, by their number.
-    CREATE TABLE jobs (
-        leaderboard INTEGER PRIMARY KEY,
+    -- Leaderboards to rate again in another process: with which settings, from which race on, and why.
+    CREATE TABLE rebuilds (
+        leaderboard INTEGER PRIMARY KEY REFERENCES leaderboards (id) ON DELETE CASCADE,
         model TEXT NOT NULL,
         parameters TEXT NOT NULL,
         teams TEXT NOT NULL,
@@ -161,9 +157,7 @@ _SCHEMA = """
         race TEXT NOT NULL,
         reason TEXT NOT NULL,
         revision INTEGER NOT NULL DEFAULT 0,
-        error TEXT,
-        tries INTEGER NOT NULL DEFAULT 0,
-        not_before TEXT NOT NULL DEFAULT ''
+        error TEXT
     );
     CREATE TABLE orders (
         id INTEGER PRIMARY KEY,
@@ -275,36 +269,57 @@ TIMES_OF_RACES = """
 
 _LATER = {
     # Parameters that older hurdle models did not have, with the values that leave them as they were.
-    "m011": """
+    "m011": (
+        """
         UPDATE leaderboards
         SET parameters = json_patch(
             '{"odds_scale": 1.0, "odds_doubt": 1.0, "spare_finishers": false}', parameters
         )
-        WHERE model IN ('thurstone-hurdle', 'thurstone-filter');
+        WHERE model IN ('thurstone-hurdle', 'thurstone-filter')
+        """,
+        """
         UPDATE leaderboards SET parameters = json_patch('{"spare_finishers": false}', parameters)
         WHERE model = 'plackett-luce-hurdle'
-    """,
+        """,
+    ),
     # Whether players gave an order about themselves. Before, only its reason showed that.
-    "m013": "UPDATE orders SET by_player = 1 WHERE kind IN ('hide', 'unhide') AND reason = 'asked in chat'",
-    "m017": "UPDATE players SET folded = casefold(name), letters = fold_name(name)"
-    " WHERE name <> 'deleted account'",
+    "m013": (
+        "UPDATE orders SET by_player = 1 WHERE kind IN ('hide', 'unhide') AND reason = 'asked in chat'",
+    ),
+    "m017": (
+        """
+        UPDATE players SET folded = casefold(name), letters = fold_name(name)
+        WHERE name <> 'deleted account'
+        """,
+    ),
     # How often a message was posted: one that somebody deletes is posted anew once.
-    "m024": "UPDATE discord SET posts = 1 WHERE message IS NOT NULL",
-    "m027": TIMES_OF_RACES,
-    "m028": "DROP TABLE IF EXISTS backfills; DROP TABLE IF EXISTS fetched",
+    "m024": ("UPDATE discord SET posts = 1 WHERE message IS NOT NULL",),
+    "m027": (TIMES_OF_RACES,),
+    "m028": ("DROP TABLE IF EXISTS backfills", "DROP TABLE IF EXISTS fetched"),
 }
 """Changes of data in ledgers from before a version. `casefold` and `fold_name` are functions of ours."""
 
-_MERGED = {
-    "joined": "INSERT OR IGNORE INTO cases (race, category) SELECT race, category FROM joined",
-    "unrecorded": """
+_FORMER = {
+    "joined": ("INSERT OR IGNORE INTO cases (race, category) SELECT race, category FROM joined",),
+    "unrecorded": (
+        """
         INSERT OR IGNORE INTO cases (race, category, ended_at)
-        SELECT race, substr(race, 1, instr(race, '/') - 1), first_seen FROM unrecorded;
-        UPDATE cases SET unrecorded_since = (SELECT first_seen FROM unrecorded WHERE race = cases.race)
-    """,
-    "quiet": "UPDATE cases SET quiet = 1 WHERE race IN (SELECT race FROM quiet)",
+        SELECT race, substr(race, 1, instr(race, '/') - 1), first_seen FROM unrecorded
+        """,
+        "UPDATE cases SET unrecorded_since = (SELECT first_seen FROM unrecorded WHERE race = cases.race)",
+    ),
+    "quiet": ("UPDATE cases SET quiet = 1 WHERE race IN (SELECT race FROM quiet)",),
+    "jobs": (
+        """
+        INSERT INTO rebuilds (leaderboard, model, parameters, teams, carry, counted_at, race, reason)
+        SELECT leaderboard, model, parameters, teams, carry, counted_at, race, reason FROM jobs
+        WHERE leaderboard IN (SELECT id FROM leaderboards)
+        """,
+    ),
 }
-"""How the rows of former tables become cases, in this order."""
+"""Where the rows of former tables go before these are dropped, in this order."""
+
+_OF_LEADERBOARDS = ("carried", "rated", "rated_on", "changes", "standings")
 
 _STATEMENT = re.compile(r"CREATE (?:UNIQUE )?(TABLE|INDEX|VIEW) (\w+)[^;]*")
 
@@ -326,13 +341,32 @@ def bring_up_to_date(db: Database) -> None:
         db.execute(f"DROP VIEW {view}")
     if "pending" in db.table_names():
         db.execute("ALTER TABLE pending RENAME TO cases")
+    if "shadow_of" in db["leaderboards"].columns_dict:
+        _restore_ids(db)
     for found in _STATEMENT.finditer(_SCHEMA):
         _make(db, found[1], found[2], found[0])
-    merged = [table for table in _MERGED if table in db.table_names()]
-    changes = [_MERGED[table] for table in merged]
-    changes += [change for version, change in _LATER.items() if earlier < version]
-    for change in (*";".join(changes).split(";"), *(f"DROP TABLE {table}" for table in merged)):
-        db.execute(change)
+    former = [table for table in _FORMER if table in db.table_names()]
+    for table in former:
+        for change in _FORMER[table]:
+            db.execute(change)
+    for version, changes in _LATER.items():
+        for change in changes if earlier < version else ():
+            db.execute(change)
+    for table in former:
+        db.execute(f"DROP TABLE {table}")
+
+
+def _restore_ids(db: Database) -> None:
+    """Give leaderboards that were rated again their first ids back, and delete the hidden ones."""
+    db.execute("DELETE FROM leaderboards WHERE shadow_of NOT NULL")
+    tables = [table for table in _OF_LEADERBOARDS if table in db.table_names()]
+    for table in tables:
+        db.execute(f"DELETE FROM {table} WHERE leaderboard NOT IN (SELECT id FROM leaderboards)")  # noqa: S608
+    if "number" in db["leaderboards"].columns_dict:
+        first = "FROM leaderboards WHERE id = leaderboard AND number NOT NULL"
+        for table in tables:
+            db.execute(f"UPDATE {table} SET leaderboard = number {first}")  # noqa: S608 - ours
+        db.execute("UPDATE leaderboards SET id = number WHERE number NOT NULL")
 
 
 def _make(db: Database, kind: str, name: str, statement: str) -> None:
@@ -348,17 +382,22 @@ def _make(db: Database, kind: str, name: str, statement: str) -> None:
 
 
 def _replace(db: Database, table: str, statement: str) -> None:
-    """Replace a table by one with another definition. https://www.sqlite.org/lang_altertable.html#otheralter"""
-    db.execute(statement.replace(table, f"new_{table}", 1))
-    new, old = ([column.name for column in db[each].columns] for each in (f"new_{table}", table))
-    columns = ", ".join(name for name in new if name in old)
+    """Replace a table by one with another definition. https://www.sqlite.org/lang_altertable.html
+
+    `transform` of sqlite-utils copies row numbers, which most of our tables do not have.
+    """
+    db.execute("PRAGMA legacy_alter_table = ON")  # references to the table keep its name
+    db.execute(f"ALTER TABLE {table} RENAME TO former")
+    db.execute("PRAGMA legacy_alter_table = OFF")
+    db.execute(statement)
+    former = db["former"].columns_dict
+    columns = ", ".join(name for name in db[table].columns_dict if name in former)
     # Races that are read one after another stand together.
     order = "ORDER BY category, goal, counted_at, name" if table == "races" else ""
-    db.execute(f"INSERT INTO new_{table} ({columns}) SELECT {columns} FROM {table} {order}")  # noqa: S608 - ours
+    db.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM former {order}")  # noqa: S608 - ours
     if "AUTOINCREMENT" in statement:
         db.execute("UPDATE sqlite_sequence SET seq = (SELECT max(seq) FROM sqlite_sequence)")
-    db.execute(f"DROP TABLE {table}")
-    db.execute(f"ALTER TABLE new_{table} RENAME TO {table}")
+    db.execute("DROP TABLE former")
 
 
 def _bare(statement: str) -> str:

@@ -22,7 +22,7 @@ from racebot.ledger.cases import Cases
 from racebot.ledger.connection import Connection, translated
 from racebot.ledger.discord import Posts
 from racebot.ledger.events import Events
-from racebot.ledger.leaderboards import Jobs, Leaderboards, Shadows
+from racebot.ledger.leaderboards import Leaderboards, Rebuilds
 from racebot.ledger.lock import make_folder, running
 from racebot.ledger.orders import Orders
 from racebot.ledger.outbox import Outbox
@@ -49,7 +49,6 @@ class Ledger:
         self.races = Races(connection)
         self.ratings = Ratings(connection)
         self.standings = Standings(connection)
-        self.shadows = Shadows(connection)
         self.people = People(connection)
         self.players = Players(connection)
         self.profiles = Profiles(connection)
@@ -58,7 +57,7 @@ class Ledger:
         self.posts = Posts(connection)
         self.cases = Cases(connection)
         self.events = Events(connection)
-        self.jobs = Jobs(connection)
+        self.rebuilds = Rebuilds(connection)
         self.full_reads = FullReads(connection)
         self.transaction = connection.transaction
         self.snapshot = connection.snapshot

@@ -29,7 +29,7 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
         DamagedRaceError: a stored result does not match its fingerprint.
     """
     hidden = set[str]() if with_hidden else ledger.people.hidden()
-    excluded, aliases = ledger.orders.excluded(board), dict[str, str]()
+    aliases = dict[str, str]()
 
     def masked(entrant: Entrant) -> Entrant:
         if entrant.user_id is None or entrant.user_id not in hidden:
@@ -38,11 +38,9 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
         return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None)
 
     last = None
-    for stored in ledger.races.of(board):
+    for stored in ledger.races.counted(board):
         stored.require_intact()
         result = stored.result
-        if result.name in excluded:
-            continue
         if last is not None and (result.ended_at, result.name) <= (last.ended_at, last.name):
             result = replace(result, ended_at=last.ended_at + timedelta(microseconds=1))
         last = result

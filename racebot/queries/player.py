@@ -137,9 +137,7 @@ class Highlights:
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
     """Return all players with a rating, by id."""
     rows = ledger.connection.rows(
-        "SELECT id, name FROM shown_players WHERE id IN ("
-        "  SELECT player FROM standings JOIN leaderboards ON leaderboards.id = leaderboard"
-        "  WHERE shadow_of IS NULL) ORDER BY id"
+        "SELECT id, name FROM shown_players WHERE id IN (SELECT player FROM standings) ORDER BY id"
     )
     return [NamedPlayer(*row) for row in rows]
 

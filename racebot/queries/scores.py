@@ -51,7 +51,7 @@ def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult
 
     Hidden players only make pars. Races whose finishers have no times are left out.
     """
-    stored = takewhile(lambda each: each.name != before, (row.result for row in ledger.races.of(board)))
+    stored = takewhile(lambda each: each.name != before, (row.result for row in ledger.races.counted(board)))
     races = (scored(board, result, rules) for result in [*stored, *coming])
     return standings(filter(None, races), rules, ledger.people.hidden())
 

@@ -30,12 +30,12 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
     source = ledger.leaderboards.source(board)
     if board.carry is None or source is None or moment is None:
         return {}
-    job = ledger.jobs.of(source)
-    if job is not None and job.board.model == board.model != source.model:
-        return {}  # its job will rate this leaderboard again, too
-    own = None if board.id is None else ledger.jobs.of(board)
+    rebuild = ledger.rebuilds.of(source)
+    if rebuild is not None and rebuild.board.model == board.model != source.model:
+        return {}  # its rebuild will rate this leaderboard again, too
+    own = None if board.id is None else ledger.rebuilds.of(board)
     if own is not None and own.board.model != board.model:
-        return ledger.leaderboards.carried(board)  # its job will carry ratings of the new model over
+        return ledger.leaderboards.carried(board)  # its rebuild will carry ratings of the new model over
     model = registry.create(board.model, board.parameters)
     if source.model != board.model or not isinstance(model, Carries):
         raise ModelError(

@@ -104,9 +104,10 @@ class EventSteps:
             path, lambda text: self._player(players, text), columns, in_game=in_game
         )
         name = f"{event.category}/{path.name}"
-        result = RaceResult(name, event.category, event.goal, self.now, entrants)
+        given = RaceResult(name, event.category, event.goal, self.now, entrants)
         with self.settler.ledger.transaction():
             self._order(OrderKind.EVENT_ADD, event, path.name, "late" if late else "")
+            result = self.settler.ledger.people.amended(given)
             source = EventSource(
                 event.name, SourceKind.SHEET, path.name, result, remarks, self.now, self.author
             )

@@ -14,19 +14,18 @@ from racebot.study.history import History
 
 def rated_history(ledger: Ledger, board: Leaderboard) -> History:
     """Return the races that count on a leaderboard."""
-    excluded = ledger.orders.excluded(board)
-    races = (stored.result for stored in ledger.races.of(board) if stored.result.name not in excluded)
+    races = (stored.result for stored in ledger.races.counted(board))
     return History.of(races, TeamPolicy(board.teams))
 
 
 def with_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
     """Fit a leaderboard's odds and finish forecast, store them, and return the leaderboard.
 
-    Parameters that the operator set stay. Nothing changes with too few races, or while a job rates the
-    leaderboard again.
+    Parameters that the operator set stay. Nothing changes with too few races, or while the leaderboard
+    waits for a rebuild.
     """
     ledger, config = settler.ledger, settler.rules.config_of(board)
-    if ledger.jobs.of(board) is not None:
+    if ledger.rebuilds.of(board) is not None:
         return board
     fitted = fit_odds(rated_history(ledger, board), board.model, board.parameters)
     given = {} if config is None else config.parameters

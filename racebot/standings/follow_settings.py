@@ -14,13 +14,13 @@ from racebot.races.rooms import BY_GOALS
 from racebot.standings.carry_over import sources_first, states_to_carry_now, unknown_sources
 from racebot.standings.counting import LeaderboardConfig
 from racebot.standings.proposals import proposals
+from racebot.standings.rebuild import save_settings, update_ratings
 from racebot.standings.settle import Settler
-from racebot.standings.updater import save_settings, update_ratings
 
 log = logging.getLogger(__name__)
 
 SETTINGS_CHANGED = "the settings changed"
-"""Reason of a job."""
+"""Reason of a rebuild."""
 
 
 def follow_renames(
@@ -71,12 +71,12 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
             carry = board.carry if board.category == category else None
             if carry and carry.source == earlier and earlier not in named:
                 ledger.leaderboards.save(replace(board, carry=replace(carry, source=goal)))
-        for job in ledger.jobs.all():
-            board, carry = job.board, job.board.carry
+        for rebuild in ledger.rebuilds.all():
+            board, carry = rebuild.board, rebuild.board.carry
             if carry and board.category == category and carry.source == earlier and earlier not in named:
                 board = replace(board, carry=replace(carry, source=goal))
-            if board != job.board or goal in board.goals:  # it reads the races by the name of their goal
-                ledger.jobs.request(board, job.start, job.reason)
+            if board != rebuild.board or goal in board.goals:  # it reads the races by the name of their goal
+                ledger.rebuilds.request(board, rebuild.start, rebuild.reason)
         settler.refresh_rules()
         changed = [*_changed_boards(settler), *_missing_boards(settler)]
         reason = f"goal {earlier} is now called {goal}"

@@ -15,8 +15,8 @@ from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.rows import START, Leaderboard, Player, Position, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
+from racebot.standings.rebuild import update_ratings
 from racebot.standings.settle import Settler
-from racebot.standings.updater import update_ratings
 
 DELETED = "the account was deleted on the site"
 """The reason of an automatic order."""
@@ -178,8 +178,8 @@ def merge_accounts(
             if stored := ledger.races.get(name):
                 race = ledger.events.combined(ledger.events.find(name), stored.result.ended_at)
                 ledger.races.save(race, counted_at=stored.counted_at, source=stored.source, now=now)
-        # A job may have rated races of the account that its live leaderboard does not hold yet.
-        boards = [b for b in ledger.leaderboards.all() if b.key in keys or ledger.jobs.of(b)]
+        # A rebuild may be rating races of the account that the leaderboard does not show yet.
+        boards = [b for b in ledger.leaderboards.all() if b.key in keys or ledger.rebuilds.of(b)]
         rated = _rate_again(settler, boards, START, "accounts were merged")
         people.remove_merged_players()
         return rated

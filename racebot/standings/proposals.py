@@ -15,7 +15,7 @@ from racebot.ledger.store import Ledger
 from racebot.ratings import registry
 from racebot.ratings.parameters import ParameterValue, as_json
 from racebot.standings.counting import RatingRules
-from racebot.standings.rater import replay
+from racebot.standings.rebuild import replay
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from racebot import __version__
 from racebot.errors import ModelError, PayloadError
-from racebot.ledger.rows import END, TEAM_RACE, Leaderboard, Position, RatedRow, Standing
+from racebot.ledger.rows import END, TEAM_RACE, Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
 from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
@@ -22,7 +22,7 @@ from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
-from racebot.standings.carry_over import states_to_carry, states_to_carry_now
+from racebot.standings.carry_over import states_to_carry
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +30,6 @@ NOBODY_FINISHED = "nobody finished"
 TOO_FEW = "fewer than two rated entrants to compare"
 UNCOMPARABLE = "its results cannot be compared"
 UNSUITED = "the model cannot rate it"
-
-BATCH = 100
-"""Number of stored races to read and rate at a time, which limits memory."""
 
 
 @cache
@@ -52,7 +49,6 @@ class Rater:
     Args:
         carried: the states that players carry over from an earlier leaderboard.
         next_sequence: the number of the next race in the leaderboard's sequence.
-        excluded: the races that orders exclude from the ratings, each with its note.
     """
 
     def __init__(
@@ -61,11 +57,9 @@ class Rater:
         carried: Mapping[str, State] | None = None,
         *,
         next_sequence: int = 1,
-        excluded: Mapping[str, str] | None = None,
     ) -> None:
         self.model: RatingModel = registry.create(board.model, board.parameters)
         self.teams = TeamPolicy(board.teams)
-        self._excluded = excluded or {}
         self._sequence = next_sequence
         self._standings: dict[str, Standing] = {}
         self._carried = carried or {}
@@ -75,10 +69,12 @@ class Rater:
         """Start from these standings."""
         self._standings.update((standing.player, standing) for standing in standings)
 
-    def rate(self, result: RaceResult) -> RatedRow:
-        """Rate the next race and update the standings. A race that cannot be rated gets a note instead."""
+    def rate(self, result: RaceResult, note: str | None = None) -> RatedRow:
+        """Rate the next race and update the standings.
+
+        A race that an order keeps from counting has a note, and so gets one that cannot be rated.
+        """
         changes: list[Change] = []
-        note = self._excluded.get(result.name)
         if note is None:
             try:
                 changes, note = self._changes_of(result)
@@ -147,59 +143,6 @@ class Rater:
         return list(changes), self.model.rating(after).tolist()
 
 
-class StoredRaces:
-    """A leaderboard's stored races from one of them on, and its standings while they are rated again.
-
-    Args:
-        ledger: holds the races, and the standings of players who are not in `earlier`.
-        sequence: number of the first race in the leaderboard's sequence.
-        after: position of the race before it.
-        earlier: standings before the first race, at least of the players who have raced since. Their ratings
-            are computed.
-    """
-
-    def __init__(
-        self, ledger: Ledger, board: Leaderboard, sequence: int, after: Position, earlier: Sequence[Standing]
-    ) -> None:
-        self._ledger = ledger
-        self._board = board
-        self._from_start = sequence == 1
-        self._last = after
-        self.next_sequence = sequence
-        """The number of the next race in the leaderboard's sequence."""
-        carried, excluded = ledger.leaderboards.carried(board), ledger.orders.excluded(board)
-        self._rater = Rater(board, carried, next_sequence=sequence, excluded=excluded)
-        self._earlier = {standing.player: standing for standing in earlier}
-        self._known = set(self._earlier)
-        if raced := [standing for standing in earlier if standing.races]:
-            ratings = self._rater.model.rating(np.array([standing.state for standing in raced])).tolist()
-            self._rater.load(each._replace(rating=r) for each, r in zip(raced, ratings, strict=True))
-
-    def rate_batch(self) -> list[RatedRow]:
-        """Rate the next `BATCH` races, and return them with their changes; an empty list at the end.
-
-        Raises:
-            DamagedRaceError: a stored result does not match its fingerprint.
-        """
-        races = list(self._ledger.races.of(self._board, self._last, limit=BATCH))
-        for stored in races:
-            stored.require_intact()
-        if not self._from_start:
-            players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
-            self._rater.load(self._ledger.standings.of(self._board, players - self._known))
-            self._known |= players
-        if races:
-            self._last = races[-1].position
-            self.next_sequence += len(races)
-        return [self._rater.rate(stored.result) for stored in races]
-
-    def standings(self) -> list[Standing]:
-        """Return the standings of all loaded players. A player without any race left has zero races."""
-        found = self._rater.standings()
-        present = {standing.player for standing in found}
-        return found + [before for player, before in self._earlier.items() if player not in present]
-
-
 def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:
     """Return a rater with these players' current standings, for a race that would count at `moment`.
 
@@ -207,7 +150,7 @@ def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], mo
     """
     first = None if board.id is None or board.carry is None else ledger.races.first_position(board)
     carried = states_to_carry(ledger, board, moment) if first is None else ledger.leaderboards.carried(board)
-    rater = Rater(board, carried, excluded=ledger.orders.excluded(board))
+    rater = Rater(board, carried)
     rater.load(ledger.standings.of(board, players))
     return rater
 
@@ -216,20 +159,6 @@ def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -
     """Return each player's state before the next race, and whether the player has raced here."""
     rater = current_rater(ledger, board, players, END.counted_at)
     return [rater.state(player) for player in players]
-
-
-def replay(ledger: Ledger, board: Leaderboard) -> list[Standing]:
-    """Rate all stored races of a leaderboard in memory, and return the standings after them.
-
-    Raises:
-        DamagedRaceError: a stored result is damaged.
-        ModelError: the leaderboard cannot carry over from its source.
-    """
-    rater = Rater(board, states_to_carry_now(ledger, board), excluded=ledger.orders.excluded(board))
-    for stored in ledger.races.of(board):
-        stored.require_intact()
-        rater.rate(stored.result)
-    return rater.standings()
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:

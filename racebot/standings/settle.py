@@ -19,7 +19,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.counting import FUTURE, LeaderboardConfig, RatingRules
 from racebot.standings.rater import Rater, current_rater
-from racebot.standings.updater import update_ratings
+from racebot.standings.rebuild import update_ratings
 
 log = logging.getLogger(__name__)
 
@@ -47,19 +47,21 @@ class Preview:
 
     Attributes:
         states: each player's state by user id, and whether the player has raced on the leaderboard.
+        note: the order that keeps the race from counting, None if none does.
     """
 
     leaderboard: Leaderboard
     result: RaceResult
     states: tuple[tuple[State, bool], ...]
     rater: Rater = field(compare=False)
+    note: str | None = None
 
     def __hash__(self) -> int:
         return hash((self.leaderboard.category, self.leaderboard.name, self.result, self.states))
 
     def rate(self) -> RatedRace:
         """Rate the result. Call it only once."""
-        row = self.rater.rate(self.result)
+        row = self.rater.rate(self.result, self.note)
         return RatedRace(self.leaderboard, self.result, row.changes, row.note)
 
 
@@ -99,7 +101,8 @@ class Settler:
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment)
             states = tuple(rater.state(player) for player in players)
-            found.append(Preview(board, result, states, rater))
+            note = self.ledger.races.note(board, result.name)
+            found.append(Preview(board, result, states, rater, note))
         return found
 
     def settle(
@@ -109,13 +112,13 @@ class Settler:
 
         A result that is already stored changes nothing, and that of an event's room goes to the event. If a
         different result of the race is stored, or it counts on other leaderboards now, ratings are computed
-        again from this race on, or by a job if that takes long.
+        again from this race on, or by a rebuild if that takes long.
 
         Args:
             messages: returns the outbox messages; called inside the transaction with the rated changes.
 
         Returns:
-            The race's effect on each leaderboard, apart from those that a job rates; None if there was
+            The race's effect on each leaderboard, apart from those that a rebuild rates; None if there was
             nothing to do.
         """
         with self.ledger.transaction():
@@ -215,13 +218,13 @@ class Settler:
         return PastRacesReport(new, changed, known, len(past) - len(rated), tuple(boards.values()))
 
     def rebuild(self, board: Leaderboard) -> int:
-        """Rate all races of a leaderboard again, or leave that to a job. Return the number of rated races.
+        """Rate all races of a leaderboard again, at once or by a rebuild. Return the number of rated races.
 
         Raises the errors of `update_ratings`.
         """
         with self.ledger.transaction():
             update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
-            return self.ledger.ratings.count(self.current(board))
+            return self.ledger.ratings.count(board)
 
     def mend_dates(self, now: datetime) -> list[str]:
         """Let races that count in the future count at their end instead, rate again, and return their names.
@@ -248,7 +251,7 @@ class Settler:
         self.rules = replace(rules, events=self.ledger.events.rooms())
 
     def current(self, board: Leaderboard) -> Leaderboard:
-        """Return a leaderboard as it is stored now: a job may have changed its id."""
+        """Return a leaderboard as it is stored now: a rebuild may have changed its settings."""
         return self.ledger.leaderboards.get(board.category, board.name) or board
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, Position | None, bool]:
@@ -278,7 +281,7 @@ class Settler:
         """Return whether a stored race still counts on the leaderboards that rated it, and on no other."""
         now = {config.name for config in self._configs_now(result)}
         boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
-        settled = [board for board in boards if self.ledger.jobs.of(board) is None]
+        settled = [board for board in boards if self.ledger.rebuilds.of(board) is None]
         return all((b.name in now) == self.ledger.ratings.has(b, result.name) for b in settled)
 
     def _counts_by(self, result: RaceResult, now: datetime) -> bool:
@@ -313,12 +316,12 @@ class Settler:
         return config.begun(category, goal, None if source is None else self.settings_of(source), past)
 
     def settings_of(self, board: Leaderboard) -> Leaderboard:
-        """Return a stored leaderboard with the settings that it has once its job is done."""
-        job = self.ledger.jobs.of(board)
-        return board if job is None else job.board
+        """Return a stored leaderboard with the settings that it has once its rebuild is done."""
+        rebuild = self.ledger.rebuilds.of(board)
+        return board if rebuild is None else rebuild.board
 
     def holding(self, race: str) -> list[Leaderboard]:
-        """Return the stored leaderboards that a race counts on, or that a job may have rated it on.
+        """Return the stored leaderboards that a race counts on, or that a rebuild may be rating it on.
 
         Includes leaderboards that are no longer in the settings.
         """
@@ -327,7 +330,8 @@ class Settler:
         def holds(board: Leaderboard) -> bool:
             may_count = goal in board.goals or not board.rule.by_goals_alone
             counts = board.category == category and may_count
-            return self.ledger.ratings.has(board, race) or (counts and self.ledger.jobs.of(board) is not None)
+            waits = counts and self.ledger.rebuilds.of(board) is not None
+            return waits or self.ledger.ratings.has(board, race)
 
         return list(filter(holds, self.ledger.leaderboards.all()))
 

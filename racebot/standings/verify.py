@@ -14,7 +14,8 @@ from racebot.ledger.store import Ledger
 from racebot.races.change import State
 from racebot.standings.carry_over import states_to_carry_now
 from racebot.standings.counting import FUTURE
-from racebot.standings.rater import BATCH, Rater, this_platform
+from racebot.standings.rater import Rater, this_platform
+from racebot.standings.rebuild import BATCH
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
 REPAIR_EVENT = "run `racebot event reopen` and `racebot event close`"
@@ -45,7 +46,7 @@ def verify(
         progress: called with the number of races compared so far.
         now: races that count later are a problem; by default the current time.
     """
-    if ledger.jobs.of(board) is not None:
+    if ledger.rebuilds.of(board) is not None:
         text = "its ratings are out of date until it is rated again"
         return [Problem(text, f"start the bot, or {REBUILD}")]
     elsewhere = sorted(set(ledger.ratings.platforms(board)) - {this_platform()})
@@ -78,7 +79,7 @@ def _problems(
     carried = ledger.leaderboards.carried(board)
     if carried != states_to_carry_now(ledger, board):
         yield Problem("carried-over ratings differ from the standings of its source", REBUILD)
-    rater = Rater(board, carried, excluded=ledger.orders.excluded(board))
+    rater = Rater(board, carried)
     events = {event.name: event for event in ledger.events.all()}
     replayed = set()
     damaged = False
@@ -96,7 +97,7 @@ def _problems(
         if damaged:
             continue  # later races would differ, too
         replayed.add(name)
-        row = rater.rate(stored.result)
+        row = rater.rate(stored.result, stored.note)
         try:
             old = ledger.ratings.get(board, name)
         except LedgerError as error:

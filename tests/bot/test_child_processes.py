@@ -1,4 +1,4 @@
-"""The processes that the worker starts: exports of the pages and rating jobs."""
+"""The processes that the worker starts: exports of the pages and rebuilds."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from builders import NOON, result
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
-from racebot.bot.child_processes import JobStarter, SiteExporter
+from racebot.bot.child_processes import RebuildStarter, SiteExporter
 from racebot.errors import RacebotError
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
 from racebot.sandbox.site import CATEGORY
-from racebot.standings import updater
+from racebot.standings import rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
-from racebot.standings.updater import carry_out_jobs
 from racebot.standings.verify import verify
 
 GOAL = "Sandbox 100%"
-MANY = updater.AT_ONCE + 10
+MANY = int(rebuild.LONGEST / rebuild.SECONDS_PER_RACE) + 10
 
 # Takes one job off the file in its argument, or fails as the job says.
 SCRIPT = """
@@ -45,12 +45,12 @@ class Jobs:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "jobs"
         self.seconds = 0.0
-        self.starter = JobStarter(
-            [sys.executable, "-c", SCRIPT, str(self.file)], self.due, lambda: self.seconds
+        self.starter = RebuildStarter(
+            [sys.executable, "-c", SCRIPT, str(self.file)], self.waiting, lambda: self.seconds
         )
 
-    async def due(self) -> bool:
-        return bool(self.left)
+    async def waiting(self) -> list[str]:
+        return self.left.split()
 
     @property
     def left(self) -> str:
@@ -66,36 +66,33 @@ def jobs(tmp_path: Path) -> Jobs:
     return Jobs(tmp_path)
 
 
-async def test_the_command_runs_only_if_a_job_is_due(jobs: Jobs) -> None:
+async def test_the_command_runs_only_if_a_rebuild_waits(jobs: Jobs) -> None:
     jobs.left = ""
-    assert await jobs.starter.start_if_due()
+    assert await jobs.starter.start_if_waiting()
     jobs.left = "job"
-    assert await jobs.starter.start_if_due()
+    assert await jobs.starter.start_if_waiting()
     assert jobs.left == ""
 
 
 async def test_a_command_that_fails_is_started_again_after_growing_pauses(jobs: Jobs) -> None:
-    for _ in range(6):
-        jobs.left = "wrong"
-        with pytest.raises(RacebotError, match=r"^no room left$"):
-            await jobs.starter.start_if_due()
-        jobs.left = "job"
-        assert not await jobs.starter.start_if_due()
-        jobs.seconds += 400
     jobs.left = "wrong"
+    for _ in range(8):
+        with pytest.raises(RacebotError, match=r"^no room left$"):
+            await jobs.starter.start_if_waiting()
+        assert not await jobs.starter.start_if_waiting()
+        jobs.seconds += 400
     with pytest.raises(RacebotError):
-        await jobs.starter.start_if_due()
-    jobs.left = "job"
+        await jobs.starter.start_if_waiting()
     jobs.seconds += 2
-    assert not await jobs.starter.start_if_due()
-    jobs.seconds += 400
-    assert await jobs.starter.start_if_due()
+    assert not await jobs.starter.start_if_waiting()
+    jobs.left = "job"
+    assert await jobs.starter.start_if_waiting(), "a new one waits for nothing"
     assert jobs.left == ""
 
 
 async def test_a_cancelled_command_is_killed(jobs: Jobs) -> None:
     jobs.left = "endless job"
-    task = asyncio.create_task(jobs.starter.start_if_due())
+    task = asyncio.create_task(jobs.starter.start_if_waiting())
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -112,7 +109,7 @@ def fill(sandbox: Sandbox) -> None:
             for n in range(MANY)
         ]
         settler.add_past_races([replace(race, category=CATEGORY) for race in races], "import")
-        carry_out_jobs(ledger, lambda: NOON)
+        carry_out_rebuilds(ledger)
 
 
 def model_of(sandbox: Sandbox) -> str:
@@ -163,20 +160,20 @@ def _state(pid: int) -> str:
         return "Z"
 
 
-async def test_a_cancelled_room_does_no_harm_to_a_job(
+async def test_a_cancelled_room_does_no_harm_to_a_rebuild(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(updater, "AT_ONCE", 1)
+    monkeypatch.setattr(rebuild, "fits", lambda board, races: races <= 1)
     thread = LedgerThread()
     ledger = await thread.run(Ledger.open, tmp_path / "ledger.db")
     settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
     races = [result(f"r{n}", "ann bo" if n % 2 else "cy bo ann", after=n) for n in range(9)]
     await thread.run(settler.add_past_races, races, "import")
-    await thread.run(carry_out_jobs, ledger, lambda: NOON)
+    await thread.run(carry_out_rebuilds, ledger)
 
     def rate_beside() -> None:
         with Ledger.open(ledger.path) as other:
-            assert carry_out_jobs(other, lambda: NOON) == {}
+            assert carry_out_rebuilds(other) == {}
 
     for race in races[:4]:
         changed = replace(race, entrants=result("x", "bo ann").entrants)

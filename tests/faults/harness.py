@@ -64,7 +64,7 @@ class Plan:
     """Faults in each act; 0 for a site that behaves."""
     kills: int = 0
     """Of the worker, over all acts."""
-    jobs: int = 0
+    rebuilds: int = 0
     """How often all leaderboards are rated again in each act."""
 
 
@@ -264,8 +264,8 @@ class Run:
             if self.plan.kills:
                 share = self.plan.kills * (act + 1) // self.plan.acts - sum(self.report.kills.values())
                 group.create_task(self.killer.strike(share, self.report.kills))
-            if self.plan.jobs:
-                work = self.rating_again.strike(self.plan.jobs, seconds, self.report.faults)
+            if self.plan.rebuilds:
+                work = self.rating_again.strike(self.plan.rebuilds, seconds, self.report.faults)
                 group.create_task(work)
         self.weather.clear_up()
         await self._until_all_is_right()
@@ -349,8 +349,8 @@ class Run:
         for name, kind in self.database.pairs(undelivered):
             if name in rooms:  # messages for a room that the site lost are dropped after a day
                 yield f"{name}: a {kind} message is not delivered"
-        jobs = self.database.rows("SELECT leaderboard FROM jobs")
-        yield from (f"{job['leaderboard']} is to be rated again" for job in jobs)
+        rebuilds = self.database.rows("SELECT leaderboard FROM rebuilds")
+        yield from (f"{each['leaderboard']} is to be rated again" for each in rebuilds)
         stored = {board: self.database.changes(board) for board in MODELS}
         shown = posts.posts(self.site.discord)
         hidden = {row["player"] for row in self.database.rows("SELECT player FROM hidden_players")}

@@ -21,33 +21,33 @@ SLOW = 15.0
 LASTS = 10.0
 """Seconds that sockets need to come back."""
 PATIENCE = SLOW + 5.0
-"""Seconds in which a job's process should begin."""
+"""Seconds in which a rebuild's process should begin."""
 
 
 class RatingAgain:
-    """Requests jobs, kills their processes, drops sockets meanwhile, and slows the ledger down."""
+    """Requests rebuilds, kills their processes, drops sockets meanwhile, and slows the ledger down."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._rng = random.Random(f"jobs {run.plan.seed}")
+        self._rng = random.Random(f"rebuilds {run.plan.seed}")
 
     async def strike(self, times: int, seconds: float, count: Counter[str]) -> None:
-        """Request jobs at random moments of an act, each with one of these faults."""
+        """Request rebuilds at random moments of an act, each with one of these faults."""
         await asyncio.sleep(1.0)
         for number in range(times):
             await asyncio.sleep(self._rng.uniform(0, 2 * seconds / times))
             self._request()
-            count["job"] += 1
+            count["rebuild"] += 1
             match ("slow", "killed", "dropped")[number % 3]:
                 case "slow":
                     self._run.disturbed(SLOW + LASTS)
                     self._run.slow_ledger(SLOW)
                     count["ledger slow"] += 1
                 case "killed":
-                    count["job killed"] += await self._kill()
+                    count["rebuild killed"] += await self._kill()
                 case "dropped":
                     self._run.disturbed(LASTS)
-                    count["socket dropped during a job"] += self._run.misbehaviour.drop_sockets()
+                    count["socket dropped during a rebuild"] += self._run.misbehaviour.drop_sockets()
 
     def _request(self) -> None:
         """Let the worker rate every leaderboard again."""
@@ -55,7 +55,7 @@ class RatingAgain:
             return
         with self._run.sandbox.ledger() as ledger, ledger.transaction():
             for board in ledger.leaderboards.all():
-                ledger.jobs.request(board, START, "a test")
+                ledger.rebuilds.request(board, START, "a test")
 
     async def _kill(self) -> int:
         """Kill a process of the worker soon after its start. Return how many were killed."""

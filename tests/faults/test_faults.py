@@ -30,8 +30,8 @@ async def test_two_hundred_races_survive_faults(tmp_path: Path, seed: int) -> No
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the worker's processes in /proc")
 @pytest.mark.parametrize("seed", [1, 2])
-async def test_a_hundred_races_survive_slow_ledger_work_and_killed_jobs(tmp_path: Path, seed: int) -> None:
-    run = Run(Plan(seed, races=100, acts=5, act_seconds=20.0, jobs=6), tmp_path)
+async def test_a_hundred_races_survive_a_slow_ledger_and_killed_rebuilds(tmp_path: Path, seed: int) -> None:
+    run = Run(Plan(seed, races=100, acts=5, act_seconds=20.0, rebuilds=6), tmp_path)
     report = await run.perform()
     assert report.races["recorded"] >= 50
     assert report.faults["job killed"] >= 5

@@ -16,14 +16,13 @@ from migrations import STATEMENTS, migrate
 from sqlite_utils.db import Database as Upgraded
 from worker_support import PATIENCE, Sandbox, finish
 
-from racebot.bot.heartbeat import utc_now
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
+from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
-from racebot.standings.updater import carry_out_jobs
 
 from .harness import Plan, Run
 from .kills import next_write
@@ -134,25 +133,25 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
         ledger.connection.db.conn.backup(target)
     with Ledger.open(copy) as ledger:
         apply_settings(Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))))
-        carry_out_jobs(ledger, utc_now)
+        carry_out_rebuilds(ledger)
     new = ratings(copy)
     assert old != new
     with closing(sqlite3.connect(sandbox.database)) as watching:
         for number in range(kills):
             live = ratings(sandbox.database)
             sandbox.extra["RACEBOT_MODEL"] = "elo-ffa" if live == old else "thurstone-hurdle"
-            known, model = shadows(watching), live_model(watching)
+            state = rating_again(watching)
             process = await sandbox.start("run" if number % 2 else "rebuild")
             async with asyncio.timeout(PATIENCE):
                 # It is another process, which may be done before this one looks.
-                while shadows(watching) == known and live_model(watching) == model:  # noqa: ASYNC110
+                while rating_again(watching) == state:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
             await asyncio.sleep(rng.uniform(0.0, 0.2))
             await process.kill()
             assert ratings(sandbox.database) in (old, new)
         sandbox.extra["RACEBOT_MODEL"] = "elo-ffa"
         assert (await sandbox.racebot("rebuild")).returncode == 0
-        assert not shadows(watching)
+        assert rating_again(watching) == ("elo-ffa", 0)
     assert ratings(sandbox.database) == new
 
 
@@ -177,15 +176,11 @@ def ratings(database: Path) -> object:
         return board.model, ledger.ratings.rows(board), ledger.standings.all(board)
 
 
-def shadows(connection: sqlite3.Connection) -> set[int]:
-    """Return the ids of leaderboards that are not live."""
-    return {row[0] for row in connection.execute("SELECT id FROM leaderboards WHERE shadow_of NOT NULL")}
-
-
-def live_model(connection: sqlite3.Connection) -> str:
-    """Return the model of the only leaderboard that is live."""
-    ((model,),) = connection.execute("SELECT model FROM leaderboards WHERE shadow_of IS NULL")
-    return str(model)
+def rating_again(connection: sqlite3.Connection) -> tuple[str, int]:
+    """Return the model of the only leaderboard, and the number of rebuilds that wait."""
+    sql = "SELECT model, (SELECT count(*) FROM rebuilds) FROM leaderboards"
+    ((model, rebuilds),) = connection.execute(sql)
+    return str(model), int(rebuilds)
 
 
 def in_first_schema(newest: Path, old: Path) -> None:

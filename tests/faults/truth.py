@@ -194,7 +194,7 @@ class Database:
         """The races of each leaderboard in its order."""
         found: dict[str, list[str]] = {}
         for board, race in self.pairs(
-            "SELECT name, race FROM rated JOIN leaderboards ON id = leaderboard WHERE shadow_of IS NULL"
+            "SELECT name, race FROM rated JOIN leaderboards ON id = leaderboard"
             " ORDER BY leaderboard, sequence"
         ):
             found.setdefault(board, []).append(race)

@@ -216,22 +216,10 @@ def test_exception_rolls_back_the_outermost_transaction(ledger: Ledger, nested: 
     assert ledger.races.has("orb/r"), "it works after an exception"
 
 
-def test_only_a_lasting_transaction_waits_for_the_disk(ledger: Ledger) -> None:
-    def waits() -> bool:
-        return bool(ledger.connection.db.execute("PRAGMA synchronous").fetchone()[0] == 2)
-
-    with ledger.transaction():
-        assert waits()
-        with ledger.transaction(lasting=False):
-            assert waits(), "the outermost one commits"
-    with ledger.transaction(lasting=False):
-        assert not waits()
-        with ledger.transaction():
-            keep(ledger, result("r", "ann"))
-    assert waits()
-    with pytest.raises(Halt), ledger.transaction(lasting=False):
-        raise Halt
-    assert waits()
+def test_a_transaction_inside_a_snapshot_is_refused(ledger: Ledger) -> None:
+    with ledger.snapshot(), pytest.raises(RuntimeError):
+        keep(ledger, result("r", "ann"))
+    keep(ledger, result("r", "ann"))
     with Ledger.open(ledger.path) as reader:
         assert reader.races.get("orb/r") is not None
 

@@ -14,7 +14,8 @@ from standings.seasons import PLAYERS, board_of, contents, fresh, history
 
 from racebot.chat.answers.answers import Answers
 from racebot.errors import DamagedRaceError, OrderError
-from racebot.ledger.orders import EXCLUDED, Order, OrderKind
+from racebot.ledger.orders import Order, OrderKind
+from racebot.ledger.races import EXCLUDED
 from racebot.ledger.rows import Carry, NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, place_among, top_players

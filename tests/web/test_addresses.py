@@ -44,7 +44,7 @@ def test_ids_and_race_names_of_the_site_stay_unchanged() -> None:
 
 
 def board(name: str, key: int, category: str = "smr") -> Leaderboard:
-    return Leaderboard(category, name, (name,), "plackett-luce", {}, "ignore", id=key, number=key)
+    return Leaderboard(category, name, (name,), "plackett-luce", {}, "ignore", id=key)
 
 
 def test_leaderboard_addresses_contain_their_names_and_are_unique() -> None:

@@ -369,5 +369,5 @@ def test_a_leaderboard_that_is_rated_again_says_so(ledger: Ledger, merge: Merge)
     notice = "is being rated again"
     assert notice not in text(merge(), f"{BOARD}.html")
     (board,) = ledger.leaderboards.all()
-    ledger.jobs.request(board, START, "the settings changed")
+    ledger.rebuilds.request(board, START, "the settings changed")
     assert notice in text(merge(), f"{BOARD}.html")

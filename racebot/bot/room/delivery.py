@@ -305,26 +305,15 @@ class OutboxDelivery:
 
     async def _mark_sent(self) -> bool:
         """Store that the message is about to be sent. Return False if it was dropped in the meantime."""
-
         # A chat message must never be sent twice, so the mark must be on disk before it is sent.
-        def write() -> bool:
-            with self.ledger.transaction(lasting=self._row.message.kind == "chat"):
-                return self.ledger.messages.mark_sent(self._row, self.clock())
-
-        return await self.call(write)
+        return await self.call(self.ledger.messages.mark_sent, self._row, self.clock())
 
     async def _mark(self, state: Delivery, detail: str | None = None) -> None:
         kind, now = self._row.message.kind, self.clock()
         metrics.MESSAGES.labels(kind, state.value).inc()
         if kind == "chat" and state is Delivery.DELIVERED:
             metrics.MESSAGE_SECONDS.observe((now - self._row.created_at).total_seconds())
-
-        # If a power cut loses this mark, the room still shows what was delivered.
-        def write() -> None:
-            with self.ledger.transaction(lasting=False):
-                self.ledger.messages.mark(self._row, state, now, detail)
-
-        await self.call(write)
+        await self.call(self.ledger.messages.mark, self._row, state, now, detail)
 
     def _arrived(self, text: str, history: Sequence[ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.

@@ -61,7 +61,7 @@ class LedgerWork:
         of another result.
         """
         needs_room, told = False, self._announcements
-        with self.ledger.transaction(lasting=bool(effects)):
+        with self.ledger.transaction():
             is_known = case.is_watched or (stored is not None and not stored.unrecorded_since)
             if case.row != stored:
                 self._store(case, stored)

@@ -281,7 +281,7 @@ class LedgerView:
                 board,
                 address,
                 self.publication.listing(board),
-                self.ledger.jobs.of(board) is not None,
+                self.ledger.rebuilds.of(board) is not None,
                 final_since(board, self.now),
             )
             for board, address in zip(stored, addresses, strict=True)

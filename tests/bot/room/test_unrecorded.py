@@ -16,7 +16,7 @@ from standings.seasons import board_of
 from racebot.bot.room import case as cases
 from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Rules, Settle, Signal, step
 from racebot.errors import OrderError
-from racebot.ledger.orders import SKIPPED
+from racebot.ledger.races import SKIPPED
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule

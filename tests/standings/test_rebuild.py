@@ -8,25 +8,23 @@ from typing import Any
 
 import pytest
 from builders import existing, result
-from filelock import Timeout
 from hypothesis import Phase, given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
 from racebot.bot.status import status
-from racebot.errors import DamagedRaceError, LedgerError, OrderError
-from racebot.ledger.leaderboards import Job
-from racebot.ledger.lock import rebuild_lock
+from racebot.errors import DamagedRaceError, NoSuchEntryError, OrderError
+from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import RATED_LATER, Carry
 from racebot.ledger.store import Ledger
 from racebot.queries.race import race_report
 from racebot.races.result import RaceResult
 from racebot.settings.model import Settings
-from racebot.standings import orders, rater, updater
+from racebot.standings import orders, rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings, follow_renames
+from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
-from racebot.standings.updater import carry_out_jobs
 from racebot.standings.verify import verify
 
 MODELS = ["thurstone-hurdle", "plackett-luce", "trueskill"]
@@ -45,39 +43,38 @@ def rules(model: str = "thurstone-hurdle", second: str | None = None) -> RatingR
 
 @pytest.fixture(autouse=True)
 def everything_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave to a job whatever takes more than one race, and rate one race after the other in it."""
-    monkeypatch.setattr(updater, "AT_ONCE", 1)
-    monkeypatch.setattr(rater, "BATCH", 1)
-    monkeypatch.setattr(updater, "CHUNK", 1)
+    """Leave to a rebuild whatever takes more than one race, and read one race after the other in it."""
+    rate_at_once(monkeypatch, 1)
+    monkeypatch.setattr(rebuild, "BATCH", 1)
+
+
+def rate_at_once(patch: pytest.MonkeyPatch, most: int) -> None:
+    """Rate so many races inside the transaction of a change, and leave more to a rebuild."""
+    patch.setattr(rebuild, "fits", lambda board, races: races <= most)
 
 
 def carry_out(settler: Settler, meanwhile: Callable[[], Any] = lambda: None) -> dict[str, Exception]:
-    return carry_out_jobs(settler.ledger, lambda: NOW, lambda *_: meanwhile())
+    return carry_out_rebuilds(settler.ledger, lambda *_: meanwhile())
 
 
 def assert_right(settler: Settler) -> None:
     """The ratings equal those rated at once from the stored results, and nothing is left over."""
     ledger = settler.ledger
-    assert ledger.jobs.all() == []
+    assert ledger.rebuilds.all() == []
     assert ledger.check() == []
     for board in ledger.leaderboards.all():
         assert verify(ledger, board) == []
     before = contents(settler)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(updater, "AT_ONCE", 1000)
+        rate_at_once(patch, 1000)
         for board in ledger.leaderboards.all():
             settler.rebuild(board)
     assert contents(settler) == before
-    assert ledger.connection.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL") == []
-    assert (
-        ledger.connection.rows("SELECT 1 FROM changes WHERE leaderboard NOT IN (SELECT id FROM leaderboards)")
-        == []
-    )
 
 
 @given(history(["S1", "S2"]), st.data(), st.integers(0, 3))
 @settings(max_examples=60, phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
-def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhile(
+def test_rebuilds_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhile(
     races: list[RaceResult], data: st.DataObject, at_once: int
 ) -> None:
     models = [MODELS[0]]
@@ -121,7 +118,7 @@ def test_jobs_lead_to_the_ratings_of_the_stored_results_whatever_happens_meanwhi
 
     with fresh(rules()) as settler, Ledger.open(settler.ledger.path) as other_ledger:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(updater, "AT_ONCE", at_once)
+            rate_at_once(patch, at_once)
             settler.add_past_races(data.draw(st.lists(st.sampled_from(races), min_size=1)), "import")
             for _ in range(data.draw(st.integers(1, 4))):
                 change(other_ledger)
@@ -150,16 +147,16 @@ def settler() -> Iterator[Settler]:
         yield made
 
 
-def job_of(settler: Settler) -> Job:
-    return existing(settler.ledger.jobs.of(board_of(settler, "S1")))
+def rebuild_of(settler: Settler) -> Rebuild:
+    return existing(settler.ledger.rebuilds.of(board_of(settler, "S1")))
 
 
-def test_a_change_that_takes_long_becomes_a_job_and_old_ratings_stand(settler: Settler) -> None:
+def test_a_change_that_takes_long_becomes_a_rebuild_and_old_ratings_stand(settler: Settler) -> None:
     standings = settler.ledger.standings.all(board_of(settler, "S1"))
     assert settle(settler, CHANGED) == [], "nothing is announced of an old race"
-    job = job_of(settler)
-    assert job.start.race == CHANGED.name
-    assert CHANGED.name in job.reason
+    found = rebuild_of(settler)
+    assert found.start.race == CHANGED.name
+    assert CHANGED.name in found.reason
     assert settler.ledger.standings.all(board_of(settler, "S1")) == standings
     (on_board,) = race_report(settler.ledger, CHANGED.name).leaderboards
     assert (on_board.note, on_board.entrants) == (RATED_LATER, [])
@@ -170,7 +167,7 @@ def test_a_change_that_takes_long_becomes_a_job_and_old_ratings_stand(settler: S
     assert_right(settler)
 
 
-def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: Settler) -> None:
+def test_new_races_are_rated_on_the_old_ratings_until_the_rebuild_is_done(settler: Settler) -> None:
     settle(settler, CHANGED)
     later = replace(NEW, name="orb/later", ended_at=NEW.ended_at + timedelta(hours=1))
 
@@ -182,31 +179,35 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_job_is_done(settler: S
 
     (rated,) = settle(settler, NEW) or []
     assert {change.player for change in rated.changes} == {"id-ann", "id-di"}
-    assert job_of(settler)
+    assert rebuild_of(settler)
     carry_out(settler, meanwhile)
     assert settler.ledger.ratings.has(board_of(settler, "S1"), later.name)
     assert_right(settler)
 
 
-def test_a_withdrawn_race_disappears_at_once(settler: Settler) -> None:
+def test_a_withdrawn_race_is_gone_at_once(settler: Settler) -> None:
     settler.withdraw(RACES[1].name)
-    assert job_of(settler)
-    assert not settler.ledger.ratings.has(board_of(settler, "S1"), RACES[1].name)
+    assert rebuild_of(settler)
+    with pytest.raises(NoSuchEntryError):
+        race_report(settler.ledger, RACES[1].name)
     carry_out(settler)
+    assert not settler.ledger.ratings.has(board_of(settler, "S1"), RACES[1].name)
     assert_right(settler)
 
 
-def test_new_settings_apply_once_the_job_is_done(settler: Settler) -> None:
+def test_new_settings_apply_once_the_rebuild_is_done(settler: Settler) -> None:
     changed = Settler(settler.ledger, rules("trueskill"))
     apply_settings(changed)
     assert board_of(settler, "S1").model == "thurstone-hurdle"
-    job = job_of(settler)
-    assert job.board.model == "trueskill"
+    found = rebuild_of(settler)
+    assert found.board.model == "trueskill"
     (rated,) = settle(changed, NEW) or []
     assert rated.leaderboard.model == "thurstone-hurdle"
     apply_settings(changed)
-    again = job_of(settler)
-    assert again.revision == job.revision, "a restart with the same settings does not start the job again"
+    again = rebuild_of(settler)
+    assert again.revision == found.revision, (
+        "a restart with the same settings does not start the rebuild again"
+    )
     carry_out(changed)
     assert board_of(settler, "S1").model == "trueskill"
     assert_right(changed)
@@ -248,7 +249,7 @@ def test_a_goal_can_be_renamed_while_its_leaderboard_waits(settler: Settler) -> 
     assert_right(unnamed)
 
 
-def test_a_job_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) -> None:
+def test_a_rebuild_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) -> None:
     class Killed(BaseException):
         pass
 
@@ -264,27 +265,25 @@ def test_a_job_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) ->
         with pytest.raises(Killed):
             carry_out(settler, meanwhile)
         assert contents(settler) == before
-    assert settler.ledger.connection.rows("SELECT 1 FROM leaderboards WHERE shadow_of NOT NULL")
     carry_out(settler)
     assert contents(settler) == before
     assert_right(settler)
 
 
-def test_an_error_is_stored_and_the_job_is_not_due_for_a_while(settler: Settler) -> None:
+def test_an_error_is_stored_until_the_rebuild_is_requested_again(settler: Settler) -> None:
     settle(settler, CHANGED)
     settler.ledger.connection.write("UPDATE races SET fingerprint = 'x' WHERE name = ?", RACES[4].name)
-    pauses = []
-    for _ in range(3):
-        (error,) = carry_out(settler).values()
-        assert isinstance(error, DamagedRaceError)
-        assert existing(job_of(settler)).error == str(error)
-        minutes = range(1, 100)
-        pauses.append(next(m for m in minutes if settler.ledger.jobs.due(NOW + timedelta(minutes=m))))
-    assert pauses == [1, 2, 4]
-    assert [each.error for each in report(settler)] == [str(error)]
+    (error,) = carry_out(settler).values()
+    assert isinstance(error, DamagedRaceError)
+    assert existing(rebuild_of(settler)).error == str(error)
+    assert [(each.leaderboard, each.races, each.error) for each in report(settler)] == [
+        ("S1", len(RACES), str(error))
+    ]
+    assert CHANGED.name in report(settler)[0].reason
     settler.add_past_races([RACES[4]], "backfill")  # the site's own result
-    assert settler.ledger.jobs.due(NOW)
+    assert existing(rebuild_of(settler)).error is None
     assert carry_out(settler) == {}
+    assert report(settler) == []
     assert_right(settler)
 
 
@@ -292,39 +291,21 @@ def report(settler: Settler) -> list[Any]:
     return list(status(settler.ledger, Settings(), NOW).rebuilds)
 
 
-def test_status_shows_progress_and_reason(settler: Settler) -> None:
-    seen = []
+def test_two_processes_may_carry_out_the_same_rebuild(settler: Settler) -> None:
     settle(settler, CHANGED)
-    carry_out(settler, lambda: seen.extend(report(settler)))
-    assert {(each.leaderboard, each.total) for each in seen} == {("S1", len(RACES))}
-    assert [each.races for each in seen] == [2, 3, 4, 5, 6]
-    assert all(CHANGED.name in each.reason for each in seen)
-    assert report(settler) == []
+    done: list[bool] = []
 
+    def meanwhile() -> None:
+        if len(done) == 2:
+            with Ledger.open(settler.ledger.path) as ledger:
+                assert carry_out_rebuilds(ledger) == {}
+        done.append(True)
 
-def test_a_rebuilt_leaderboard_keeps_its_number_and_no_id_is_used_twice(settler: Settler) -> None:
-    seen = set()
-    before = board_of(settler, "S1")
-    for _ in range(3):
-        settler.rebuild(board_of(settler, "S1"))
-        carry_out(settler)
-        after = board_of(settler, "S1")
-        assert after.id not in seen
-        assert after.number == before.number
-        seen.add(after.id)
-
-
-def test_races_cannot_be_added_to_a_shadow_that_is_gone(settler: Settler) -> None:
-    ledger = settler.ledger
-    shadow = ledger.shadows.add(board_of(settler, "S1"))
-    rows = ledger.ratings.rows(board_of(settler, "S1"))
-    ledger.shadows.remove_hidden()
-    with pytest.raises(LedgerError):
-        ledger.ratings.append(shadow, rows, "a platform")
+    assert carry_out(settler, meanwhile) == {}
     assert_right(settler)
 
 
-def test_accounts_are_merged_by_a_job(settler: Settler) -> None:
+def test_accounts_are_merged_by_a_rebuild(settler: Settler) -> None:
     settler.add_past_races([result("z", "zed bo", after=-1, goal="S1")], "import")
     carry_out(settler)
     zed, cy = (settler.ledger.players.find_exactly(each) for each in ("id-zed", "id-cy"))
@@ -333,21 +314,6 @@ def test_accounts_are_merged_by_a_job(settler: Settler) -> None:
     carry_out(settler)
     assert settler.ledger.players.get(zed.id) is None
     assert_right(settler)
-
-
-def test_one_process_at_a_time_carries_out_jobs(settler: Settler) -> None:
-    settle(settler, CHANGED)
-    others = 0
-
-    def meanwhile() -> None:
-        nonlocal others
-        with suppress(Timeout), rebuild_lock(settler.ledger.path).acquire(blocking=False):
-            others += 1
-
-    carry_out(settler, meanwhile)
-    assert others == 0
-    meanwhile()
-    assert others == 1
 
 
 MOVING = result("x", "ann cy", after=2, goal="S2")
