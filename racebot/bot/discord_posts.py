@@ -136,7 +136,7 @@ def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, 
     shown, goal = masked(ledger, rated, texts), plain(board.name)
     lines = [texts.info.format(goal=goal) if settled else opening([rated], texts)]
     rules = listing.ordering
-    if rules and scored(board, shown.result, rules):
+    if rules and scored(board, shown.result, rules, rated.note):
         table = league(ledger, board, rules, shown.result, before=post.race)
         scores = texts.scores.format(leaderboard=goal, number=len(table.races))
         lines = [scores] if settled else [*lines, scores]

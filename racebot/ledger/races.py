@@ -121,6 +121,13 @@ class Races(Table):
         rows, values = _between(board, after, until)
         return as_int(self._connection.value(f"SELECT count(*) {rows}", *values))
 
+    def count(self, board: Leaderboard) -> int:
+        """Count the races that `counted` yields."""
+        if board.rule != BY_GOALS:
+            return sum(1 for _ in self.counted(board))
+        rows, values = _between(board)
+        return as_int(self._connection.value(f"SELECT count(*) {rows} AND {_note(board)} IS NULL", *values))
+
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of a leaderboard's first race, None if it has no race."""
         if board.rule != BY_GOALS:

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from racebot.errors import PayloadError
+from racebot.ledger.races import EXCLUDED, SKIPPED
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
@@ -49,17 +50,23 @@ class LeagueTable:
 def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult, before: str = "") -> Table:
     """Return the table of a leaderboard's races, or of those before one, and of results to come.
 
-    Hidden players only make pars. Races whose finishers have no times are left out.
+    Hidden players only make pars. Races that an order excludes or skips, and races whose finishers have no
+    times, are left out.
     """
+    coming = tuple(result for result in coming if ledger.races.note(board, result.name) is None)
     stored = takewhile(lambda each: each.name != before, (row.result for row in ledger.races.counted(board)))
     races = (scored(board, result, rules) for result in [*stored, *coming])
     return standings(filter(None, races), rules, ledger.people.hidden())
 
 
-def scored(board: Leaderboard, result: RaceResult, rules: Rules | None) -> ScoredRace | None:
-    """Score a race of a leaderboard. Return None for one without times, or that does not count."""
+def scored(
+    board: Leaderboard, result: RaceResult, rules: Rules | None, note: str | None = None
+) -> ScoredRace | None:
+    """Score a race of a leaderboard. Return None for one without times, or with a note of an order."""
+    if rules is None or note in {EXCLUDED, SKIPPED}:
+        return None
     try:
-        return None if rules is None else score_race(result, rules, TeamPolicy(board.teams))
+        return score_race(result, rules, TeamPolicy(board.teams))
     except PayloadError:
         return None
 

@@ -18,7 +18,6 @@ from racebot.chat import info_box, rating_message
 from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges, race_scores
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
-from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
 from racebot.queries.scores import scored
@@ -245,10 +244,10 @@ class Announcements:
 
     def _race_scores(self, rated: RatedRace) -> list[str]:
         board, races = rated.leaderboard, self.ledger.races
-        race = scored(board, rated.result, listing_of(self.settings, board).scoring)
+        race = scored(board, rated.result, listing_of(self.settings, board).scoring, rated.note)
         if race is None:
             return []
-        number = races.count_between(board, START) + (not races.has(rated.result.name))
+        number = races.count(board) + (not races.has(rated.result.name))
         return race_scores(race, board.name, number, self.settings.texts, self.ledger.people.hidden())
 
     def _put(self, race: str, body: ChatBody, seed: str | None = None) -> None:

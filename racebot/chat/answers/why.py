@@ -48,7 +48,8 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
             leaderboard=context.name,
         )
         rules = context.listing.scoring
-        score = why_score(scored(board, rated.result, rules), person.id, rules, texts) if rules else ""
+        race = scored(board, rated.result, rules, rated.note)
+        score = why_score(race, person.id, rules, texts) if rules else ""
         return one_message([score, *why_phrases(explanation, names, texts)], texts, opening)
 
     return compose
