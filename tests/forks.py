@@ -49,7 +49,7 @@ PAUSES = {
         "SITE_CACHE",
     ),
     "racebot.bot.room.connection": ("REFRESH_MISSED",),
-    "racebot.bot.worker": ("JOBS_EVERY", "PAGES_EVERY", "SEND_EVERY"),
+    "racebot.bot.worker": ("REBUILDS_EVERY", "PAGES_EVERY", "SEND_EVERY"),
 }
 """The pauses of the worker that this shortens."""
 
