@@ -21,7 +21,7 @@ from racebot.bot.room.delivery import (
 )
 from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
-from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, MetaEntry, OutboxRow
+from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
 from racebot.racetime.actions import Action
 from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
@@ -196,32 +196,6 @@ async def test_a_name_with_a_family_emoji_is_confirmed_even_if_the_site_strips_j
     room.put("g2", InfoBody((f"{BLOCK} {name}",)))
     await room.deliver()
     assert room.states == ["delivered", "delivered"]
-
-
-async def test_only_the_mark_before_a_chat_message_waits_for_the_disk(
-    ledger: Ledger, room: FakeRoom, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After a power cut, all other states can be read from the room."""
-    marks: list[tuple[str, str, bool]] = []
-
-    def noting(mark: Callable[..., Any]) -> Callable[..., Any]:
-        def note(row: OutboxRow, *rest: Any) -> Any:
-            (level,) = ledger.connection.db.execute("PRAGMA synchronous").fetchone()
-            state = rest[0].value if isinstance(rest[0], Delivery) else "sent"
-            marks.append((row.message.kind, state, level == 2))
-            return mark(row, *rest)
-
-        return note
-
-    for name in ("mark", "mark_sent"):
-        monkeypatch.setattr(ledger.messages, name, noting(getattr(ledger.messages, name)))
-    room.put("g1")
-    room.put("g2", META)
-    await room.deliver()
-    assert {mark for mark in marks if mark[2]} == {("chat", "sent", True)}
-    assert [mark[:2] for mark in marks] == [
-        (kind, state) for kind in ("chat", "meta") for state in ("sent", "delivered")
-    ]
 
 
 async def test_buttons_go_with_the_message(ledger: Ledger, room: FakeRoom) -> None:
@@ -607,7 +581,7 @@ async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> Non
     full = True
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
-        if full and getattr(work, "__name__", "") == "write":
+        if full and getattr(work, "__name__", "") in {"mark", "mark_sent"}:
             raise LedgerUnavailable("the disk is full")
         return work(*arguments, **options)
 
