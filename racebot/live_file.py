@@ -58,6 +58,15 @@ class LiveBoard:
         Field(description="What the record of the race changes, with the reasons; null before its end"),
     ] = None
 
+    needs_record: Annotated[
+        bool, Field(description="False if the result counts once it has stood for a while")
+    ] = True
+
+    @property
+    def condition(self) -> str:
+        """Return the words that mark changes to come."""
+        return "if recorded" if self.needs_record else "if it stands"
+
     @property
     def places(self) -> dict[str, tuple[int | None, int]]:
         """Return the places on the leaderboard before and after the race; before its end, both are as now."""
@@ -86,6 +95,11 @@ class LiveRoom:
     @property
     def finished(self) -> bool:
         return self.status == "finished"
+
+    @property
+    def condition(self) -> str:
+        """Return the words that mark changes to come."""
+        return next((each.condition for each in self.leaderboards), "if recorded")
 
 
 @dataclass(frozen=True, slots=True)

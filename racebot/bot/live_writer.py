@@ -214,8 +214,9 @@ def _live_board(
 
     `masked` is the result without the names of hidden players.
     """
+    record = not board.rule.finished
     if not entrants:
-        return LiveBoard(address, board.name, ()), board, None
+        return LiveBoard(address, board.name, (), needs_record=record), board, None
     by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
     found = forecasts(board, [state for state, _ in states])
     has_odds = not by_team and len(found) > 1
@@ -252,7 +253,7 @@ def _live_board(
         if player not in hidden:
             shown.append(live)
     shown.sort(key=_position)
-    return LiveBoard(address, board.name, tuple(shown), outcome), board, rated
+    return LiveBoard(address, board.name, tuple(shown), outcome, record), board, rated
 
 
 def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:

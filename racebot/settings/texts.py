@@ -171,7 +171,12 @@ class Texts(BaseModel):
     score_dropped: str = _text("dropped {scores}", "the others, if there are any")
     score_cut: str = _text("the cut is {line}", "the total at the cut")
     score_none: str = _text("{name} has no score yet.", "answers both without a race")
-    need: str = _text("{ordinal} with {score}; the cut is {line}. ", "opens the answer to !need", "name")
+    score_off: str = _text(
+        "{leaderboard} has no scores by par.", "answers both, if another leaderboard has scores"
+    )
+    need: str = _text(
+        "{leaderboard}: {ordinal} with {score}; the cut is {line}. ", "opens the answer to !need", "name"
+    )
     need_secured: str = _text("Secured.", "follows it if the place is certain")
     need_inside: str = _text("Inside the cut unless others improve.", "the same if the place is not certain")
     need_time: str = _text(
@@ -181,7 +186,7 @@ class Texts(BaseModel):
     need_finish: str = _text("You are in with any finish in the next race, if nobody else improves.", "then")
     need_out_of_reach: str = _text("The next race alone cannot be enough.", "the same if no time is enough")
     need_over: str = _text("No race is left that can count.", "the same if it is too late")
-    need_no_cut: str = _text("This leaderboard has no cut.", "answers !need without a cut")
+    need_no_cut: str = _text("{leaderboard} has no cut.", "answers !need without a cut")
     why_score: str = _text("score {score}: {time} at a par of {par}", "explains a score by par, in !why")
     why_score_allowed: str = _text(
         ", {fast} allowed for a fast seed, {spread} for spread times", "follows it"
@@ -213,6 +218,10 @@ class Texts(BaseModel):
 
     help: str = _text(
         "racebot {version}: {commands}. Ratings count once a race is recorded.", "answers !ratings"
+    )
+    help_standing: str = _text(
+        "racebot {version}: {commands}. Ratings count once a result stands.",
+        "the same if no record is needed",
     )
     help_moderators: str = _text("Moderators: {commands}", "follows for moderators")
     help_name: str = _text("name", "stands for a player's name in it")

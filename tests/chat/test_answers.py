@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -39,6 +39,7 @@ def asking(
     model: str = "thurstone-hurdle",
     texts: Texts | None = None,
     listing: Listing | None = None,
+    listings: Mapping[str, Listing] | None = None,
     link: str | None = None,
 ) -> Ask:
     """Asks in a room of `GOAL`, after three races: Ann beats Bo twice and Bo her once, Cy never finishes."""
@@ -54,7 +55,7 @@ def asking(
 
     def listed(board: Leaderboard) -> Listing:
         assert board.category == CATEGORY
-        return listing or Listing()
+        return listings[board.name] if listings else listing or Listing()
 
     links = Links(lambda _: link, lambda _, *players: link and "/".join((link, *players)))
     answers = Answers(settler, texts or Texts(), CommandNames(), listed, links)

@@ -18,7 +18,7 @@ from racebot.scoring.table import score_race
 from racebot.settings.commands import Command
 from racebot.settings.texts import DEFAULT_TEXTS
 
-from .test_answers import ANN, BO, DI, Ask, asking
+from .test_answers import ANN, BO, DI, Ask, add, asking
 
 
 def league(ledger: Ledger, **parts: int) -> Ask:
@@ -43,7 +43,7 @@ def test_score_tells_the_standing_its_races_and_the_cut(ledger: Ledger) -> None:
             "You are in with 0:59:59 or faster in the next race (par 1:00:30), if nobody else improves.",
         ),
         ({"cut": 1, "races": 3}, "No race is left that can count."),
-        ({}, "This leaderboard has no cut."),
+        ({}, "Any Orb has no cut."),
     ],
 )
 def test_need_tells_what_a_racer_needs(ledger: Ledger, parts: dict[str, int], told: str) -> None:
@@ -53,6 +53,12 @@ def test_need_tells_what_a_racer_needs(ledger: Ledger, parts: dict[str, int], to
 def test_a_leaderboard_without_scoring_leaves_score_and_need_to_other_bots(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert (ask(Command.SCORE), ask(Command.NEED)) == ("", "")
+
+
+def test_score_says_that_this_leaderboard_has_none_if_another_has(ledger: Ledger) -> None:
+    ask = asking(ledger, listings={"Any Orb": Listing(), "Cup": Listing(scoring=rules_of("sgl-2025"))})
+    add(ledger, result("cup", "ann bo", goal="Cup", after=3))
+    assert ask(Command.SCORE) == "Any Orb has no scores by par."
 
 
 def test_why_explains_the_score_of_the_last_race(ledger: Ledger) -> None:

@@ -253,6 +253,17 @@ def test_finished_room_shows_the_reasons_that_the_record_will_bring(live: Live) 
     assert "A Ann" not in words(live.get("/live"))
 
 
+@pytest.mark.parametrize(
+    "path", ["/live", "/races/orb/live-1", "/overlay/room/orb", "/overlay/player/id-ann"]
+)
+def test_pages_of_a_league_without_records_do_not_wait_for_one(live: Live, path: str) -> None:
+    board = replace(FINISHED.leaderboards[0], needs_record=False)
+    live.write(replace(FINISHED, leaderboards=(board,)))
+    shown = words(live.get(path))
+    assert "record" not in shown
+    assert path == "/live" or "if it stands" in shown
+
+
 def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> None:
     ended = (("yesterday", "Any Orb", 24), ("now", "All Orbs", 0), ("today", "Any Orb", 8))
     for race, goal, hours in ended:

@@ -55,8 +55,10 @@ class Answers:
             LedgerError: the ledger cannot be read.
         """
         if command.command is Command.HELP:
-            scored = any(self.listing(board).scoring for board in self._boards(race, race.goal))
-            phrases = help_phrases(self.names, self.texts, moderator=moderator, scored=scored)
+            boards = self._boards(race, race.goal)
+            scored = any(self.listing(board).scoring for board in boards)
+            stands = bool(boards) and all(board.rule.finished for board in boards)
+            phrases = help_phrases(self.names, self.texts, moderator=moderator, scored=scored, stands=stands)
             return finished(one_message(phrases, self.texts))
         race = self.settler.ledger.people.amended(race)
         asker = self.settler.ledger.people.known(asker)
@@ -167,12 +169,20 @@ class Answers:
         if self.settler.ledger.people.is_hidden_from(asker.id, person.id):
             return finished(self.texts.player_hidden)
         if command.command in {Command.SCORE, Command.NEED}:
-            return finished(scores.answer(context, command.command, person, race))
+            found = scores.answer(context, command.command, person, race)
+            boards = self.settler.ledger.leaderboards.all()
+            if not found and any(
+                self.listing(each).scoring for each in boards if each.category == race.category
+            ):
+                found = self.texts.score_off.format(leaderboard=context.name)
+            return finished(found)
         answer = rating.draft if command.command is Command.RATING else why.draft
         return answer(context, person, race)
 
 
-def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool, scored: bool) -> list[str]:
+def help_phrases(
+    names: CommandNames, texts: Texts, *, moderator: bool, scored: bool, stands: bool
+) -> list[str]:
     """List the commands, those about scores if there are any, and moderators' commands for a moderator."""
     player = texts.help_name
     named, maybe_named = (f" {player}", f" [{player}]") if player else ("", "")
@@ -185,7 +195,8 @@ def help_phrases(names: CommandNames, texts: Texts, *, moderator: bool, scored: 
         names.line(command) + argument for command, argument in arguments.items() if names.name(command)
     ]
     commands = ", ".join([*listed, f"{line} hide me"])
-    phrases = [texts.help.format(version=__version__, commands=commands)]
+    text = texts.help_standing if stands else texts.help
+    phrases = [text.format(version=__version__, commands=commands)]
     if moderator:
         event = f"event {player}".strip()
         own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo", "count", "skip", event))

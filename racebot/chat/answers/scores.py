@@ -24,10 +24,11 @@ def answer(context: Context, command: Command, person: NamedPlayer, race: Race) 
     standing = next((each for each in table.standings if each.id == person.id), None)
     forecast = Forecast(table, rules.cut) if rules.cut else None
     if command is Command.NEED and forecast is None:
-        return texts.need_no_cut
+        return texts.need_no_cut.format(leaderboard=context.name)
     if standing is None:
         return texts.score_none.format(name=plain(person.name))
     values = {
+        "leaderboard": context.name,
         "name": plain(person.name),
         "ordinal": ordinal(standing.place, texts),
         "listed": len(table.standings),

@@ -122,11 +122,12 @@ def _player(request: PageRequest, player: str) -> Document:
     standings = {board.address.stem: standing for board, standing in request.view.standings(player)}
     shown = request.query.get("board") or next(iter(standings), None)
     stem, current = _current_of(request, player) or (shown, None)
-    live, moved = None, None
+    live, moved, condition = None, None, ""
     if isinstance(current, LiveRoom):
         board = next(each for each in current.leaderboards if each.board == stem)
         live = next(each for each in board.entrants if each.id == player)
         moved = board.places.get(player) if current.finished else None
+        condition = board.condition
     return _overlay(
         "overlay_player.html",
         request,
@@ -134,6 +135,7 @@ def _player(request: PageRequest, player: str) -> Document:
         live=live,
         change=current.change if isinstance(current, PlayedRace) else live and live.change,
         moved=moved,
+        condition=condition,
         started=isinstance(current, LiveRoom) and not current.before_start,
     )
 
@@ -348,6 +350,7 @@ def sample(request: PageRequest, stage: str) -> Document:
         live=None if recorded else racer,
         change=racer.change,
         moved=(before, after) if stage == "finished" else None,
+        condition=room.condition,
         started=stage != "open",
     )
     return shell(request, "player", body.body)
