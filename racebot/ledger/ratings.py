@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from pydantic_core import to_json
+
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import (
     END,
@@ -162,12 +164,12 @@ class Ratings(Table):
                         row.sequence,
                         change.player,
                         change.place,
-                        json.dumps(change.before),
-                        json.dumps(change.after),
+                        to_json(change.before).decode(),  # much faster than `json.dumps`
+                        to_json(change.after).decode(),
                         change.points_before,
                         change.points_after,
                         change.races_before,
-                        json.dumps(change.parts),
+                        to_json(change.parts).decode(),
                     )
                     for row in rated
                     for change in row.changes
