@@ -36,6 +36,7 @@ from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
 _SECRETS = re.compile("client_secret|/webhooks/")
+IN_DOCKER = Path("/.dockerenv")
 LARGEST_CLOCK_ERROR = 30
 """Most seconds between this machine's clock and the site's."""
 
@@ -61,6 +62,10 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     yield _database(settings)
     if settings.pages_dir is not None:
         yield _pages(settings.pages_dir)
+    if settings.pages_url and _behind_docker():
+        yield _note(
+            "pages: in Docker, all readers count as one: set FORWARDED_ALLOW_IPS to the proxy, or to *"
+        )
     for number, webhook in settings.webhooks().items():
         problem = await discord.check(webhook)
         yield Finding(problem is None, f"Discord webhook {number}: {problem or 'exists'}")
@@ -80,6 +85,10 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
                 f"clock: this machine is {abs(ahead):.0f} seconds {'ahead of' if ahead > 0 else 'behind'} "
                 f"{site.url}: synchronize it, as with `timedatectl set-ntp true`"
             )
+
+
+def _behind_docker() -> bool:
+    return IN_DOCKER.exists() and not os.environ.get("FORWARDED_ALLOW_IPS")
 
 
 def open_to_all(path: Path) -> bool:

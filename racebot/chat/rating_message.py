@@ -181,7 +181,9 @@ def by_place(changes: Sequence[Change]) -> list[Change]:
 
 
 def _in_words(span: timedelta) -> str:
-    minutes = max(1, round(span.total_seconds() / 60))
+    if span < timedelta(minutes=1):
+        return counted(round(span.total_seconds()), "second")
+    minutes = round(span.total_seconds() / 60)
     if minutes % 60:
         return counted(minutes, "minute")
     return "an hour" if minutes == 60 else counted(minutes // 60, "hour")

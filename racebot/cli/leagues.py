@@ -68,7 +68,7 @@ def event_step(
 ) -> None:
     """Count several rooms and files as one race of all entrants, rated when the event closes.
 
-    A racer's first attempt counts. Until the event closes, its results are sealed.
+    A racer's first attempt counts. Until the event closes, its results are sealed: nobody sees them.
 
     Example: racebot event create "Qualifier 1" --leaderboard "SGL 2026" --until 2026-12-01
     """

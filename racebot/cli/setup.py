@@ -112,7 +112,7 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
     else:
         answers["client_id"], answers["client_secret"] = _ask_credentials(before, site, category.slug)
     answers["goals"] = _ask_goals(category, before.goals if category.slug == stored else [])
-    heading(4, "Three choices")
+    heading(4, "Choices")
     ignored = before.team_races is TeamPolicy.IGNORE
     if not agree("Do team races count?", default=not ignored):
         answers["team_races"] = TeamPolicy.IGNORE
@@ -229,6 +229,9 @@ def _rate_past_races(settings: Settings) -> None:
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())
         offer_fits(settings, ledger, ledger.leaderboards.all())
+        if not ledger.leaderboards.all():
+            say("No past race counts. Does nobody record your races? docs/leagues.md says how to rate those.")
+            return
         say("`racebot evaluate` compares the rating models on your races.")
 
 
@@ -276,10 +279,13 @@ def ask(
 
 def agree(question: str, *, default: bool) -> bool:
     """Ask a question with yes or no as its answer."""
-    try:
-        return typer.confirm(question, default=default)
-    except typer.Abort:  # Ctrl-C or Ctrl-D
-        raise KeyboardInterrupt from None
+
+    def yes(answer: str) -> bool:
+        if answer.lower() not in {"y", "yes", "n", "no"}:
+            raise RacebotError("Type y for yes, or n for no.")
+        return answer.lower().startswith("y")
+
+    return ask(question, yes, default="y" if default else "n", shown="Y/n" if default else "y/N")
 
 
 def not_empty(answer: str) -> str:

@@ -172,7 +172,8 @@ def print_race(console: Console, report: RaceReport) -> None:
                 continue
             points, change = f"{entrant.before}→{entrant.after}", _change(entrant.change)
             shown = f"{name} (new)" if entrant.first_race else name
-            places = (f"{entrant.expected:.1f}", f"{entrant.actual:g}")
+            ranked = entrant.place is not None  # others are not compared with finishers
+            places = (f"{entrant.expected:.1f}", f"{entrant.actual:g}") if ranked else ("", "")
             made.add_row(entrant.standing, shown, points, change, *places)
             reasons.add_row(entrant.standing, f"[bold]{name}[/bold]: {safe('; '.join(entrant.reasons))}")
         console.print(made)

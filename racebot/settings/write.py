@@ -24,7 +24,7 @@ from racebot.ratings.parameters import Parameters, ParameterValue
 
 ENV_HEADING = """\
 # Settings of racebot. docs/settings.md lists all of them. `racebot doctor` checks them.
-# This file holds a secret: keep it private.
+# It may hold secrets: keep it private.
 """
 """The first lines of a new `.env`."""
 _UNQUOTED = re.compile(r"[A-Za-z0-9._:/@%+,-]*")

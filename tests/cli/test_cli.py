@@ -171,6 +171,8 @@ def test_an_archive_is_filed_under_its_category_and_goal(racebot: Racebot, folde
     (folder / "S1.json").write_text(json.dumps([race]))
     assert racebot("import", "S1.json", "--category", "orb").code == 0
     assert json.loads(racebot("race", "orb/a1", "--json").out)["goal"] == "S1"
+    rows = [line.split() for line in racebot("race", "orb/a1").out.splitlines() if "→" in line]
+    assert [len(row) for row in rows] == [7, 5], "a DNF has no place to expect or to reach"
     (board,) = json.loads(racebot("leaderboard", "--json").out)
     assert [(p["id"], p["points"]) for p in board["players"]] == [("x1", 1100), ("x2", 900)]
 
