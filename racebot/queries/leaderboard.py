@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -293,25 +293,53 @@ def new_places(
     """
     if not changes:
         return {}
-    model = registry.create(board.model, board.parameters)
-    states = np.array([[change.before, change.after] for change in changes])
-    ratings = model.rating(states.reshape(-1, states.shape[-1])).reshape(-1, 2)
+    players, end = [change.player for change in changes], exact_time(ended_at)
+    states = np.array([change.after for change in changes])
+    ratings = registry.create(board.model, board.parameters).rating(states).tolist()
     if sequence is None:
-        before = standings_now(ledger, board, ratings.min(), [change.player for change in changes])
+        before = standings_now(ledger, board, players)
         latest = ledger.standings.latest_race(board) or ended_at
     else:
         before = standings_before(ledger, board, sequence)
         latest = latest_of(before) or ended_at
     after = dict(before)
-    for change, rating in zip(changes, ratings[:, 1].tolist(), strict=True):
-        end, player = exact_time(ended_at), change.player
-        row = before.get(player, StandingRow(player, "", 0, 0, 0, 0, end, 0.0))
-        finishes, end = row.finishes + (change.place is not None), max(row.last_race_at, end)
-        after[player] = row._replace(finishes=finishes, last_race_at=end, rating=rating)
-    hidden = ledger.people.hidden()
-    old = place_of(listed_of(before, listing, hidden, latest))
-    new = place_of(listed_of(after, listing, hidden, max(latest, ended_at)))
-    return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
+    for change, rating in zip(changes, ratings, strict=True):
+        row = before.get(change.player, StandingRow(change.player, "", 0, 0, 0, 0, end, 0.0))
+        finishes, last = row.finishes + (change.place is not None), max(row.last_race_at, end)
+        after[change.player] = row._replace(finishes=finishes, last_race_at=last, rating=rating)
+    hidden, now = ledger.people.hidden(), max(latest, ended_at)
+    old = listed_of(before, listing, hidden, latest)
+    new = listed_of(after, listing, hidden, now)
+    if sequence is not None:
+        places, new_place = place_of(old), place_of(new)
+    else:
+        still_listed = listed_of(before, listing, hidden, now)
+        above = _listed_above(ledger, board, listing, latest, [row.rating for row in old])
+        places = {row.player: above[row.rating] + 1 for row in old}
+        above = _listed_above(ledger, board, listing, now, [row.rating for row in new])
+        # The ledger counts the players of the race by their old ratings.
+        new_place = {
+            row.player: above[row.rating]
+            + 1
+            + sum(each.rating > row.rating for each in new)
+            - sum(each.rating > row.rating for each in still_listed)
+            for row in new
+        }
+    return {player: (places.get(player), new_place[player]) for player in players if player in new_place}
+
+
+def _listed_above(
+    ledger: Ledger, board: Leaderboard, listing: Listing, latest: datetime, ratings: Iterable[float]
+) -> dict[float, int]:
+    """Return how many players are rated above each rating and listed if the last race ended at `latest`."""
+    above, highest, found = 0, float("inf"), {}
+    bounds = board.id, listing.minimum_finishes, listing.earliest(latest)
+    sql = f"SELECT count(*) FROM standings INDEXED BY standings_by_rating {_LISTED}"  # noqa: S608 - constants
+    for rating in sorted(set(ratings), reverse=True):
+        rows = f"{sql} AND rating > ?4 AND rating <= ?5"
+        above += as_int(ledger.connection.value(rows, *bounds, rating, highest))
+        found[rating], highest = above, rating
+    return found
 
 
 def place_among(

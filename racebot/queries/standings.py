@@ -99,19 +99,18 @@ class StandingRow(NamedTuple):
 
 @readable("standing", REBUILD)
 def standings_now(
-    ledger: Ledger, board: Leaderboard, least: float = float("-inf"), others: Sequence[str] = ()
+    ledger: Ledger, board: Leaderboard, players: Sequence[str] | None = None
 ) -> dict[str, StandingRow]:
-    """Return the current standings of players with a rating of `least` or more, and of others, by player.
+    """Return the current standings of these players, or of all, by player.
 
     Check that values have the types of their columns.
     """
+    chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?2))"
     rows = ledger.connection.rows(
-        "SELECT player, state, points, races, finishes, wins, last_race_at, rating"
-        " FROM standings WHERE leaderboard = ?1"
-        " AND (rating >= ?2 OR player IN (SELECT value FROM json_each(?3)))",
+        "SELECT player, state, points, races, finishes, wins, last_race_at, rating"  # noqa: S608 - constants
+        f" FROM standings WHERE leaderboard = ?1{chosen}",
         board.id,
-        least,
-        json.dumps(others),
+        *([] if players is None else [json.dumps(players)]),
     )
     kinds = (str, str, int, int, int, int, str, float)
     for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
