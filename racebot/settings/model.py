@@ -44,6 +44,7 @@ _WEBHOOK = re.compile(
     r"/api(/v\d+)?/webhooks/\d+/[\w-]+"
 )
 
+LogLevel = Literal["debug", "info", "warning", "error"]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
@@ -82,13 +83,13 @@ def _trustworthy(address: str) -> str:
     try:
         url = urlsplit(address)
         host, _ = url.hostname or "", url.port
-        if ":" in host:
-            ipaddress.IPv6Address(host)
+        is_number = ":" in host or host.replace(".", "").isdigit()
+        here = ipaddress.ip_address(host).is_loopback if is_number else host.split(".")[-1] == "localhost"
     except ValueError as error:
         raise ValueError(f"not an address ({error})") from None
     if not all(0 < len(label) < 64 for label in host.split(".")):
         raise ValueError("not a valid host")
-    if url.scheme != "https" and not _on_this_machine(host):
+    if url.scheme != "https" and not here:
         raise ValueError("without https, others on the network can read the bot's secret")
     return address
 
@@ -98,13 +99,6 @@ def checked_webhook(secret: SecretStr | None) -> SecretStr | None:
     if secret is not None and not _WEBHOOK.fullmatch(secret.get_secret_value()):
         raise ValueError("not the address of a Discord webhook")
     return secret
-
-
-def _on_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _model_key(value: str | None) -> str | None:
@@ -281,12 +275,8 @@ class Settings(BaseSettings):
     category: Slug | None = Field(
         None, description="the end of the category's address, such as smr for https://racetime.gg/smr"
     )
-    client_id: str | None = Field(
-        None, min_length=1, description="the bot's client id, from the category's owner"
-    )
-    client_secret: SecretStr | None = Field(
-        None, min_length=1, description="the bot's client secret, from the category's owner"
-    )
+    client_id: str | None = Field(None, min_length=1, description="the bot's client id, from an owner")
+    client_secret: SecretStr | None = Field(None, min_length=1, description="the bot's client secret")
     goals: Annotated[list[str], NoDecode] = Field(
         [],
         description="the goals to rate, separated by semicolons; leave it out to rate them all, or set it to "
@@ -349,26 +339,17 @@ class Settings(BaseSettings):
         description="sites such as https://example.org, separated by spaces; * for all, 'none' for none",
     )
     pages_title: str = Field(
-        "Race ratings",
-        pattern=r"\S",
-        max_length=60,
-        description="the title of the pages, up to 60 characters",
+        "Race ratings", pattern=r"\S", max_length=60, description="the pages' title, up to 60 characters"
     )
-    pages_footer: str = Field(
-        "", max_length=300, description="a text at the bottom of each page, up to 300 characters"
-    )
+    pages_footer: str = Field("", max_length=300, description="a text below each page, up to 300 characters")
     avatars: bool = Field(True, description="true or false")
     discord_webhook: SecretStr | None = Field(
         None, description="a webhook's address, such as https://discord.com/api/webhooks/ID/TOKEN"
     )
     discord_weekly: bool = Field(False, description="true or false")
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="debug, info, warning or error"
-    )
+    log_level: LogLevel = Field("info", description="debug, info, warning or error")
     log_format: Literal["text", "json"] = Field("text", description="text or json")
-    monitor_port: int | None = Field(
-        None, ge=0, le=65535, description="a port number; leave it out to open no port"
-    )
+    monitor_port: int | None = Field(None, ge=0, le=65535, description="a port number; none opens no port")
     monitor_host: str = Field("127.0.0.1", min_length=1, description="an address of this machine")
     config: Path = Field(Path("racebot.toml"), description="the path of a racebot.toml")
     categories: list[CategorySettings] = Field([], description="tables [[categories]] in racebot.toml")

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from racebot.ledger.store import Ledger
 from racebot.web.http.server import application
-from racebot.web.pictures.cards import badge_svg
+from racebot.web.pictures.fonts import badge
 from racebot.web.routes import Pages
 from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import PNG, Document, LedgerView, Publication
@@ -118,7 +118,7 @@ def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
 
 @given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
 def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
-    svg = ET.fromstring(badge_svg(shown_name(name), "2049"))  # noqa: S314
+    svg = ET.fromstring(badge(shown_name(name), "2049", "#000"))  # noqa: S314
     label, value = svg.iter(f"{SVG}text")
     assert {each.attrib["lengthAdjust"] for each in (label, value)} == {"spacingAndGlyphs"}
     assert int(label.attrib["x"]) + int(label.attrib["textLength"]) < int(value.attrib["x"])
@@ -127,13 +127,13 @@ def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
 
 def test_badge_has_room_for_what_only_its_viewer_can_draw() -> None:
     unknown = "\U000f0000" * 4
-    known, longer = (ET.fromstring(badge_svg(name, "1")) for name in ("ann", f"ann{unknown}"))  # noqa: S314
+    known, longer = (ET.fromstring(badge(name, "1", "#000")) for name in ("ann", f"ann{unknown}"))  # noqa: S314
     assert int(longer.attrib["width"]) >= int(known.attrib["width"]) + 40
 
 
 def test_joined_emoji_take_the_room_of_one_on_a_badge() -> None:
     woman, coder = "\N{WOMAN}", "\N{WOMAN}\N{ZERO WIDTH JOINER}\N{PERSONAL COMPUTER}"
-    widths = {ET.fromstring(badge_svg(name, "1")).attrib["width"] for name in (woman, coder)}  # noqa: S314
+    widths = {ET.fromstring(badge(name, "1", "#000")).attrib["width"] for name in (woman, coder)}  # noqa: S314
     assert len(widths) == 1
 
 

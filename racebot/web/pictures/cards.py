@@ -6,18 +6,16 @@ https://ogp.me describes how pages name them. The colors are those of the pages 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from itertools import product
 from math import inf
 
-from markupsafe import Markup
 from PIL import Image, ImageDraw
 
 from racebot.queries.player import best_of_year
 from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
-from racebot.text.safe import isolated, printable
+from racebot.text.safe import printable
 from racebot.web.html import charts
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
@@ -61,21 +59,6 @@ _FACING = Style(54, 800)
 _SCORE = Style(128, 800)
 LONGEST_NAME = 30
 """Most characters of a name on a badge."""
-_BADGE_TEXT = Style(11, 500)
-_EQUALLY_WIDE = re.compile(r"\d(?=.)")
-"""Digits before the last character of a number, whose width depends only on their count."""
-_BADGE = Markup(
-    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{spoken}">'
-    "<title>{spoken}</title>"
-    '<clipPath id="r"><rect width="{width}" height="20" rx="4" fill="#fff"/></clipPath>'
-    '<g clip-path="url(#r)"><rect width="{left}" height="20" fill="#3b4252"/>'
-    '<rect x="{left}" width="{right}" height="20" fill="{color}"/></g>'
-    '<g fill="#fff" font-family="Inter,Verdana,Geneva,DejaVu Sans,sans-serif" font-size="11"'
-    ' font-weight="500">'
-    '<text x="7" y="14" textLength="{label_width}" lengthAdjust="spacingAndGlyphs">{label}</text>'
-    '<text x="{value_at}" y="14" textLength="{value_width}" lengthAdjust="spacingAndGlyphs">{value}</text>'
-    "</g></svg>"
-)
 
 
 Box = tuple[float, float, float, float]
@@ -283,29 +266,13 @@ def badge(request: PageRequest, board: Board, player: str) -> Content:
         return None
     name = shown_name(standing.name, LONGEST_NAME)
     points = f"{integer(standing.points)}{'?' if standing.provisional else ''}"
-    return Document(badge_svg(name, points), SVG)
+    return Document(fonts.badge(name, points, ACCENT), SVG)
 
 
 def latest_badge(request: PageRequest, player: str) -> Content:
     """Draw the badge of the leaderboard on which a player raced last."""
     standings = request.view.standings(player)
     return badge(request, standings[0][0], player) if standings else None
-
-
-def badge_svg(label: str, value: str) -> bytes:
-    """Draw a badge with two texts side by side.
-
-    A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may
-    also have a font for what ours lack, so that gets room, too.
-    """
-    texts = label, _EQUALLY_WIDE.sub("0", value)
-    room = [fonts.width(each, _BADGE_TEXT) + 1.25 * _BADGE_TEXT.size * fonts.missing(each) for each in texts]
-    label_width, value_width = (round(width) or 8 for width in room)
-    left, right = label_width + 14, value_width + 14
-    return _BADGE.format(
-        spoken=f"{isolated(label)}: {value}", width=left + right, left=left, right=right, label=label,
-        value=value, color=ACCENT, label_width=label_width, value_at=left + 7, value_width=value_width,
-    ).encode()  # fmt: skip
 
 
 class Canvas:
