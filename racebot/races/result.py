@@ -160,12 +160,12 @@ class RaceResult:
 
     def to_json(self) -> str:
         """Return all facts as compact JSON. `from_json` reads them back exactly."""
-        facts = {f.name: value for f in fields(self) if (value := getattr(self, f.name)) is not None}
+        facts = {name: value for name in _FACTS if (value := getattr(self, name)) is not None}
         facts["ended_at"] = self.ended_at.isoformat()
         if self.started_at is not None:
             facts["started_at"] = self.started_at.isoformat()
         facts["entrants"] = [
-            {f.name: value for f in fields(e) if f.compare and (value := getattr(e, f.name)) is not None}
+            {name: value for name in _FACTS_OF_ENTRANT if (value := getattr(e, name)) is not None}
             for e in self.entrants
         ]
         return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
@@ -204,6 +204,10 @@ class RaceResult:
             ),
         ]
         return hashlib.sha256(json.dumps(facts, separators=(",", ":")).encode()).hexdigest()[:32]
+
+
+_FACTS = tuple(each.name for each in fields(RaceResult))
+_FACTS_OF_ENTRANT = tuple(each.name for each in fields(Entrant) if each.compare)
 
 
 def shown_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
