@@ -371,3 +371,12 @@ def test_a_leaderboard_that_is_rated_again_says_so(ledger: Ledger, merge: Merge)
     (board,) = ledger.leaderboards.all()
     ledger.rebuilds.request(board, START, "the settings changed")
     assert notice in text(merge(), f"{BOARD}.html")
+
+
+def test_the_address_of_an_unknown_race_does_not_look_at_all_races(view: LedgerView) -> None:
+    asked: list[str] = []
+    view.ledger.connection.db.conn.set_trace_callback(asked.append)
+    assert [view.race(name) for name in ("orb/unknown", "a")] == [None, None], "a slug alone is no address"
+    view.ledger.connection.db.conn.set_trace_callback(None)
+    plans = [view.ledger.connection.rows(f"EXPLAIN QUERY PLAN {each}") for each in asked]
+    assert not [row["detail"] for rows in plans for row in rows if row["detail"].startswith("SCAN races")]

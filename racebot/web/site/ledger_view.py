@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
-from racebot.errors import NoSuchEntryError
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
 from racebot.ledger.store import Ledger
@@ -382,12 +381,10 @@ class LedgerView:
     @_remembered
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
-        try:
-            report = race_report(self.ledger, name, mask=True)
-        except NoSuchEntryError:
+        if self.ledger.races.position(name) is None:  # to find one by its slug alone, it looks at all
             return None
-        # The ledger also finds a race by its slug alone, which is not the race's address.
-        return report if report.leaderboards and report.race == name else None
+        report = race_report(self.ledger, name, mask=True)
+        return report if report.leaderboards else None
 
     def pair(self, player: str, other: str, on: str = "") -> Pair | None:
         """Compare two players on the leaderboard at `on`, or on the one where both raced last."""
