@@ -230,7 +230,7 @@ def _live_board(
     if preview is not None and masked is not None:
         rated = preview.rate()
         changes = {change.player: change for change in rated.changes}
-        outcome = race_on_board(board, masked, rated.changes, rated.note)
+        outcome = race_on_board(board, masked, rated.changes, rated.note, withheld=hidden)
     names = shown_names(entrants)
     shown = []
     for row, (entrant, (_, known), forecast) in enumerate(zip(entrants, states, found, strict=True)):

@@ -12,8 +12,8 @@ places and opponents are teams. Pages, the API and the terminal use the default 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -73,7 +73,7 @@ class Opponent:
     """An opponent whose result moved a rating.
 
     Attributes:
-        player: the user id.
+        player: the user id, None for a hidden player.
         beaten: whether the player placed ahead of this opponent.
         chance: the chance, before the race, that the player beats this opponent.
         team: the name of the opposing team, which `player` is a member of; None without teams.
@@ -139,6 +139,17 @@ class Explanation:
     def compares(self) -> bool:
         """Return whether the model compared the place with others. Hurdle models do not for a DNF."""
         return self.compared > 1 and (self.finished or self.finish_chance is None)
+
+    def without(self, players: Collection[str]) -> Explanation:
+        """Return the explanation without the ids of some players."""
+
+        def shown(opponent: Opponent) -> Opponent:
+            return replace(opponent, player=None) if opponent.player in players else opponent
+
+        if not players:
+            return self
+        opposed = self.opposed and shown(self.opposed)
+        return replace(self, pushed=tuple(map(shown, self.pushed)), opposed=opposed)
 
     def reasons(self) -> list[Reason]:
         """Return the reasons for the change: its parts, then the opponents."""
@@ -288,7 +299,7 @@ _TEMPLATES = {
 }
 
 
-def in_words(reason: Reason, names: Mapping[str, str]) -> str:
+def in_words(reason: Reason, names: Mapping[str | None, str]) -> str:
     """Put a reason into a short English phrase.
 
     Args:

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
-_OR_NULL = WithJsonSchema({"type": ["string", "null"]})
-
-ShownId = Annotated[str, _OR_NULL, Field(description="null for a hidden player")]
-"""The id of a player, which the API leaves out if the player is hidden."""
+ShownId = Annotated[str | None, Field(description="null for a hidden player")]
 OptionalId = Annotated[str | None, Field(description="null for a deleted account or a hidden player")]
 Place = Annotated[
     int | None, Field(description="null for a player who is not listed, or did not finish the race")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Annotated
@@ -63,29 +63,28 @@ def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[Pla
 
 
 def expected_course(
-    board: Leaderboard, changes: Sequence[Change], times: Mapping[str, float]
-) -> list[tuple[float, dict[str, float]]]:
-    """Return the expected places of a rated race at its start and after each finish, by player.
+    board: Leaderboard, changes: Sequence[Change], times: Sequence[float | None]
+) -> list[tuple[float, list[float]]]:
+    """Return the expected places of a rated race at its start and after each finish.
 
     Racers still under way are expected behind the finishers, in the order that their ratings predict. That is
     exact for Plackett-Luce models, and close for others, which learn a little from how late it is.
 
     Args:
         changes: the rated entrants of an individual race.
-        times: the finish times, in seconds, of all who finished.
+        times: their finish times in seconds, None for those who did not finish.
 
     Returns:
-        Pairs of a moment, in seconds after the start, and the places at it.
+        Pairs of a moment, in seconds after the start, and everybody's place at it.
     """
-    players = [change.player for change in changes]
     model = registry.create(board.model, board.parameters)
     ahead = ahead_chances(model, np.array([change.before for change in changes]))
     np.fill_diagonal(ahead, 0.0)
-    taken = {player: 1.0 + sum(each < time for each in times.values()) for player, time in times.items()}
+    ended = np.array([np.inf if time is None else time for time in times])
+    taken = 1.0 + (ended < ended[:, np.newaxis]).sum(1)
     course = []
-    for moment in [0.0, *sorted(set(times.values()))]:
-        racing = np.array([times.get(player, np.inf) > moment for player in players])
+    for moment in [0.0, *np.unique(ended[ended < np.inf]).tolist()]:
+        racing = ended > moment
         expected = 1.0 + np.sum(~racing) + ahead[racing].sum(0)
-        places = {p: float(expected[row]) if racing[row] else taken[p] for row, p in enumerate(players)}
-        course.append((moment, places))
+        course.append((moment, np.where(racing, expected, taken).tolist()))
     return course

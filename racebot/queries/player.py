@@ -135,9 +135,10 @@ class Highlights:
 
 
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
-    """Return all players with a rating, by id."""
+    """Return all players with a rating who are not hidden, by id."""
     rows = ledger.connection.rows(
-        "SELECT id, name FROM shown_players WHERE id IN (SELECT player FROM standings) ORDER BY id"
+        "SELECT id, name FROM shown_players WHERE id IN (SELECT player FROM standings)"
+        " AND id NOT IN (SELECT player FROM hidden_players) ORDER BY id"
     )
     return [NamedPlayer(*row) for row in rows]
 
@@ -306,7 +307,10 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
     states = dict(zip(current, states_of([row[3] for row in rows]), strict=True))
     theirs = np.array([states[record.id] for record in records])
     chances = model.win_probability(np.array([states[player]]), theirs).tolist()
-    return [
-        Rival(r.id, current[r.id][1], r.met, r.ahead, r.behind, current[r.id][2], chance)
-        for r, chance in zip(records, chances, strict=True)
-    ]
+    withheld = ledger.people.withheld()
+    found = []
+    for (opponent, met, ahead, behind), chance in zip(records, chances, strict=True):
+        _, name, points, _ = current[opponent]
+        shown = None if opponent in withheld else opponent
+        found.append(Rival(shown, name, met, ahead, behind, points, chance))
+    return found

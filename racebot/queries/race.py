@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated
@@ -27,7 +27,15 @@ from racebot.queries.fields import (
 from racebot.races.change import Change
 from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places
-from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult, result_label, shown_names
+from racebot.races.result import (
+    HIDDEN_NAME,
+    NO_NAME,
+    Entrant,
+    EntrantStatus,
+    RaceResult,
+    result_label,
+    shown_names,
+)
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -125,19 +133,14 @@ class RaceReport:
     leaderboards: Sequence[RaceOnBoard]
 
 
-def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
+def race_report(ledger: Ledger, name: str) -> RaceReport:
     """Read a race by its name, with or without its category, and explain each change of a rating.
-
-    Args:
-        mask: whether to leave out the names of hidden players.
 
     Raises:
         NoSuchEntryError: the ledger has no recorded race of that name.
     """
-    stored = ledger.races.find(name)
-    if mask:
-        stored = replace(stored, result=ledger.people.masked(stored.result))
-    result = stored.result
+    stored, withheld = ledger.races.find(name), ledger.people.withheld()
+    result = ledger.people.masked(stored.result) if withheld else stored.result
     rated = [(board, ledger.ratings.get(board, result.name)) for board in ledger.leaderboards.all()]
     return RaceReport(
         race=result.name,
@@ -145,9 +148,11 @@ def race_report(ledger: Ledger, name: str, *, mask: bool = False) -> RaceReport:
         goal=result.goal,
         ended_at=result.ended_at,
         source=stored.source,
-        result=_result(result),
+        result=_result(result, withheld),
         leaderboards=[
-            race_on_board(board, result, row.changes, row.note, row.sequence) for board, row in rated if row
+            race_on_board(board, result, row.changes, row.note, row.sequence, withheld)
+            for board, row in rated
+            if row
         ],
     )
 
@@ -159,7 +164,7 @@ def reasons_of(ledger: Ledger, board: Leaderboard, race: str, player: str) -> li
         return []
     model, teams = registry.create(board.model, board.parameters), TeamPolicy(board.teams)
     explained, shown = explain_race(model, teams, result, row.changes), shown_names(result.entrants)
-    names = {each: shown[entrant] for each, (entrant, _) in explained.items()}
+    names: dict[str | None, str] = {each: shown[entrant] for each, (entrant, _) in explained.items()}
     return [in_words(reason, names) for reason in explained[player][1].reasons()]
 
 
@@ -190,20 +195,22 @@ def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:
     return 0 if entrant.place else 2 if entrant.standing == "DQ" else 1, entrant.place or 0
 
 
-def _result(result: RaceResult) -> list[RacedEntrant]:
+def _result(result: RaceResult, withheld: Collection[str]) -> list[RacedEntrant]:
     try:
         place_of = places(result)
     except PayloadError:
         place_of = {}  # its results cannot be compared, so it is not rated
     shown = shown_names(result.entrants)
-    entrants = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in result.entrants]
+    entrants = [_raced_entrant(entrant, shown[entrant], place_of, withheld) for entrant in result.entrants]
     return sorted(entrants, key=lambda each: (*_order(each), each.name))
 
 
-def _raced_entrant(entrant: Entrant, name: str, place_of: Mapping[Entrant, int | None]) -> RacedEntrant:
+def _raced_entrant(
+    entrant: Entrant, name: str, place_of: Mapping[Entrant, int | None], withheld: Collection[str] = ()
+) -> RacedEntrant:
     place = place_of.get(entrant)
     return RacedEntrant(
-        id=entrant.user_id,
+        id=None if entrant.user_id in withheld else entrant.user_id,
         name=name,
         place=place,
         standing="" if entrant.finished and not place_of else result_label(entrant.status, place),
@@ -212,8 +219,26 @@ def _raced_entrant(entrant: Entrant, name: str, place_of: Mapping[Entrant, int |
     )
 
 
+def in_order(result: RaceResult, rated: Iterable[Change]) -> list[Change]:
+    """Return the changes of a race in the order of its entrants: by place, then by points."""
+    shown = shown_names(result.entrants)
+    entrants = {entrant.user_id: entrant for entrant in result.entrants}
+
+    def order(change: Change) -> tuple[int, int, str, int, str]:
+        entrant = entrants[change.player]
+        rank = 0 if change.place else 2 if entrant.status is EntrantStatus.DQ else 1
+        return rank, change.place or 0, entrant.team or "", -change.points_after, shown[entrant].casefold()
+
+    return sorted(rated, key=order)
+
+
 def race_on_board(
-    board: Leaderboard, result: RaceResult, rated: Sequence[Change], note: str | None, sequence: int = 0
+    board: Leaderboard,
+    result: RaceResult,
+    rated: Sequence[Change],
+    note: str | None,
+    sequence: int = 0,
+    withheld: Collection[str] = (),
 ) -> RaceOnBoard:
     """Explain what a race changes on a leaderboard, whether it is recorded or not.
 
@@ -221,24 +246,27 @@ def race_on_board(
         rated: the changes of all rated entrants.
         note: why no rating changed, if none did.
         sequence: the race's number on the leaderboard; 0 before its record.
+        withheld: the players whose ids are left out.
     """
     if not rated:
         return RaceOnBoard(board.name, board.model, sequence, note, [], [])
     model, teams = registry.create(board.model, board.parameters), TeamPolicy(board.teams)
     explained = explain_race(model, teams, result, rated)
     shown = shown_names(result.entrants)
-    names = {player: shown[entrant] for player, (entrant, _) in explained.items()}
+    names: dict[str | None, str] = {player: shown[entrant] for player, (entrant, _) in explained.items()}
     chances = win_chances(model, np.array([change.before for change in rated])).tolist()
+    chance_of = {change.player: chance for change, chance in zip(rated, chances, strict=True)}
     entrants = []
-    for change, win_chance in zip(rated, chances, strict=True):
+    for change in in_order(result, rated):
         entrant, explanation = explained[change.player]
-        why = explanation.reasons()
+        words = [in_words(reason, names) for reason in explanation.reasons()]
+        explanation = explanation.without(withheld)
         entrants.append(
             RatedEntrant(
                 place=change.place,
                 standing=result_label(entrant.status, change.place),
                 finish_time=entrant.seconds,
-                id=change.player,
+                id=None if change.player in withheld else change.player,
                 name=names[change.player],
                 before=change.points_before,
                 after=change.points_after,
@@ -247,20 +275,15 @@ def race_on_board(
                 parts=dict(change.parts),
                 expected=round(explanation.expected, 2),
                 actual=explanation.actual,
-                win_chance=win_chance,
+                win_chance=chance_of[change.player],
                 finish_chance=explanation.finish_chance,
                 pushed=explanation.pushed,
                 opposed=explanation.opposed,
-                reasons=[in_words(reason, names) for reason in why],
-                why=why,
+                reasons=words,
+                why=explanation.reasons(),
             )
         )
-
-    def order(each: RatedEntrant) -> tuple[int, int, str, int, str]:
-        entrant, _ = explained[each.id]
-        return *_order(each), entrant.team or "", -each.after, each.name.casefold()
-
     deleted = [entrant for entrant in result.entrants if entrant.user_id is None]
     place_of = places(result, teams) if deleted else {}
     unrated = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in deleted]
-    return RaceOnBoard(board.name, board.model, sequence, note, sorted(entrants, key=order), unrated)
+    return RaceOnBoard(board.name, board.model, sequence, note, entrants, unrated)

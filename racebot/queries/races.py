@@ -146,6 +146,7 @@ def rating_changes(
         limit,
     )
     of_race, race, ended_at = 0, "", START.counted_at
+    withheld = ledger.people.withheld()
     entrants: dict[str, Mapping[str, Any]] = {}
     for sequence, player, name, place, points_before, points_after, races_before, parts in rows:
         while of_race < sequence:  # each result is read once, since most are long
@@ -158,7 +159,7 @@ def rating_changes(
             sequence=sequence,
             race=race,
             ended_at=ended_at,
-            player=player,
+            player=None if player in withheld else player,
             name=name,
             place=place,
             before=points_before,
@@ -245,11 +246,15 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
     )
     counted = [json.loads(row[6]) for row in rows]
     names = ledger.people.names({player for *_, first in counted for player in first})
+    withheld = ledger.people.withheld()
     found = []
     for row, (rated, finishers, first) in zip(rows, counted, strict=True):
         race, sequence, ended_at, goal, note, result, _ = row
         remark = note
-        finished, winners = finishers, [Winner(player, names[player]) for player in first]
+        finished, winners = (
+            finishers,
+            [Winner(None if player in withheld else player, names[player]) for player in first],
+        )
         try:
             entrants = len(entrants_of(race, result))
         except DamagedRaceError:

@@ -20,7 +20,7 @@ from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
-from racebot.races.result import EntrantStatus, RaceResult
+from racebot.races.result import HIDDEN_NAME, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -167,6 +167,10 @@ async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing
     orders.hide(writing.settler, player, "asked", writing.clock())
     assert [e.id for e in (await writing.shown(opened("ann", "bo"))).entrants] == ["id-ann"]
     assert (await writing.shown(replace(opened("ann"), hidden=True))).entrants == ()
+    board = await writing.shown(finished(result("r", "bo ann", dnf="cy", recorded=False)))
+    rated = existing(board.outcome).entrants
+    assert [(each.id, each.name) for each in rated][:2] == [(None, HIDDEN_NAME), ("id-ann", "Ann")]
+    assert "id-bo" not in live_path(writing.settler.ledger.path).read_text()
 
 
 async def test_odds_follow_a_race_that_is_settled_elsewhere(writing: Writing) -> None:

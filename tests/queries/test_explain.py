@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
-from builders import CATEGORY, GOAL, result
+from builders import CATEGORY, GOAL, existing, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.ledger.rows import Leaderboard
@@ -66,7 +67,7 @@ def invented_races(count: int, *, most: int = 8, seed: int = 1) -> list[RaceResu
 # The rules, for every model
 
 
-def words(why: Explanation, names: dict[str, str]) -> list[str]:
+def words(why: Explanation, names: Mapping[str | None, str]) -> list[str]:
     return [in_words(reason, names) for reason in why.reasons()]
 
 
@@ -151,7 +152,7 @@ def test_members_are_explained_by_their_team(model: str) -> None:
             assert 1 <= why.place <= len(set(team.values()))
             for each in why.pushed:
                 assert (each.beaten - each.chance) * why.place_points > 0
-                assert team[each.player.removeprefix("id-").capitalize()] != team[name.capitalize()]
+                assert team[existing(each.player).removeprefix("id-").capitalize()] != team[name.capitalize()]
             seen = why.place, why.actual, why.expected, why.finish_chance
             by_team.setdefault(team[name.capitalize()], set()).add(seen)
             named += len(why.pushed)
@@ -261,7 +262,7 @@ def test_a_change_under_one_point_says_so() -> None:
 def test_change_is_explained_in_words() -> None:
     on = with_ratings("pairwise-elo", {"ann": 0.0, "bo": 1.0, "cy": 1.0, "di": 0.0}, dummy=None)
     whys = explained(on, result("r", "ann bo di", dq="cy"))
-    names = {f"id-{name}": name.title() for name in NAMES}
+    names: dict[str | None, str] = {f"id-{name}": name.title() for name in NAMES}
     # σ(-1) = 27 % and σ(0) = 50 %; the third, Di, weighs 0.5, more than half of 0.73.
     assert words(whys["ann"], names) == ["gained: Bo (27% to beat), Cy (27%), Di (50%)"]
     assert whys["cy"].status is EntrantStatus.DQ

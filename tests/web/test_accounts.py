@@ -116,11 +116,12 @@ def test_picture_of_a_hidden_or_forgotten_player_is_gone(
     assert body(view, of_ann) == body(view, of_bo) == b"a picture"
     (player,) = ledger.players.called("Ann")
     order(rate(ledger), player, "asked", NOON)
-    for served in (True, False):
-        fresh = LedgerView(ledger, view.publication)
-        assert body(fresh, of_ann, served=served) is None
-        assert body(fresh, of_bo, served=served) == b"a picture"
-        assert (of_ann in export_tokens(fresh), of_bo in export_tokens(fresh)) == (False, True)
+    with Ledger.open_to_publish(ledger.path) as shown:
+        fresh = LedgerView(shown, view.publication)
+        for served in (True, False):
+            assert body(fresh, of_ann, served=served) is None
+            assert body(fresh, of_bo, served=served) == b"a picture"
+            assert (of_ann in export_tokens(fresh), of_bo in export_tokens(fresh)) == (False, True)
 
 
 # Merged accounts

@@ -72,12 +72,13 @@ def test_every_drawing_has_three_labels_or_more_on_each_axis(merge: Merge) -> No
     history = view.history(view.boards[0], "id-ann")
     part = view.race("orb/c").leaderboards[0]  # type: ignore[union-attr]
     moments = [NOON + timedelta(days=n) for n in range(13)]
-    places = [{"id-ann": 1.0, "id-bo": 2.0}] * 3
+    places = [[1.0, 2.0]] * 3
     ratings = charts.ratings([history], "two races")
     assert ratings is not None
     assert len(ratings.ticks) >= 3 and len(ratings.grid) >= 3
     bump = charts.Bump("places", moments, [("Ann", [1] * 13), ("Bo", [2] * 13)])
-    story = charts.Story("race", part.entrants, list(zip([0.0, 60.0, 90.0], places, strict=True)), None)
+    course = list(zip([0.0, 60.0, 90.0], places, strict=True))
+    story = charts.Story("race", part.entrants, course, upset=False)
     for drawing in (bump, story):
         assert len(drawing.ticks) >= 3 and len([*drawing.rows, *drawing.names]) >= 3
     assert len(charts.Year(history).ticks) >= 3

@@ -17,13 +17,14 @@ def test_expected_places_share_out_all_places_and_end_at_the_result(merge: Merge
     view = merge()
     board = view.boards[0].stored
     row = existing(view.ledger.ratings.get(board, "orb/b"))
-    course = expected_course(board, row.changes, {"id-cy": 60.0, "id-di": 90.0})
+    assert [change.player for change in row.changes] == ["id-cy", "id-di", "id-ed"]
+    course = expected_course(board, row.changes, [60.0, 90.0, None])
     assert [moment for moment, _ in course] == [0.0, 60.0, 90.0]
     for _, places in course:
-        assert sum(places.values()) == pytest.approx(1 + 2 + 3)
-    assert course[0][1] == pytest.approx({"id-cy": 2, "id-di": 2, "id-ed": 2})
-    assert course[1][1] == pytest.approx({"id-cy": 1, "id-di": 2.5, "id-ed": 2.5})
-    assert course[-1][1] == pytest.approx({"id-cy": 1, "id-di": 2, "id-ed": 3})
+        assert sum(places) == pytest.approx(1 + 2 + 3)
+    assert course[0][1] == pytest.approx([2, 2, 2])
+    assert course[1][1] == pytest.approx([1, 2.5, 2.5])
+    assert course[-1][1] == pytest.approx([1, 2, 3])
 
 
 def test_bars_of_a_change_begin_where_the_one_before_ends() -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import chain, islice
 from operator import attrgetter
@@ -65,8 +64,7 @@ def changes_csv(request: PageRequest, board: Board) -> Streamed:
     def rows() -> Iterator[tuple[Any, ...]]:
         last = 0
         while found := list(rating_changes(view.ledger, board.key, last, RACES_IN_A_CHUNK)):
-            shown = (replace(each, player="") if each.player in view.hidden else each for each in found)
-            yield from map(attrgetter(*columns), shown)
+            yield from map(attrgetter(*columns), found)
             last = found[-1].sequence
 
     depends_on = (

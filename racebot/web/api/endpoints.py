@@ -5,8 +5,8 @@ The server pages long lists. An export writes each list to one file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
@@ -23,7 +23,7 @@ from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceRow, latest_races, rating_changes
 from racebot.queries.scores import LeagueTable, document
 from racebot.queries.seeds import Seed, SeedList
-from racebot.text.format import field_names, with_fields
+from racebot.text.format import with_fields
 from racebot.web.api import csv_files, types
 from racebot.web.html.leaderboard import seeds_of
 from racebot.web.site.ledger_view import JSON, Board, Content, Document, LedgerView, PageRequest
@@ -260,17 +260,6 @@ def _part(request: PageRequest, total: int) -> types.ListPage:
     return types.ListPage(whole_number(request.query, "page", 1, most=pages), per_page, pages, total)
 
 
-def _without_ids(value: Any, hidden: Set[str]) -> Any:
-    """Return a record with None in place of the ids of hidden players, in the records inside it as well."""
-    if isinstance(value, list | tuple):
-        return [_without_ids(each, hidden) for each in value]
-    if not is_dataclass(type(value)):
-        return value
-    names = field_names(type(value))
-    fields = {name: _without_ids(getattr(value, name), hidden) for name in names}
-    return fields | {name: None for name in ("id", "player") if fields.get(name) in hidden}
-
-
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """An address of the API.
@@ -285,9 +274,7 @@ class Endpoint:
         found = self.answer(request, **fields)
         if found is None or isinstance(self.kind, str):
             return found  # type: ignore[no-any-return]
-        # The ids of odds are those of the query.
-        hidden = frozenset() if self.kind is types.OddsAnswer else request.view.hidden
-        return Document(orjson.dumps(_without_ids(found, hidden) if hidden else found), JSON)
+        return Document(orjson.dumps(found), JSON)
 
 
 ENDPOINTS: Mapping[Route, Endpoint] = {

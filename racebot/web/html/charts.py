@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate, pairwise
 from typing import Any
@@ -129,8 +129,9 @@ class Story(Places):
         self,
         label: str,
         entrants: Sequence[RatedEntrant],
-        course: Sequence[tuple[float, Mapping[str, float]]],
-        upset: str | None,
+        course: Sequence[tuple[float, Sequence[float]]],
+        *,
+        upset: bool,
     ) -> None:
         self.label, self.end = label, self.WIDTH - self.RIGHT
         self.height = self.TOP + self.ROW * len(entrants) + 6
@@ -146,16 +147,16 @@ class Story(Places):
         step = max(1, -(-len(course) // self.MOMENTS))
         self.lines, self.names = [], []
         for row, entrant in enumerate(entrants, start=1):
-            start = course[0][1][entrant.id] if course else entrant.expected
+            start = course[0][1][row - 1] if course else entrant.expected
             corners = [(float(self.LEFT), self.y(start))]
             for number, (moment, places) in enumerate(course[1:], start=1):
                 done = entrant.finish_time is not None and moment >= entrant.finish_time
                 if done or (number % step == 0 and number < len(course) - 1):
-                    corners.append((self.x(moment), self.y(row if done else places[entrant.id])))
+                    corners.append((self.x(moment), self.y(row if done else places[row - 1])))
                 if done:
                     break
             corners.append((float(self.end), self.y(row)))
-            surprise = entrant.id == upset
+            surprise = upset and row == 1
             name, kind = plain_name(entrant.name, 12 if surprise else 15), sign(entrant.change)
             path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(corners))
             title = f"{name}: expected {start:.1f}, {entrant.standing}, {signed(entrant.change)}"

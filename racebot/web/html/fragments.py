@@ -159,7 +159,7 @@ def player_link(request: PageRequest, player: Named, stem: str | None = None, li
 
     Hidden players and deleted accounts have no page, so only the name to show is returned.
     """
-    if player.id is None or player.id in request.view.hidden:
+    if player.id is None:
         return Markup('<span class="player"><bdi>%s</bdi></span>') % shown_name(player.name)
     to = (
         addresses.PLAYER.path(player=player.id)

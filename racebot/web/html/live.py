@@ -296,7 +296,7 @@ def studio(request: PageRequest) -> Content:
     given = {name: value.removeprefix("#") for name, value in options(query).items()}
     chosen = {name: value for name, value in given.items() if value != defaults.get(name)}
     text = query.get("player", "").strip()[:100]
-    named = view.rated_players.get(text) if text not in view.hidden else None
+    named = view.rated_players.get(text)
     player = named or next(iter(view.players_meant(text)), None)
     categories = {board.category: view.category_face(board.category).name for board in view.boards}
     category = query.get("category", next(iter(categories), "-"))

@@ -16,7 +16,7 @@ from racebot import addresses
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import listed_points, new_places
 from racebot.queries.odds import expected_course
-from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports
+from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports, in_order
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
@@ -43,7 +43,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         return None
     placed = (each for part in report.leaderboards for each in part.placed)
     shared = request.query.get("p", "")
-    racer = next((each for each in placed if each.id == shared and shared not in request.view.hidden), None)
+    racer = next((each for each in placed if each.id == shared), None)
     return templating.page(
         request,
         template,
@@ -89,7 +89,7 @@ def fastest(part: RaceOnBoard) -> float | None:
     return min((each.finish_time for each in part.placed if each.finish_time is not None), default=None)
 
 
-def why(entrant: RatedEntrant, names: Mapping[str, str]) -> Markup:
+def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> Markup:
     """Return the reasons for a change of a race: its parts, its opponents, or a remark.
 
     `names` are those of the race's entrants, by user id.
@@ -154,13 +154,14 @@ def drawn_story(view: LedgerView, board: Board, part: RaceOnBoard, report: RaceR
     row = view.ledger.ratings.get(board.stored, report.race) if drawn else None
     if row is None:
         return None
-    times = {each.id: each.finish_time for each in part.entrants if each.finish_time is not None}
-    untimed = any(each.place is not None and each.id not in times for each in part.entrants)
-    course = [] if untimed else expected_course(board.stored, row.changes, times)
+    changes = in_order(view.ledger.people.masked(view.ledger.races.find(report.race).result), row.changes)
+    untimed = any(each.place is not None and each.finish_time is None for each in part.entrants)
+    times = [each.finish_time for each in part.entrants]
+    course = [] if untimed else expected_course(board.stored, changes, times)
     winner = part.entrants[0]
-    upset = winner.id if winner.place == 1 and winner.win_chance < UPSET else None
+    upset = winner.place == 1 and winner.win_chance < UPSET
     label = "Lines from each racer's expected place to the place taken. The table above has all numbers."
-    return charts.Story(label, part.entrants, course, upset)
+    return charts.Story(label, part.entrants, course, upset=upset)
 
 
 def sum_of(entrant: RatedEntrant) -> list[tuple[str, int, float, float, str]]:
@@ -184,12 +185,12 @@ def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, 
     if board is None or part.sequence not in {0, view.ledger.ratings.count(board.stored)}:
         return {}
     points = listed_points(view.ledger, board.stored, board.listing)
-    points |= {each.id: each.after for each in part.entrants if each.id in points}
+    points |= {each.id: each.after for each in part.entrants if each.id is not None and each.id in points}
     levels = sorted(points.values())
     found = {}
     for each in part.entrants:
         above = bisect_right(levels, each.after)
-        if each.id in points and above < len(levels):
+        if each.id is not None and each.id in points and above < len(levels):
             place = 1 + len(levels) - bisect_right(levels, levels[above])
             found[each.id] = levels[above] - each.after, place
     return found

@@ -53,7 +53,6 @@ def index(request: PageRequest) -> Content:
     players = [
         [each.id, shown_name(each.name), _face(request, each), *points.get(each.id, ())]
         for each in request.view.rated_players.values()
-        if each.id not in request.view.hidden
     ]
     boards = [
         [board.address.page(), shown_name(board.name), _category(request, board)]
@@ -72,7 +71,7 @@ def _racers(request: PageRequest, race: str) -> list[NamedPlayer]:
     shown = [board.entrants for board in room.leaderboards] if room else []
     placed = [part.placed for part in report.leaderboards] if report else []
     ids = dict.fromkeys(each.id for group in (*shown, *placed) for each in group)
-    return [view.rated_players[each] for each in ids if each in view.rated_players.keys() - view.hidden]
+    return [view.rated_players[each] for each in ids if each is not None and each in view.rated_players]
 
 
 def _counted_on(request: PageRequest, race: str) -> set[str | None]:

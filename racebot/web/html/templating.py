@@ -91,7 +91,6 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
             ),
             site=publication.site,
             provisional_races=publication.provisional_races,
-            hidden=request.view.hidden,
             **context,
         )
     )

@@ -95,7 +95,7 @@ def racer_card(request: PageRequest, player: str, race: str) -> Content:
     report = request.view.race(race)
     placed = [each for part in report.leaderboards for each in part.placed] if report else []
     entrant = next((each for each in placed if each.id == player), None)
-    if report is None or entrant is None or player in request.view.hidden:
+    if report is None or entrant is None:
         return None
     about = f"{name(race.rpartition('/')[2])}, {name(report.goal)}, {day(report.ended_at)}"
     canvas = _card_of(request, entrant.name, about, player)

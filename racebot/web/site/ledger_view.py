@@ -226,8 +226,7 @@ class LedgerView:
         """The name of each player's picture, by player, if the bot has fetched it."""
         names = self.picture_names
         profiles = self.ledger.profiles.all().items() if names else ()
-        avatars = ((player, each.avatar) for player, each in profiles if player not in self.hidden)
-        shown = ((player, name_of(at)) for player, at in avatars if at)
+        shown = ((player, name_of(each.avatar)) for player, each in profiles if each.avatar)
         return {player: name for player, name in shown if name in names}
 
     @cached_property
@@ -250,9 +249,8 @@ class LedgerView:
 
     def face(self, player: str | None, name: str) -> Face:
         """Return the picture or initials to show beside a player's name."""
-        seen = None if player in self.hidden else player
-        picture = None if seen is None else self.pictures.get(seen)
-        color = zlib.crc32((seen or "").encode(errors="replace")) % FACE_COLORS
+        picture = None if player is None else self.pictures.get(player)
+        color = zlib.crc32((player or "").encode(errors="replace")) % FACE_COLORS
         large, small = (picture and route.path(picture=picture) for route in (PICTURE, SMALL_PICTURE))
         return Face(large, small, initials(name), color)
 
@@ -304,7 +302,7 @@ class LedgerView:
 
     @cached_property
     def rated_players(self) -> dict[str, NamedPlayer]:
-        """Every player with a rating, by id."""
+        """Every player with a rating who is not hidden, by id."""
         return {player.id: player for player in rated_players(self.ledger)}
 
     @_remembered
@@ -344,7 +342,7 @@ class LedgerView:
         """Return the rated players whose names contain a text, or may be meant by it, the best first."""
         known, rated = self.ledger.players, self.rated_players
         ids = [each.id for each in known.like(text, len(rated))] if typos else known.containing(text)
-        return [rated[each] for each in ids if each in rated and each not in self.hidden]
+        return [rated[each] for each in ids if each in rated]
 
     @_remembered
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
@@ -383,7 +381,7 @@ class LedgerView:
         """Return a race by its full name, or None if it counts on no leaderboard."""
         if self.ledger.races.position(name) is None:  # to find one by its slug alone, it looks at all
             return None
-        report = race_report(self.ledger, name, mask=True)
+        report = race_report(self.ledger, name)
         return report if report.leaderboards else None
 
     def pair(self, player: str, other: str, on: str = "") -> Pair | None:

@@ -13,7 +13,6 @@ from typing import Annotated
 from pydantic import Field
 
 from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, read_live
-from racebot.races.result import HIDDEN_NAME
 
 LATE_AFTER = timedelta(seconds=60)
 """Age of a report at which pages say that it may be out of date. The worker writes one every ten seconds."""
@@ -102,8 +101,8 @@ def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
     boards = []
     for board in room.leaderboards:
         rated = board.outcome.entrants if board.outcome else ()
-        # The worker masks names in the outcome. If an order is newer than the file, the outcome has to wait.
-        named = any(each.id in hidden and not each.name.startswith(HIDDEN_NAME) for each in rated)
+        # The worker leaves hidden players out. If an order is newer than the file, the outcome has to wait.
+        named = any(each.id in hidden for each in rated)
         entrants = tuple(each for each in board.entrants if each.id not in hidden)
         boards.append(replace(board, entrants=entrants, outcome=None if named else board.outcome))
     return replace(room, leaderboards=tuple(boards))
