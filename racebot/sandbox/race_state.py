@@ -12,6 +12,10 @@ from typing import Any
 
 from racebot.sandbox.text import without_markup
 
+MODERATOR = "Referee"
+ID_CHARACTERS = string.ascii_letters + string.digits
+Clock = Callable[[], datetime]
+
 
 class SandboxError(Exception):
     """The sandbox cannot fulfil a request."""
@@ -193,12 +197,6 @@ class RaceState:
     @property
     def started(self) -> bool:
         return self.started_at is not None
-
-
-MODERATOR = "Referee"
-ID_CHARACTERS = string.ascii_letters + string.digits
-
-Clock = Callable[[], datetime]
 
 
 class Accounts:

@@ -22,6 +22,10 @@ Json = dict[str, Any]
 
 _RANK = {"done": 0, "dnf": 2, "dq": 3}
 """Sort order of entrants by status, 1 for the others."""
+SIZE = 128
+"""Width and height of a picture, in pixels."""
+_CELLS = 8
+_PRONOUNS = (None, "she/her", "he/him", "they/them", None, "she/they", "any/all")
 
 
 def user(account: User | None, category: FakeCategory) -> Json | None:
@@ -218,12 +222,6 @@ def race_list(
         for room in past[(page - 1) * per_page : page * per_page]
     ]
     return {"count": len(past), "num_pages": max(1, -(-len(past) // per_page)), "races": races}
-
-
-SIZE = 128
-"""Width and height of a picture, in pixels."""
-_CELLS = 8
-_PRONOUNS = (None, "she/her", "he/him", "they/them", None, "she/they", "any/all")
 
 
 def invented_profile(user_id: str) -> tuple[str | None, str | None, str | None]:

@@ -16,6 +16,7 @@ from racebot.scoring.rules import Par, Rules, par_of
 
 Key = tuple[int, float]
 """Orders racers, higher first: races up to the number needed, then the total, rounded to make ties exact."""
+MINUTE = 60.0
 
 
 class Score(NamedTuple):
@@ -165,9 +166,6 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     satisfying = finished if rules.needed_are == "finished" else len(entered)
     key = (min(satisfying, rules.needed), round(total, 9))
     return Total(total, len(entered), finished, tuple(kept), key)
-
-
-MINUTE = 60.0
 
 
 def standard_allowances(time: float, par: Par, rules: Rules) -> tuple[float, float]:

@@ -27,6 +27,31 @@ _JSON = JsonFormatter(
     datefmt="%Y-%m-%dT%H:%M:%S%z",
 )
 _race: ContextVar[str | None] = ContextVar("race", default=None)
+log = logging.getLogger(__name__)
+FIRST_PAUSE = 60.0
+"""Seconds from the first line about a failure to the second, if it goes on."""
+GROWTH = 4
+LONGEST_PAUSE = 6 * 3600.0
+"""Longest time between two lines. A failure that has not been seen for longer than that is a new one."""
+MOST = 1000
+"""Most failures to remember; the site's data may bring ever new ones."""
+CURRENT, NAMED = 3600.0, 3
+"""Seconds for which a failure counts as current, and how many of its sources are named."""
+REMOVED = "[removed]"
+_SENSITIVE = re.compile(
+    r"""
+    (?P<webhook>\bhttps?://[^\s?"'<>]{1,200}/webhooks/\d+/)[^\s"'<>]+   # the token of a Discord webhook
+  | (?P<keep>\b(?:bearer|basic)\s+)[^\s"',;]+                   # Authorization headers
+  | (?P<name>["']?\b[\w-]*(?:secret|token|password|passwd|api_?key|authorization|cookie|session)[\w-]*["']?
+      \s*[=:]\s*(?:(?:bearer|basic)\s+)?)                             # name=value and "name": "value"
+      (?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"',;&]+)
+  | (?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@]+@                       # user and password in an address
+  | (?P<query>\b[a-z][a-z0-9+.-]*://[^\s?"'<>]*)\?[^\s"'<>]*          # the query of an address
+  | \b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b                                  # e-mail addresses
+  | (?<![\w/-])(?=[\w-]*[0-9])(?=[\w-]*[A-Za-z])[A-Za-z0-9_-]{24,}(?![\w-])  # opaque keys
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 @contextmanager
@@ -73,19 +98,6 @@ def _note_race(record: logging.LogRecord) -> bool:
     record.race = race = _race.get()
     record.category, _, record.room = race.partition("/") if race else (None, None, None)
     return True
-
-
-log = logging.getLogger(__name__)
-
-FIRST_PAUSE = 60.0
-"""Seconds from the first line about a failure to the second, if it goes on."""
-GROWTH = 4
-LONGEST_PAUSE = 6 * 3600.0
-"""Longest time between two lines. A failure that has not been seen for longer than that is a new one."""
-MOST = 1000
-"""Most failures to remember; the site's data may bring ever new ones."""
-CURRENT, NAMED = 3600.0, 3
-"""Seconds for which a failure counts as current, and how many of its sources are named."""
 
 
 @dataclass(slots=True)
@@ -178,24 +190,6 @@ def _duration(seconds: float) -> str:
     if minutes < 2:
         return f"{seconds:.0f} s"
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
-
-
-REMOVED = "[removed]"
-
-_SENSITIVE = re.compile(
-    r"""
-    (?P<webhook>\bhttps?://[^\s?"'<>]{1,200}/webhooks/\d+/)[^\s"'<>]+   # the token of a Discord webhook
-  | (?P<keep>\b(?:bearer|basic)\s+)[^\s"',;]+                   # Authorization headers
-  | (?P<name>["']?\b[\w-]*(?:secret|token|password|passwd|api_?key|authorization|cookie|session)[\w-]*["']?
-      \s*[=:]\s*(?:(?:bearer|basic)\s+)?)                             # name=value and "name": "value"
-      (?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s"',;&]+)
-  | (?P<scheme>\b[a-z][a-z0-9+.-]*://)[^\s/@]+@                       # user and password in an address
-  | (?P<query>\b[a-z][a-z0-9+.-]*://[^\s?"'<>]*)\?[^\s"'<>]*          # the query of an address
-  | \b[\w.+-]+@[\w-]+(?:\.[\w-]+)+\b                                  # e-mail addresses
-  | (?<![\w/-])(?=[\w-]*[0-9])(?=[\w-]*[A-Za-z])[A-Za-z0-9_-]{24,}(?![\w-])  # opaque keys
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
 
 
 class Redactor:
