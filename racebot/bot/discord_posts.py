@@ -30,7 +30,7 @@ from racebot.queries.scores import league, scored
 from racebot.queries.standings import listing_of
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
-from racebot.scoring.table import Table
+from racebot.scoring.table import ScoreTable
 from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings.counting import rating_rules
@@ -183,7 +183,7 @@ def _race_notes(ledger: Ledger, settings: Settings, rated: RatedRace, winner: st
         yield texts.discord_best.format(names=names_line(shown, texts))
 
 
-def _scores(table: Table, texts: Texts) -> list[str]:
+def _scores(table: ScoreTable, texts: Texts) -> list[str]:
     """Return a line for each racer of a league's last race with the score, the place and the total."""
     race, names, more = table.races[-1], dict[str, str](), dict[str, dict[str, str]]()
     shown = chat_names(race.result.entrants, texts)

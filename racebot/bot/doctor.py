@@ -24,7 +24,7 @@ from racebot.errors import (
 )
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
-from racebot.races.rooms import Reason, Room
+from racebot.races.rooms import Room, RoomReason
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import NO_GOAL, CategorySettings, Settings
@@ -191,7 +191,7 @@ async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> As
             rated = {b.name for b in ledger.leaderboards.all() if ledger.ratings.count(b)}
         for config in configs:
             verdicts = (config.rule.judge(room, config.goals) for room in rooms)
-            unknown = (Reason.OPENER_UNKNOWN, Reason.MATCHES, Reason.LISTED)
+            unknown = (RoomReason.OPENER_UNKNOWN, RoomReason.MATCHES, RoomReason.LISTED)
             if config.name not in rated and not any(verdict.reason in unknown for verdict in verdicts):
                 yield _note(
                     f"leaderboard {config.name!r}: no open room and none of the last {len(rooms)} matches: "

@@ -22,7 +22,7 @@ from racebot.queries.leaderboard import leaderboard_report, listed_count, races_
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.standings import listing_of
-from racebot.races.rooms import Reason, Room, Verdict
+from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.text.format import counted, integer
 
@@ -199,7 +199,7 @@ def _rows(
     own = [c for c in rules.configs_for(room) if everything and c.name not in {x.name for x in rules.named}]
     current = [c for c in rules.named_in(room.category) if c.name in {each.name for each in chosen}]
     verdicts = [(c, c.rule.judge(room, c.goals)) for c in current]
-    verdicts += [(config, Verdict(Reason.MATCHES)) for config in own]
+    verdicts += [(config, Verdict(RoomReason.MATCHES)) for config in own]
     return [
         {
             "room": room.name,

@@ -54,7 +54,7 @@ class Result(NamedTuple):
     change: int
 
 
-class Run(NamedTuple):
+class Streak(NamedTuple):
     """The lengths of the current run of races that reached something, and of the longest."""
 
     now: int
@@ -62,7 +62,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PlayerFigures:
     """A player's statistics from all of their races.
 
     `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
@@ -76,8 +76,8 @@ class Figures:
     worst: Sequence[PlayedRace]
     places: Mapping[str, int]
     months: Sequence[tuple[date, list[PlayedRace]]]
-    wins: Run
-    finishes: Run
+    wins: Streak
+    finishes: Streak
     fastest: Sequence[PlayedRace]
 
 
@@ -149,14 +149,14 @@ def last_results(
     return {player: [Result(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
 
-def figures(races: Sequence[PlayedRace], settled: int) -> Figures:
+def figures(races: Sequence[PlayedRace], settled: int) -> PlayerFigures:
     """Compute a player's statistics from races, oldest first. Ratings are provisional for `settled` races."""
     certain = [race for race in races if race.races_before >= settled]
     rises = sorted(certain or races, key=lambda race: race.change, reverse=True)
     by_month = groupby(races, key=lambda race: race.ended_at.astimezone(UTC).date().replace(day=1))
     goals = sorted({race.goal for race in races})
     by_goal = (fastest(race for race in races if race.goal == goal) for goal in goals)
-    return Figures(
+    return PlayerFigures(
         peak=max(races, key=lambda race: race.after),
         only_settled=bool(certain),
         best=[race for race in rises[:RACES_NAMED] if race.change > 0],
@@ -186,10 +186,10 @@ def last_year(races: Sequence[PlayedRace]) -> tuple[date, list[PlayedRace]]:
     return first, [race for race in races if race.ended_at.astimezone(UTC).date() >= first]
 
 
-def run(reached: Iterable[bool]) -> Run:
+def run(reached: Iterable[bool]) -> Streak:
     """Return the lengths of the runs of races that reached something."""
     runs = [sum(group) if each else 0 for each, group in groupby(reached)]
-    return Run(runs[-1], max(runs))
+    return Streak(runs[-1], max(runs))
 
 
 def fastest(races: Iterable[PlayedRace]) -> PlayedRace | None:

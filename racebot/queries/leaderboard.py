@@ -57,7 +57,7 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class RatedPlayer:
+class PlacedPlayer:
     """A player with a rating on a leaderboard. Equal ratings share a place; `points` is what people see."""
 
     place: Place
@@ -74,7 +74,7 @@ class RatedPlayer:
 
 
 @dataclass(frozen=True, slots=True)
-class ListedPlayer(RatedPlayer):
+class ListedPlayer(PlacedPlayer):
     """A player on a leaderboard."""
 
     place: int

@@ -22,7 +22,7 @@ from racebot.text.format import with_fields
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class EntrantForecast:
     """A forecast for one entrant of a race."""
 
     points: int
@@ -32,7 +32,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerOdds(Forecast):
+class PlayerOdds(EntrantForecast):
     """A forecast for one player."""
 
     id: str
@@ -40,7 +40,7 @@ class PlayerOdds(Forecast):
     new: IsNew
 
 
-def forecasts(board: Leaderboard, states: Sequence[State]) -> list[Forecast]:
+def forecasts(board: Leaderboard, states: Sequence[State]) -> list[EntrantForecast]:
     """Forecast a race of entrants with these states on a leaderboard, in the same order."""
     if not states:
         return []
@@ -48,7 +48,7 @@ def forecasts(board: Leaderboard, states: Sequence[State]) -> list[Forecast]:
     rows = np.array(states)
     points, wins = model.points(rows).tolist(), win_chances(model, rows).tolist()
     finishes = finish_chances(model, rows).tolist() if isinstance(model, PredictsFinish) else repeat(None)
-    return list(map(Forecast, points, wins, finishes, expected_places(model, rows).tolist()))
+    return list(map(EntrantForecast, points, wins, finishes, expected_places(model, rows).tolist()))
 
 
 def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[PlayerOdds]:

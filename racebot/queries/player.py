@@ -16,7 +16,7 @@ from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_o
 from racebot.ledger.store import Ledger
 from racebot.queries.fields import FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
-from racebot.queries.leaderboard import RatedPlayer, place_among
+from racebot.queries.leaderboard import PlacedPlayer, place_among
 from racebot.queries.race import reasons_of
 from racebot.queries.races import Winner, entrants_of, finish_time, winners_of
 from racebot.queries.records import Upset, upsets
@@ -27,7 +27,7 @@ from racebot.text.format import with_fields
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerStanding(RatedPlayer):
+class PlayerStanding(PlacedPlayer):
     """A player's standing on one leaderboard."""
 
     category: str

@@ -15,7 +15,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.scoring.need import Forecast, Outlook
 from racebot.scoring.rules import Rules
-from racebot.scoring.table import ScoredRace, Standing, Table, score_race, standings
+from racebot.scoring.table import LeagueStanding, ScoredRace, ScoreTable, score_race, standings
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,9 @@ class LeagueTable:
     racers: list[LeagueRacer]
 
 
-def league(ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult, before: str = "") -> Table:
+def league(
+    ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult, before: str = ""
+) -> ScoreTable:
     """Return the table of a leaderboard's races, or of those before one, and of results to come.
 
     Hidden players only make pars. Races that an order excludes or skips, and races whose finishers have no
@@ -71,19 +73,19 @@ def scored(
         return None
 
 
-def forecast_of(table: Table) -> Forecast | None:
+def forecast_of(table: ScoreTable) -> Forecast | None:
     """Return the chances of a table's racers to qualify; None without a cut."""
     return None if table.rules.cut is None else Forecast(table, table.rules.cut)
 
 
-def estimate(table: Table, racer: Standing) -> float | None:
+def estimate(table: ScoreTable, racer: LeagueStanding) -> float | None:
     """Return the mean of the races finished, if all races count and one not run scores 0."""
     if table.rules.first is not None or table.rules.mean_over in {None, 1} or not racer.total.finished:
         return None
     return fmean(points for points in racer.points if points is not None)
 
 
-def document(table: Table) -> LeagueTable:
+def document(table: ScoreTable) -> LeagueTable:
     """Return a table as JSON can hold it: rules, races with their pars, and racers, best first."""
     forecast = forecast_of(table)
     races = [

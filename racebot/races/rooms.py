@@ -40,7 +40,7 @@ class Room(Protocol):
     def ended_at(self) -> datetime | None: ...
 
 
-class Reason(Enum):
+class RoomReason(Enum):
     """Why a room counts on a leaderboard or does not, in words. Only the first two count."""
 
     MATCHES = "fulfils all conditions"
@@ -60,13 +60,13 @@ class Reason(Enum):
 class Verdict:
     """Why a room counts or not: the `value` that decided, and the pattern or goal `nearest` to it."""
 
-    reason: Reason
+    reason: RoomReason
     value: str = ""
     nearest: str | None = None
 
     @property
     def counts(self) -> bool:
-        return self.reason in {Reason.MATCHES, Reason.LISTED}
+        return self.reason in {RoomReason.MATCHES, RoomReason.LISTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,30 +107,30 @@ class RoomRule:
     def judge(self, room: Room, goals: Collection[str]) -> Verdict:
         """Return whether a leaderboard with these goals chooses a room, and why."""
         if room.name in self.rooms:
-            return Verdict(Reason.LISTED)
+            return Verdict(RoomReason.LISTED)
         if self.lists_only(goals):
-            return Verdict(Reason.NOT_LISTED)
+            return Verdict(RoomReason.NOT_LISTED)
         if goals or self.custom_goals:
             if room.custom_goal and not _matches(room.goal, self.custom_goals):
-                return Verdict(Reason.CUSTOM_GOAL, room.goal, nearest(room.goal, self.custom_goals))
+                return Verdict(RoomReason.CUSTOM_GOAL, room.goal, nearest(room.goal, self.custom_goals))
             if not room.custom_goal and room.goal not in goals:
-                return Verdict(Reason.GOAL, room.goal, nearest(room.goal, goals))
+                return Verdict(RoomReason.GOAL, room.goal, nearest(room.goal, goals))
         for reason, value, patterns in (
-            (Reason.INFO, room.info, self.info),
-            (Reason.OPENED_BY_BOT, room.opened_by_bot, self.opened_by_bot),
+            (RoomReason.INFO, room.info, self.info),
+            (RoomReason.OPENED_BY_BOT, room.opened_by_bot, self.opened_by_bot),
         ):
             if patterns and not _matches(value or "", patterns):
                 return Verdict(reason, value or "", nearest(value or "", patterns))
         start = room.started_at or room.ended_at
         if start and self.since and start < self.since:
-            return Verdict(Reason.TOO_EARLY, self.since.isoformat())
+            return Verdict(RoomReason.TOO_EARLY, self.since.isoformat())
         if start and self.until and start >= self.until:
-            return Verdict(Reason.TOO_LATE, self.until.isoformat())
+            return Verdict(RoomReason.TOO_LATE, self.until.isoformat())
         if self.opened_by and room.opened_by is None:
-            return Verdict(Reason.OPENER_UNKNOWN)
+            return Verdict(RoomReason.OPENER_UNKNOWN)
         if self.opened_by and not _matches(room.opened_by or "", self.opened_by):
-            return Verdict(Reason.OPENED_BY, nearest=nearest(room.opened_by or "", self.opened_by))
-        return Verdict(Reason.MATCHES)
+            return Verdict(RoomReason.OPENED_BY, nearest=nearest(room.opened_by or "", self.opened_by))
+        return Verdict(RoomReason.MATCHES)
 
     def opener_pattern(self, opener: str | None) -> str | None:
         """Return the pattern that an opener's name matches, None if there is none."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from statistics import fmean
 
 from racebot.scoring.rules import Par
-from racebot.scoring.table import Key, Standing, Table, add_up, score
+from racebot.scoring.table import Key, LeagueStanding, ScoreTable, add_up, score
 
 SLOWEST = 4 * 86_400
 """Seconds. A racer for whom this time is fast enough needs any finish."""
@@ -43,7 +43,7 @@ class Forecast:
     who are equal at the cut qualify.
     """
 
-    def __init__(self, table: Table, cut: int) -> None:
+    def __init__(self, table: ScoreTable, cut: int) -> None:
         self.table, self.cut, rules = table, cut, table.rules
         run, pars = len(table.races), [race.par for race in table.races if race.par is not None]
         self.par = Par(fmean(p.time for p in pars), fmean(p.spread for p in pars)) if pars else None
@@ -66,7 +66,7 @@ class Forecast:
         standings = self.table.standings
         return standings[self.cut - 1].total.score if len(standings) >= self.cut else None
 
-    def of(self, standing: Standing) -> Outlook:
+    def of(self, standing: LeagueStanding) -> Outlook:
         """Return a racer's outlook.
 
         A place is secured if it holds when the racer forfeits every race to come, and everybody else, with
@@ -91,16 +91,16 @@ class Forecast:
 
         return Outlook(Chance.TIME, bisect_left(range(1, SLOWEST), True, key=too_slow))
 
-    def _suffices(self, standing: Standing, coming: float) -> bool:
+    def _suffices(self, standing: LeagueStanding, coming: float) -> bool:
         then = self._next(standing, coming)
         return _at_least(then, self._now) - (self._unchanged[standing.id] >= then) < self.cut
 
-    def _after(self, standing: Standing, each: float | None) -> Key:
+    def _after(self, standing: LeagueStanding, each: float | None) -> Key:
         """Return a racer's key after all races to come, with the same score in each."""
         entered = [*standing.points, *[each] * (self._coming or 0)]
         return add_up(entered, self.table.rules, self._length).key
 
-    def _next(self, standing: Standing, *coming: float) -> Key:
+    def _next(self, standing: LeagueStanding, *coming: float) -> Key:
         """Return a racer's key after the next race, with a score in it or without."""
         return add_up([*standing.points, *coming], self.table.rules, self._next_length).key
 

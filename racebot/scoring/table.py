@@ -51,7 +51,7 @@ class Total(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeagueStanding:
     """A racer of a league. Equal racers share a `place`.
 
     `points` are the scores of the races entered, None for a forfeit.
@@ -68,12 +68,12 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ScoreTable:
     """A league's races in order of counting, and its racers, best first."""
 
     rules: Rules
     races: tuple[ScoredRace, ...]
-    standings: tuple[Standing, ...]
+    standings: tuple[LeagueStanding, ...]
 
 
 def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
@@ -123,7 +123,7 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
     return ScoredRace(result, par, dict(best_first))
 
 
-def standings(races: Iterable[ScoredRace], rules: Rules, hidden: Collection[str] = ()) -> Table:
+def standings(races: Iterable[ScoredRace], rules: Rules, hidden: Collection[str] = ()) -> ScoreTable:
     """Return a league's table from its races, in order of counting. `hidden` racers have no line."""
     races = tuple(races)
     names = {player: each.entrant.name for race in races for player, each in race.scores.items()}
@@ -140,8 +140,8 @@ def standings(races: Iterable[ScoredRace], rules: Rules, hidden: Collection[str]
     for key, name, player, scores, points, total in found:
         entered = [index for index, each in enumerate(scores) if each is not None]
         counted = frozenset(entered[index] for index in total.counted)
-        rows.append(Standing(player, name, bisect_left(order, key) + 1, total, points, scores, counted))
-    return Table(rules, races, tuple(rows))
+        rows.append(LeagueStanding(player, name, bisect_left(order, key) + 1, total, points, scores, counted))
+    return ScoreTable(rules, races, tuple(rows))
 
 
 def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:

@@ -11,7 +11,7 @@ from typing import Any
 from racebot.ledger.rows import Carry, Leaderboard
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.races.rooms import BY_GOALS, Reason, Room, RoomRule, Verdict
+from racebot.races.rooms import BY_GOALS, Room, RoomReason, RoomRule, Verdict
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.settings.model import NO_GOAL, Settings
@@ -171,7 +171,7 @@ class RatingRules:
 
     def lacks_opener(self, room: Room) -> bool:
         """Return whether a leaderboard depends on who opened a room, and the room's data does not say it."""
-        return any(verdict.reason is Reason.OPENER_UNKNOWN for _, verdict in self.judged(room))
+        return any(verdict.reason is RoomReason.OPENER_UNKNOWN for _, verdict in self.judged(room))
 
     def listed_rooms(self, category: str) -> list[str]:
         """Return the rooms of a category that leaderboards list by name."""

@@ -28,7 +28,7 @@ NO_RACE = "A race's page appears once the race is recorded and rated."
 
 
 @dataclass(frozen=True)
-class Match:
+class MatchedRoute:
     """An address of the pages: its route, and the values of the route's fields."""
 
     route: Route
@@ -55,7 +55,7 @@ class Pages:
         match = match_of(path)
         return None if match is None else self.content(match, query)
 
-    def content(self, match: Match, query: Mapping[str, str]) -> Content:
+    def content(self, match: MatchedRoute, query: Mapping[str, str]) -> Content:
         """Return the content at an address, as `document` does."""
         if match.route in _EXPORTED if self.served else match.route.served_only:
             return None
@@ -72,12 +72,12 @@ class Pages:
         content: Content = CONTENT[match.route](request, **fields)
         return self._moved(request, match) if content is None and merged else content
 
-    def _kept(self, match: Match) -> dict[str, str]:
+    def _kept(self, match: MatchedRoute) -> dict[str, str]:
         """Return the players of an address by field, with the kept account for each merged one."""
         names = match.fields.keys() & {"player", "other"}
         return {name: self.view.merged.get(match.fields[name], match.fields[name]) for name in names}
 
-    def _moved(self, request: PageRequest, match: Match) -> Content:
+    def _moved(self, request: PageRequest, match: MatchedRoute) -> Content:
         """Lead from the address of a merged account to that of the kept one, in an export by a page."""
         kept = self._kept(match)
         target = match.route.path(**{**match.fields, **kept})
@@ -120,7 +120,7 @@ def _picture(request: PageRequest, picture: str, *, small: bool = False) -> Cont
     return None if content is None else Document(cards.small_avatar(content) if small else content, WEBP)
 
 
-def match_of(path: str) -> Match | None:
+def match_of(path: str) -> MatchedRoute | None:
     """Return the route that matches a path, with its fields.
 
     An empty path means the front page. `.html` may be left out, and `.json` below `api/`.
@@ -130,7 +130,7 @@ def match_of(path: str) -> Match | None:
     for each in (path, path + ending):
         for route in CONTENT:
             if (fields := route.match(each)) is not None:
-                return Match(route, fields)
+                return MatchedRoute(route, fields)
     return None
 
 

@@ -10,7 +10,7 @@ from builders import CATEGORY, NOON, result, room
 from pydantic import TypeAdapter
 
 from racebot.ledger.rows import Leaderboard
-from racebot.races.rooms import Reason, RoomRule, room_named
+from racebot.races.rooms import RoomReason, RoomRule, room_named
 
 GOALS = ("Any Orb",)
 LEAGUE = RoomRule(custom_goals=("SGL 2025*",))
@@ -19,41 +19,41 @@ LEAGUE = RoomRule(custom_goals=("SGL 2025*",))
 @pytest.mark.parametrize(
     ("rule", "facts", "reason"),
     [
-        (RoomRule(), {}, Reason.MATCHES),
-        (RoomRule(), {"goal": "All Orbs"}, Reason.GOAL),
-        (RoomRule(), {"custom_goal": True}, Reason.CUSTOM_GOAL),
-        (LEAGUE, {}, Reason.MATCHES),
-        (LEAGUE, {"goal": "sgl 2025 round 1", "custom_goal": True}, Reason.MATCHES),
-        (LEAGUE, {"goal": "SGL 25", "custom_goal": True}, Reason.CUSTOM_GOAL),
-        (LEAGUE, {"goal": "SGL 2025"}, Reason.GOAL),
-        (RoomRule(info=("*league*",)), {"info": "Seed: x\nLEAGUE race"}, Reason.MATCHES),
-        (RoomRule(info=("*league*",)), {"info": None}, Reason.INFO),
-        (RoomRule(opened_by_bot=("SGL bot",)), {"opened_by_bot": "SGL Bot"}, Reason.MATCHES),
-        (RoomRule(opened_by_bot=("SGL bot",)), {"opened_by_bot": None}, Reason.OPENED_BY_BOT),
-        (RoomRule(opened_by=("ann",)), {"opened_by": "Ann"}, Reason.MATCHES),
-        (RoomRule(opened_by=("ann",)), {"opened_by": None}, Reason.OPENER_UNKNOWN),
-        (RoomRule(opened_by=("ann",)), {"opened_by": ""}, Reason.OPENED_BY),
-        (RoomRule(info=("*L*",), opened_by=("ann",)), {"info": "l", "opened_by": "Bo"}, Reason.OPENED_BY),
-        (RoomRule(since=NOON), {"started_at": NOON}, Reason.MATCHES),
-        (RoomRule(since=NOON), {"started_at": NOON - timedelta(seconds=1)}, Reason.TOO_EARLY),
-        (RoomRule(until=NOON), {"started_at": NOON}, Reason.TOO_LATE),
-        (RoomRule(until=NOON), {"ended_at": NOON - timedelta(hours=1)}, Reason.MATCHES),
-        (RoomRule(since=NOON), {}, Reason.MATCHES),
-        (RoomRule(rooms=("orb/first",), info=("no",)), {"goal": "x", "custom_goal": True}, Reason.LISTED),
-        (RoomRule(rooms=("orb/other",), info=("no",)), {"info": "no"}, Reason.MATCHES),
+        (RoomRule(), {}, RoomReason.MATCHES),
+        (RoomRule(), {"goal": "All Orbs"}, RoomReason.GOAL),
+        (RoomRule(), {"custom_goal": True}, RoomReason.CUSTOM_GOAL),
+        (LEAGUE, {}, RoomReason.MATCHES),
+        (LEAGUE, {"goal": "sgl 2025 round 1", "custom_goal": True}, RoomReason.MATCHES),
+        (LEAGUE, {"goal": "SGL 25", "custom_goal": True}, RoomReason.CUSTOM_GOAL),
+        (LEAGUE, {"goal": "SGL 2025"}, RoomReason.GOAL),
+        (RoomRule(info=("*league*",)), {"info": "Seed: x\nLEAGUE race"}, RoomReason.MATCHES),
+        (RoomRule(info=("*league*",)), {"info": None}, RoomReason.INFO),
+        (RoomRule(opened_by_bot=("SGL bot",)), {"opened_by_bot": "SGL Bot"}, RoomReason.MATCHES),
+        (RoomRule(opened_by_bot=("SGL bot",)), {"opened_by_bot": None}, RoomReason.OPENED_BY_BOT),
+        (RoomRule(opened_by=("ann",)), {"opened_by": "Ann"}, RoomReason.MATCHES),
+        (RoomRule(opened_by=("ann",)), {"opened_by": None}, RoomReason.OPENER_UNKNOWN),
+        (RoomRule(opened_by=("ann",)), {"opened_by": ""}, RoomReason.OPENED_BY),
+        (RoomRule(info=("*L*",), opened_by=("ann",)), {"info": "l", "opened_by": "Bo"}, RoomReason.OPENED_BY),
+        (RoomRule(since=NOON), {"started_at": NOON}, RoomReason.MATCHES),
+        (RoomRule(since=NOON), {"started_at": NOON - timedelta(seconds=1)}, RoomReason.TOO_EARLY),
+        (RoomRule(until=NOON), {"started_at": NOON}, RoomReason.TOO_LATE),
+        (RoomRule(until=NOON), {"ended_at": NOON - timedelta(hours=1)}, RoomReason.MATCHES),
+        (RoomRule(since=NOON), {}, RoomReason.MATCHES),
+        (RoomRule(rooms=("orb/first",), info=("no",)), {"goal": "x", "custom_goal": True}, RoomReason.LISTED),
+        (RoomRule(rooms=("orb/other",), info=("no",)), {"info": "no"}, RoomReason.MATCHES),
     ],
 )  # fmt: skip
 def test_a_room_must_fulfil_all_conditions_or_be_listed(
-    rule: RoomRule, facts: dict[str, Any], reason: Reason
+    rule: RoomRule, facts: dict[str, Any], reason: RoomReason
 ) -> None:
     verdict = rule.judge(room(**{"goal": "Any Orb", **facts}), GOALS)
-    assert (verdict.reason, verdict.counts) == (reason, reason in {Reason.MATCHES, Reason.LISTED})
+    assert (verdict.reason, verdict.counts) == (reason, reason in {RoomReason.MATCHES, RoomReason.LISTED})
 
 
 def test_a_list_of_rooms_alone_chooses_no_other_room() -> None:
     for rule in (RoomRule(rooms=("orb/first",)), RoomRule(rooms=("orb/first",), until=NOON)):
-        assert rule.judge(room("x", custom_goal=True), ()).reason is Reason.LISTED
-        assert rule.judge(room("x", slug="other"), ()).reason is Reason.NOT_LISTED
+        assert rule.judge(room("x", custom_goal=True), ()).reason is RoomReason.LISTED
+        assert rule.judge(room("x", slug="other"), ()).reason is RoomReason.NOT_LISTED
 
 
 def test_a_leaderboard_without_goals_takes_rooms_of_any_goal() -> None:

@@ -26,7 +26,7 @@ from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
-from racebot.web.routes import Match, Pages, match_of
+from racebot.web.routes import MatchedRoute, Pages, match_of
 from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
 
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
@@ -109,7 +109,7 @@ def pages(view: LedgerView) -> Pages:
     return Pages(view, served=True)
 
 
-def at(path: str) -> Match:
+def at(path: str) -> MatchedRoute:
     """Return the address at a path."""
     match = match_of(path)
     assert match is not None, path

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from builders import NOON, existing, result
 
-from racebot.queries.history import Figures, PlayedRace, figures as history_figures
+from racebot.queries.history import PlayedRace, PlayerFigures, figures as history_figures
 from racebot.queries.leaderboard import LeaderboardReport, Movement
 from racebot.queries.player import OpponentRecord
 from racebot.queries.races import last_entries
@@ -80,7 +80,7 @@ def history(view: LedgerView, player: str) -> list[PlayedRace]:
     return list(view.history(view.boards[0], player))
 
 
-def figures(view: LedgerView, player: str) -> Figures:
+def figures(view: LedgerView, player: str) -> PlayerFigures:
     return history_figures(history(view, player), view.publication.provisional_races)
 
 

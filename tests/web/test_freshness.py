@@ -19,7 +19,7 @@ from racebot.standings.counting import LeaderboardConfig
 from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.settle import Settler
 from racebot.web.http.cache import CachedPages, Key
-from racebot.web.routes import Match, Pages
+from racebot.web.routes import MatchedRoute, Pages
 from racebot.web.site.ledger_view import Content, Document, Publication, Streamed
 
 from .conftest import RACES, at, rate
@@ -166,7 +166,7 @@ def test_a_page_rendered_before_a_change_is_not_shown_after_it(
 ) -> None:
     render = Pages.content
 
-    def slow(self: Pages, match: Match, query: Mapping[str, str]) -> Content:
+    def slow(self: Pages, match: MatchedRoute, query: Mapping[str, str]) -> Content:
         content = render(self, match, query)
         monkeypatch.undo()
         settler.withdraw(f"{CATEGORY}/c")

@@ -36,7 +36,7 @@ from racebot.standings.settle import Settler
 from racebot.web.api.openapi import description
 from racebot.web.http import events
 from racebot.web.http.server import application, configuration
-from racebot.web.routes import Match
+from racebot.web.routes import MatchedRoute
 from racebot.web.site.ledger_view import Document, Publication
 from racebot.web.site.live_rooms import LiveReader
 
@@ -559,7 +559,7 @@ async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
         assert "1190" not in await next_event(lines)
 
 
-async def shown(match: Match, query: Mapping[str, str]) -> Document | None:
+async def shown(match: MatchedRoute, query: Mapping[str, str]) -> Document | None:
     """Find a document for a stream: none, a bad query, or an empty document."""
     if "rows" in query:
         raise BadQueryError("rows: is wrong")
@@ -570,7 +570,7 @@ async def unchanged() -> str:
     return ""
 
 
-async def stream(streams: events.Events, query: str = "", client: str = "") -> list[Any]:
+async def stream(streams: events.EventStreams, query: str = "", client: str = "") -> list[Any]:
     """Return the status of a stream's response and the chunks that it sends."""
     sent: list[Any] = []
 
@@ -594,7 +594,7 @@ async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
     states = ["before", "after"]
     found = 0
 
-    async def find(match: Match, query: Mapping[str, str]) -> Document:
+    async def find(match: MatchedRoute, query: Mapping[str, str]) -> Document:
         nonlocal found
         found += 1
         shown = states[0]
@@ -605,7 +605,7 @@ async def test_a_change_while_a_stream_opens_is_not_missed() -> None:
         return states[0]
 
     async with asyncio.timeout(PATIENCE):
-        status, before, after, *_ = await stream(events.Events(find, stamp, {}, lambda: found > 1))
+        status, before, after, *_ = await stream(events.EventStreams(find, stamp, {}, lambda: found > 1))
     assert (status, b"before" in before, b"after" in after) == (200, True, True)
 
 
@@ -616,7 +616,7 @@ async def test_streams_are_bounded_in_all_and_for_each_client(
 ) -> None:
     monkeypatch.setattr(events, limit, 2)
     stopped = asyncio.Event()
-    streams = events.Events(shown, unchanged, {}, stopped.is_set)
+    streams = events.EventStreams(shown, unchanged, {}, stopped.is_set)
     held = [asyncio.create_task(stream(streams, client=client)) for client in ("a", "a", "a", "a", "b")]
     async with asyncio.timeout(PATIENCE):
         await asyncio.wait(held[2:4])
@@ -628,7 +628,7 @@ async def test_streams_are_bounded_in_all_and_for_each_client(
 async def test_only_open_streams_take_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither do requests that fail, nor readers who leave before the first event."""
     monkeypatch.setattr(events, "STREAMS", 1)
-    streams = events.Events(shown, unchanged, {}, lambda: True)
+    streams = events.EventStreams(shown, unchanged, {}, lambda: True)
     with pytest.raises(HTTPException):
         await stream(streams, "missing=1")
     with pytest.raises(BadQueryError):
@@ -655,7 +655,7 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
         return ""
 
     async with asyncio.timeout(PATIENCE):
-        assert await stream(events.Events(shown, stamp, {}, lambda: looks > 5))
+        assert await stream(events.EventStreams(shown, stamp, {}, lambda: looks > 5))
     assert caplog.messages == ["no such file"]
 
 

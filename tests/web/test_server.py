@@ -22,7 +22,7 @@ from racebot.web.api import csv_files
 from racebot.web.http import server as server_module
 from racebot.web.http.cache import Cache, CachedPages, Key, cache_key
 from racebot.web.http.server import application, configuration
-from racebot.web.routes import NO_RACE, Match, Pages
+from racebot.web.routes import NO_RACE, MatchedRoute, Pages
 from racebot.web.site.ledger_view import Content, Document, Publication, Streamed
 
 from .conftest import RACES, at, listening, rate
@@ -288,7 +288,7 @@ async def test_slow_page_and_many_cards_do_not_delay_other_pages(
     release = threading.Event()
     render = Pages.content
 
-    def slow(self: Pages, match: Match, query: Mapping[str, str]) -> Content:
+    def slow(self: Pages, match: MatchedRoute, query: Mapping[str, str]) -> Content:
         if match.path in slow_paths:
             assert release.wait(PATIENCE)
         return render(self, match, query)

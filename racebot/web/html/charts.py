@@ -18,7 +18,7 @@ from markupsafe import Markup
 from racebot.addresses import RACE, link
 from racebot.queries.history import WEEKS_OF_YEAR, PlayedRace, last_year
 from racebot.queries.race import RatedEntrant
-from racebot.scoring.table import Standing, Table
+from racebot.scoring.table import LeagueStanding, ScoreTable
 from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.formats import day, plain_name, shown_name, sign
 
@@ -69,7 +69,7 @@ def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | No
     return _over_time(series, label, integer)
 
 
-def scores(league: Table, racer: Standing) -> Graph | None:
+def scores(league: ScoreTable, racer: LeagueStanding) -> Graph | None:
     """Draw a racer's scores over time. Return None for a single moment."""
     races = zip(league.races, racer.scores, strict=True)
     series = [(race.result.ended_at, each.score) for race, each in races if each]

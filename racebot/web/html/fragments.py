@@ -17,7 +17,7 @@ from racebot.live_file import LiveEntrant
 from racebot.queries.history import Result
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.races.result import EntrantStatus, result_label
-from racebot.scoring.table import Standing
+from racebot.scoring.table import LeagueStanding
 from racebot.text.format import signed
 from racebot.web.site.formats import (
     day,
@@ -134,7 +134,7 @@ def bar(share: float) -> Markup:
     ) % (100 * share)
 
 
-class Named(Protocol):
+class Linkable(Protocol):
     """Anything with a player's id and name. A deleted account has no id."""
 
     @property
@@ -143,7 +143,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
+def face(request: PageRequest, player: Linkable, kind: str = "") -> Markup:
     """Return a player's initials, below their picture if they have one."""
     found, picture = request.view.face(player.id, player.name), ""
     if found.picture is not None:
@@ -154,7 +154,7 @@ def face(request: PageRequest, player: Named, kind: str = "") -> Markup:
     return Markup(f"{opening}{escape(found.initials)}{picture}</span>")  # noqa: S704 - escaped
 
 
-def player_link(request: PageRequest, player: Named, stem: str | None = None, limit: int = 60) -> Markup:
+def player_link(request: PageRequest, player: Linkable, stem: str | None = None, limit: int = 60) -> Markup:
     """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards.
 
     Hidden players and deleted accounts have no page, so only the name to show is returned.
@@ -177,12 +177,12 @@ def race_link(request: PageRequest, race: str, racer: str | None = None) -> Mark
     return Markup('<a href="%s">%s</a>') % (address, slug(race))
 
 
-def who(request: PageRequest, player: Named, stem: str | None = None, extra: Markup | str = "") -> Markup:
+def who(request: PageRequest, player: Linkable, stem: str | None = None, extra: Markup | str = "") -> Markup:
     shown = f"{player_link(request, player, stem)}{escape(extra)}"
     return Markup(f'<span class="who">{face(request, player)}<span>{shown}</span></span>')  # noqa: S704 - escaped
 
 
-def score_cells(racer: Standing) -> Markup:
+def score_cells(racer: LeagueStanding) -> Markup:
     """Return the cells of a racer's scores. A template is too slow for the 6,000 of a large league."""
     texts = (
         "" if each is None else f"{each.score:.1f}" if at in racer.counted else f"<s>{each.score:.1f}</s>"

@@ -12,7 +12,7 @@ from pathlib import Path
 from racebot import addresses
 from racebot.ledger.store import Ledger
 from racebot.web.html.live import LIVE
-from racebot.web.routes import Match, Pages
+from racebot.web.routes import MatchedRoute, Pages
 from racebot.web.site.ledger_view import Content, Document, LedgerView, Publication, Streamed
 from racebot.web.site.live_rooms import LiveReader
 
@@ -83,7 +83,7 @@ class CachedPages:
         self._live = LiveReader(database)
         self.cache = Cache()
 
-    def document(self, match: Match, query: Mapping[str, str]) -> Content:
+    def document(self, match: MatchedRoute, query: Mapping[str, str]) -> Content:
         """Return the content at an address, from the cache if the ledger has not changed."""
         cache = self._current_cache()
         key = cache_key(match, query)
@@ -108,7 +108,7 @@ class CachedPages:
         version, day = self._version or (0, "")
         return f"{self._inode} {version} {day} {self._live.stamp()}"
 
-    def chunks(self, match: Match) -> Iterator[bytes]:
+    def chunks(self, match: MatchedRoute) -> Iterator[bytes]:
         """Yield the chunks of a streamed document. Each call uses its own connection."""
         with closing(_Reader(self._database, self._publication, self._live)) as reader:
             content = reader.document(match, {}, self._clock())
@@ -169,7 +169,7 @@ class _Reader:
         self._pages: Pages | None = None
         self._version: Version | None = None
 
-    def document(self, match: Match, query: Mapping[str, str], now: datetime) -> Content:
+    def document(self, match: MatchedRoute, query: Mapping[str, str], now: datetime) -> Content:
         with self._ledger.snapshot():
             # Compare inside the snapshot, so that what the pages remember is from the same one.
             version = self._ledger.data_version(), now.date()
@@ -182,6 +182,6 @@ class _Reader:
         self._ledger.close()
 
 
-def cache_key(match: Match, query: Mapping[str, str]) -> Key:
+def cache_key(match: MatchedRoute, query: Mapping[str, str]) -> Key:
     """Return the cache key of a request: its address, and the query parameters that the page accepts."""
     return match.path, tuple(match.route.known(query).items())

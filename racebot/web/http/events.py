@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from racebot.addresses import BadQueryError
 from racebot.errors import LedgerError
 from racebot.web.html.live import STREAMED
-from racebot.web.routes import Match, match_of
+from racebot.web.routes import MatchedRoute, match_of
 from racebot.web.site.ledger_view import Content, Document
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ HEARTBEAT = 15.0
 _MEDIA_TYPE = "text/event-stream"
 
 
-class Events:
+class EventStreams:
     """An ASGI application that streams documents to readers, until the server is `stopping`.
 
     `find` returns the document at an address with a query, `stamp` a text that changes whenever any document
@@ -44,7 +44,7 @@ class Events:
 
     def __init__(
         self,
-        find: Callable[[Match, Mapping[str, str]], Awaitable[Content]],
+        find: Callable[[MatchedRoute, Mapping[str, str]], Awaitable[Content]],
         stamp: Callable[[], Awaitable[str]],
         headers: Mapping[str, str],
         stopping: Callable[[], bool],
@@ -89,7 +89,7 @@ class Events:
         return StreamingResponse(chunks, media_type=_MEDIA_TYPE, headers=headers)
 
     async def _chunks(
-        self, match: Match, query: Mapping[str, str], first: Document, stamp: str
+        self, match: MatchedRoute, query: Mapping[str, str], first: Document, stamp: str
     ) -> AsyncGenerator[bytes]:
         sent = first.tag
         yield b"retry: 5000\n\n" + event(first.body)  # milliseconds until a browser connects again

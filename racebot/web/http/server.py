@@ -33,8 +33,8 @@ from racebot.errors import LedgerError
 from racebot.web.api.types import ProblemDetails
 from racebot.web.html import templating
 from racebot.web.http.cache import CachedPages
-from racebot.web.http.events import Events
-from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, Match, match_of
+from racebot.web.http.events import EventStreams
+from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, MatchedRoute, match_of
 from racebot.web.site.ledger_view import HTML, Content, Moved, Publication, Streamed
 
 log = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def application(
     # Cards have their own thread, so that readers do not wait while crawlers ask for many cards at once.
     card_thread = ThreadPoolExecutor(1, thread_name_prefix="cards")
 
-    def document(match: Match, query: Mapping[str, str]) -> Awaitable[Content]:
+    def document(match: MatchedRoute, query: Mapping[str, str]) -> Awaitable[Content]:
         chosen = card_thread if match.path.startswith(CARDS) else threads
         return asyncio.get_running_loop().run_in_executor(chosen, library.document, match, query)
 
@@ -140,7 +140,11 @@ def application(
         lifespan=closing,
         exception_handlers=dict.fromkeys((HTTPException, LedgerError, BadQueryError, Exception), _failed),
         routes=[
-            Route("/events/{path:path}", Events(document, stamp, HEADERS, stopping), methods=["GET", "HEAD"]),
+            Route(
+                "/events/{path:path}",
+                EventStreams(document, stamp, HEADERS, stopping),
+                methods=["GET", "HEAD"],
+            ),
             Route("/{path:path}", answer, methods=["GET", "HEAD"]),
         ],
     )
@@ -197,7 +201,7 @@ def serve(
         server.run(sockets=[bound])
 
 
-def _cache_control(match: Match, query: Mapping[str, str]) -> str:
+def _cache_control(match: MatchedRoute, query: Mapping[str, str]) -> str:
     """Return how long browsers and proxies may keep the content at an address without asking again."""
     pictures = {addresses.PICTURE, addresses.SMALL_PICTURE}
     if (match.route is addresses.ASSET and "v" in query) or match.route in pictures:
@@ -207,7 +211,7 @@ def _cache_control(match: Match, query: Mapping[str, str]) -> str:
     return "public, max-age=0, must-revalidate"
 
 
-def _missing(path: str, match: Match | None = None) -> str:
+def _missing(path: str, match: MatchedRoute | None = None) -> str:
     """Return a hint for the reader of an address without content: for the API, what is unknown."""
     route = None if match is None else match.route
     if not _is_api(path):

@@ -31,7 +31,7 @@ from racebot.queries.race import RaceReport, race_report
 from racebot.queries.recap import Recap, final_since, recap
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
-from racebot.scoring.table import Table
+from racebot.scoring.table import ScoreTable
 from racebot.settings.commands import CommandNames
 from racebot.text.safe import initials
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
@@ -314,7 +314,7 @@ class LedgerView:
         )
 
     @_remembered
-    def league(self, board: Board) -> Table | None:
+    def league(self, board: Board) -> ScoreTable | None:
         """Return a leaderboard's scores by par without the racers' chances, None if it has none."""
         rules = board.listing.scoring
         return None if rules is None else league(self.ledger, board.stored, rules)
