@@ -67,7 +67,7 @@ class Connection:
         with translated(self.path):
             cursor = self.db.execute(sql, values)
             cursor.row_factory = sqlite3.Row
-            yield from cursor
+            yield from iter(cursor.fetchone, None)  # a cursor itself would be closed after the ledger
 
     def write(self, sql: str, *values: Any) -> int:
         """Run a statement that writes, and return the number of rows it changed."""

@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -69,6 +69,14 @@ def test_closed_ledger_cannot_be_used(tmp_path: Path) -> None:
         pass
     with pytest.raises(LedgerError, match="closed"):
         ledger.leaderboards.all()
+
+
+def test_rows_that_nobody_reads_to_their_end_may_outlive_the_ledger(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        rows = ledger.connection.stream("SELECT 1 UNION SELECT 2")
+        next(rows)
+    assert isinstance(rows, Generator)
+    rows.close()  # as Python does with what an error left behind
 
 
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
