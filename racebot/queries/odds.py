@@ -53,8 +53,10 @@ def forecasts(board: Leaderboard, states: Sequence[State]) -> list[EntrantForeca
 
 def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[PlayerOdds]:
     """Forecast a race of any players. An unknown player counts as a newcomer."""
-    states = current_states(ledger, board, players)
-    known = map(ledger.players.get, players)
+    withheld = ledger.people.withheld()
+    # Nothing may tell a hidden player from an unknown one.
+    shown = ["" if player in withheld else player for player in players]
+    states, known = current_states(ledger, board, shown), map(ledger.players.get, shown)
     found = forecasts(board, [state for state, _ in states])
     return [
         with_fields(PlayerOdds, forecast, id=player, name=each and each.shown, new=not raced)

@@ -192,7 +192,7 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
                 str(player in listed),
             )
             for player, theirs in raced.items()
-            if player not in view.hidden
+            if player in names
         }
         places = [
             (each.id, each.place, each.points, names.get(each.id), profiles.get(each.id))

@@ -155,11 +155,7 @@ def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
     players = [view.merged.get(each, each) for each in names]
     if not 2 <= len(players) <= MOST_IN_A_RACE or len(set(players)) < len(players) or "" in players:
         raise BadQueryError(f"players: must be 2 to {MOST_IN_A_RACE} different ids, separated by commas")
-    # The answer must not tell a hidden player from an unknown one.
-    found = odds(view.ledger, board.stored, ["" if each in view.hidden else each for each in players])
-    return types.OddsAnswer(
-        board.address.stem, [replace(each, id=player) for each, player in zip(found, players, strict=True)]
-    )
+    return types.OddsAnswer(board.address.stem, odds(view.ledger, board.stored, players))
 
 
 def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
