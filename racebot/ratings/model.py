@@ -22,6 +22,10 @@ Number = float | FloatArray
 """A parameter: a float, or an array of shape [candidates] in a sweep over parameter sets."""
 
 
+REVISION = 2
+"""Increased when a model rates differently, even in the last bits: stored ratings are then computed again."""
+
+
 @runtime_checkable
 class RatingModel(Protocol):
     """A rating model. Implementations never mutate their arguments."""

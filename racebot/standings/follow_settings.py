@@ -14,6 +14,7 @@ from racebot.races.rooms import BY_GOALS
 from racebot.standings.carry_over import sources_first, states_to_carry_now, unknown_sources
 from racebot.standings.counting import LeaderboardConfig
 from racebot.standings.proposals import proposals
+from racebot.standings.rater import is_current
 from racebot.standings.rebuild import save_settings, update_ratings
 from racebot.standings.settle import Settler
 
@@ -112,6 +113,7 @@ def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> li
         changed += _missing_boards(settler)
         since = {board.key: START for board in changed}
         since |= {board.key: START for board in _outdated_seasons(settler, since)}
+        since |= {board.key: START for board in _rated_by_older_models(settler.ledger)}
         update_ratings(settler.ledger, since, SETTINGS_CHANGED)
         boards = settler.ledger.leaderboards.all()
         if goals is not None and (unknown := unknown_sources(settler.rules, boards, goals)):
@@ -169,6 +171,16 @@ def _configs_by_rule(settler: Settler) -> Iterator[tuple[str, str, LeaderboardCo
                 planned = config.leaderboard(category, next(iter(config.goals), ""))
                 if races.first_position(planned) is not None:
                     yield category, planned.first_goal, config
+
+
+def _rated_by_older_models(ledger: Ledger) -> list[Leaderboard]:
+    """Return leaderboards with ratings that this revision of the models may not repeat to the last bit."""
+    outdated = []
+    for board in ledger.leaderboards.all():
+        if ledger.ratings.count(board) and not all(map(is_current, ledger.ratings.platforms(board))):
+            log.warning("leaderboard %s: rated by older models; rebuilding", board.name)
+            outdated.append(board)
+    return outdated
 
 
 def _outdated_seasons(settler: Settler, rebuilt: Mapping[int, Position]) -> list[Leaderboard]:

@@ -20,7 +20,7 @@ from racebot.races.change import Change, State
 from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.model import RatingModel
+from racebot.ratings.model import REVISION, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.standings.carry_over import states_to_carry
 
@@ -37,10 +37,15 @@ def this_platform() -> str:
     """Return the versions and hardware that can change the last bits of a rating."""
     libc, libc_version = platform.libc_ver()
     return (
-        f"racebot {__version__}, {platform.system()} {platform.machine()}, "
+        f"racebot {__version__}, models {REVISION}, {platform.system()} {platform.machine()}, "
         f"{libc or 'libc'} {libc_version}, Python {platform.python_version()}, "
         f"numpy {version('numpy')}, scipy {version('scipy')}"
     )
+
+
+def is_current(rated_on: str) -> bool:
+    """Return whether the models that rated on a platform are of today's revision."""
+    return f", models {REVISION}, " in rated_on
 
 
 class Rater:

@@ -20,6 +20,7 @@ from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
+from racebot.standings.rater import this_platform
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -253,6 +254,18 @@ def test_rounding_of_another_platform_is_not_damage(seasons: Settler) -> None:
     assert problem.remedy is None
     assert "another computer" in problem.text
     assert "e-13" in problem.text, "relative to a state of about 2"
+
+
+def test_ratings_of_older_models_are_computed_again_once(seasons: Settler) -> None:
+    ledger, board = seasons.ledger, seasons.ledger.leaderboards.all()[0]
+    before = contents(seasons)
+    ledger.connection.db.execute("UPDATE rated_on SET platform = 'racebot 1.0.0, Linux x86_64'")
+    apply_settings(seasons)
+    assert ledger.ratings.platforms(board) == [this_platform()]
+    assert contents(seasons) == before
+    revision = ledger.ratings.revision_of(board)
+    apply_settings(seasons)
+    assert ledger.ratings.revision_of(board) == revision
 
 
 @pytest.mark.parametrize("platform", [None, "another computer"])
