@@ -68,6 +68,12 @@ class People(Table):
         )
         return dict.fromkeys(wanted, NO_NAME) | {row[0]: as_text(row[1]) for row in rows}
 
+    def similar(self, text: str, limit: int) -> list[str]:
+        """Return the names of up to `limit` players whom a text may mean, as `Players.like` finds them."""
+        hidden = self.hidden()
+        found = Players(self._connection).like(text, limit)
+        return [player.shown for player in found if player.id not in hidden]
+
     def hidden(self) -> set[str]:
         """Return all players who are left out of lists."""
         return {row[0] for row in self._connection.rows("SELECT player FROM hidden_players")}

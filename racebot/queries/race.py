@@ -24,6 +24,7 @@ from racebot.queries.fields import (
     ShownId,
     WinChance,
 )
+from racebot.queries.odds import expected_course
 from racebot.races.change import Change
 from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places
@@ -166,6 +167,23 @@ def reasons_of(ledger: Ledger, board: Leaderboard, race: str, player: str) -> li
     explained, shown = explain_race(model, teams, result, row.changes), shown_names(result.entrants)
     names: dict[str | None, str] = {each: shown[entrant] for each, (entrant, _) in explained.items()}
     return [in_words(reason, names) for reason in explained[player][1].reasons()]
+
+
+def course_of(ledger: Ledger, board: Leaderboard, race: str) -> list[tuple[float, list[float]]] | None:
+    """Return the expected places in a rated race, as `expected_course` does, in the order of its entrants.
+
+    None are known if a finisher has no time. Return None for a race that is not rated.
+    """
+    row = ledger.ratings.get(board, race)
+    if row is None:
+        return None
+    result = ledger.people.masked(ledger.races.find(race).result)
+    changes = in_order(result, row.changes)
+    seconds = {entrant.user_id: entrant.seconds for entrant in result.entrants}
+    times = [seconds[change.player] for change in changes]
+    if any(change.place is not None and time is None for change, time in zip(changes, times, strict=True)):
+        return []
+    return expected_course(board, changes, times)
 
 
 def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:

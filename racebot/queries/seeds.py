@@ -89,7 +89,7 @@ def seed_list(
         elif player:
             missing.append(NotSeeded(text, "no rated race on this leaderboard"))
         else:
-            missing.append(NotSeeded(text, "no player has that name", _nearest(ledger, text)))
+            missing.append(NotSeeded(text, "no player has that name", *ledger.people.similar(text, 5)[:1]))
     names, profiles = ledger.people.names(chosen), ledger.profiles.all()
 
     def order(player: str) -> tuple[float, float, str, str]:
@@ -134,11 +134,6 @@ def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
     return {
         text: {merged.get(each.id, each.id) for each in ledger.players.named(text)} - hidden for text in texts
     }
-
-
-def _nearest(ledger: Ledger, text: str) -> str:
-    hidden = ledger.people.hidden()
-    return next((each.shown for each in ledger.players.like(text, 5) if each.id not in hidden), "")
 
 
 def _from_model(

@@ -187,9 +187,8 @@ def find_pair(
 
 def unknown_player(context: Context, text: str) -> str:
     """Say that no player has this name, without repeating it."""
-    hidden = context.ledger.people.hidden()
-    found = context.ledger.players.like(text, 3) if text.partition("#")[0] else []
-    alike = ", ".join(plain(player.shown) for player in found if player.id not in hidden)
+    found = context.ledger.people.similar(text, 3) if text.partition("#")[0] else []
+    alike = ", ".join(map(plain, found))
     suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""
     return f"{context.texts.unknown_player.format()} {suggestion}".strip()
 

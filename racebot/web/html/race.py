@@ -15,8 +15,7 @@ from markupsafe import Markup
 from racebot import addresses
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import listed_points, new_places
-from racebot.queries.odds import expected_course
-from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, event_reports, in_order
+from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_of, event_reports
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
@@ -151,13 +150,9 @@ def drawn_story(view: LedgerView, board: Board, part: RaceOnBoard, report: RaceR
     """Draw a recorded race from expected to actual places; None for a single entrant and a race of teams."""
     by_team = board.stored.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in report.result)
     drawn = not by_team and 2 <= len(part.entrants) <= MOST_LINES
-    row = view.ledger.ratings.get(board.stored, report.race) if drawn else None
-    if row is None:
+    course = course_of(view.ledger, board.stored, report.race) if drawn else None
+    if course is None:
         return None
-    changes = in_order(view.ledger.people.masked(view.ledger.races.find(report.race).result), row.changes)
-    untimed = any(each.place is not None and each.finish_time is None for each in part.entrants)
-    times = [each.finish_time for each in part.entrants]
-    course = [] if untimed else expected_course(board.stored, changes, times)
     winner = part.entrants[0]
     upset = winner.place == 1 and winner.win_chance < UPSET
     label = "Lines from each racer's expected place to the place taken. The table above has all numbers."
