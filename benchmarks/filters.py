@@ -25,11 +25,11 @@ import numpy as np
 from peers import Before, judged, row
 from scipy.optimize import minimize
 
+from racebot.files.read import read_races
 from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.trueskill import evidence
 from racebot.ratings.registry import create
-from racebot.standings.backfill import read_races
 from racebot.study.fit import fit
 from racebot.study.history import History
 from racebot.study.paired import Objective, Tally, tallies
@@ -120,7 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", type=Path, nargs="+")
     for path in parser.parse_args().files:
-        history = History.of(read_races(path, category="", goal=None))
+        history = History.of(read_races(path, category="", goal=None).results)
         half = len(history) // 2
         print(f"\n{path.name}: the last {len(history) - half} of {len(history)} races\n")
         print("| Model | Misordered pairs | Log loss |\n|---|---|---|")

@@ -28,10 +28,10 @@ import openskill.models
 import trueskill
 from scipy.special import ndtr
 
+from racebot.files.read import read_races
 from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import FloatArray
 from racebot.ratings.registry import create
-from racebot.standings.backfill import read_races
 from racebot.study.complaints import Complaints
 from racebot.study.history import History, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs
@@ -136,7 +136,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", type=Path, nargs="+")
     for path in parser.parse_args().files:
-        history = History.of(read_races(path, category="", goal=None))
+        history = History.of(read_races(path, category="", goal=None).results)
         print(f"\n{path.name}: {len(history)} races, {len(history.players)} players\n")
         print("| Model | Misordered pairs | Log loss | DNF gains, last gains, winner loses, late losses |")
         print("|---|---|---|---|")

@@ -35,9 +35,9 @@ from peers import one_by_one
 from support import people
 from trueskill import TrueSkill
 
+from racebot.files.read import read_races
 from racebot.ratings import fast, registry
 from racebot.ratings.parameters import as_json
-from racebot.standings.backfill import read_races
 from racebot.study.history import History, replay
 from racebot.study.paired import Objective, tallies
 from racebot.study.tuning import dimensions, parameters_at
@@ -72,7 +72,7 @@ def main() -> None:
     clock = time.process_time if arguments.processor_time else time.perf_counter
     fast.AVAILABLE = fast.AVAILABLE and not arguments.plain
     fast.LEAST_WORK = 0
-    history = History.of(read_races(arguments.file, category="", goal=None))
+    history = History.of(read_races(arguments.file, category="", goal=None).results)
     races = len(history)
     print(f"{races} races, {len(history.players)} players; races per second, best of {arguments.repeats}\n")
 

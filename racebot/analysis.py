@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from racebot.errors import ModelError, PayloadError
+from racebot.files.read import options_of, read_races
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import DEFAULT_MODEL
-from racebot.standings.backfill import read_races
 from racebot.study import evaluate as judging, predictions
 from racebot.study.history import History, final_states
 
@@ -92,39 +92,50 @@ class Judged(NamedTuple):
 
 
 def read(
-    source: str | Path | Any,
-    *,
+    *sources: str | Path | Any,
     columns: Mapping[str, str] | None = None,
     goal: str | None = None,
-    teams: TeamPolicy | str = TeamPolicy.TEAM,
+    teams: TeamPolicy | str | None = None,
+    **options: Any,
 ) -> History:
-    """Read past races from a file or a DataFrame. What is returned prints how it was read.
+    """Read past races from files or DataFrames. What is returned prints what was understood, and how.
+
+    >>> racebot.read("season.csv", columns={"race": "Season+Round"}, words="dnf=crash|engine")
 
     Args:
-        source: a file that `racebot evaluate` reads, or a DataFrame of pandas or polars, one row per entrant.
+        sources: files and folders that `racebot evaluate` reads, or DataFrames of pandas or polars.
         columns: the source's own names of columns, by ours: `{"race": "Game", "place": "Pos"}`.
         goal: the one goal to keep, for JSON saved from the site; by default all.
         teams: how to rate team races: `team`, `individual` or `ignore`.
+        options: the other options of the commands: `layout`, `words`, `where`, `sheet`, `twice`,
+            `exact_names`, `day_first`, `lowest_wins` and `unrecorded`.
 
     Raises:
-        PayloadError: the source cannot be read; the message says what is wrong and where.
+        PayloadError: a source cannot be read; the message says what is wrong and where.
     """
-    notes: list[str] = []
+    chosen = replace(options_of(columns=columns, **options), teams=teams == TeamPolicy.TEAM)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "DataFrame.csv"
-        if isinstance(source, str | Path):
-            path = Path(source)
-        elif hasattr(source, "to_csv"):
-            source.to_csv(path, index=False)
-        elif hasattr(source, "write_csv"):
-            source.write_csv(path)
-        else:
-            raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
+        paths = [_path(source, Path(folder), number) for number, source in enumerate(sources, start=1)]
         try:
-            results = read_races(path, category="", goal=goal, columns=columns, note=notes.append)
+            found = read_races(*paths, goal=goal, options=chosen)
         except PayloadError as error:
             raise PayloadError(str(error).replace(f"{folder}{os.sep}", "")) from None
-    return replace(History.of(results, TeamPolicy(teams)), notes=tuple(notes))
+    history = History.of(found.results, TeamPolicy(teams or TeamPolicy.TEAM), found.left_out)
+    return replace(history, notes=found.notes)
+
+
+def _path(source: Any, folder: Path, number: int) -> Path:
+    """Return the path of a source; a DataFrame is written into a folder."""
+    if isinstance(source, str | Path):
+        return Path(source)
+    path = folder / f"DataFrame{number if number > 1 else ''}.csv"
+    if hasattr(source, "to_csv"):
+        source.to_csv(path, index=False)
+    elif hasattr(source, "write_csv"):
+        source.write_csv(path)
+    else:
+        raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
+    return path
 
 
 def rate(

@@ -21,8 +21,6 @@ from racebot.errors import LedgerUnavailable, NoSuchEntryError, OrderError, Sett
 from racebot.ledger import backup
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
-from racebot.races.result import RaceResult
-from racebot.races.table_file import COLUMNS
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
@@ -44,12 +42,6 @@ Database = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
-Columns = Annotated[
-    str | None,
-    typer.Option(
-        metavar="OURS=YOURS,...", help="Your names of a file's columns, such as race=Game,place=Pos."
-    ),
-]
 
 
 def day(text: str) -> datetime:
@@ -221,22 +213,3 @@ def carry_out_rebuilds(ledger: Ledger) -> None:
         )
     for error in errors.values():
         raise error
-
-
-def read_file(file: Path, columns: str | None, *, category: str = "", goal: str | None) -> list[RaceResult]:
-    """Read the races of a file, and print the notes on how a table was read."""
-    from racebot.standings.backfill import read_races  # slow to import
-
-    names = columns_of(columns)
-    return read_races(
-        file, category=category, goal=goal, columns=names, note=lambda text: tell(text, to=notices)
-    )
-
-
-def columns_of(text: str | None) -> dict[str, str]:
-    """Parse --columns: our name and the file's name of each column."""
-    pairs = [part.partition("=") for part in (text or "").split(",") if part]
-    ours = {name: column for column, names in COLUMNS.items() for name in names}
-    if not all(name.strip().lower() in ours and theirs.strip() for name, _, theirs in pairs):
-        raise SettingsError(f"--columns {text}: write OURS=YOURS, where OURS is one of {', '.join(COLUMNS)}")
-    return {ours[name.strip().lower()]: theirs.strip() for name, _, theirs in pairs}

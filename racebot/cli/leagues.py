@@ -16,14 +16,16 @@ from racebot.bot.heartbeat import utc_now
 from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, load_settings, open_ledger, tell
+from racebot.cli.reading import reads_files
 from racebot.errors import SettingsError
+from racebot.files.options import DEFAULT, ReadOptions
+from racebot.files.rows import FILE_SUFFIXES
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.recap import final_from
 from racebot.races.events import Event, SourceKind, Timing, by_result
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule, room_named
-from racebot.races.table_rows import TABLE_SUFFIXES
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.settings.write import add_table, edit_leaderboards, set_value
@@ -45,6 +47,7 @@ Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]
 
 
 @app.command("event")
+@reads_files
 def event_step(
     step: Annotated[Step, typer.Argument(help="What to do.")],
     name: Annotated[str, typer.Argument(help="The event's name. `list` needs none.")] = "",
@@ -62,8 +65,8 @@ def event_step(
         bool, typer.Option("--late", help="For `add`: count a file that comes after the end.")
     ] = False,
     early: Annotated[bool, typer.Option("--early", help="For `close`: do not wait for the end.")] = False,
-    columns: common.Columns = None,
     yes: common.Yes = False,
+    reading: ReadOptions = DEFAULT,
     database: Database = None,
 ) -> None:
     """Count several rooms and files as one race of all entrants, rated when the event closes.
@@ -89,8 +92,8 @@ def event_step(
             _show(ledger, ledger.events.find(name), in_full=True)
         else:
             event = ledger.events.find(name)
-            files = [Path(each) for each in sources or () if each.lower().endswith(TABLE_SUFFIXES)]
-            rooms = _rooms(each for each in sources or () if not each.lower().endswith(TABLE_SUFFIXES))
+            files = [Path(each) for each in sources or () if each.lower().endswith(FILE_SUFFIXES)]
+            rooms = _rooms(each for each in sources or () if not each.lower().endswith(FILE_SUFFIXES))
             if step == "close":  # an added room may have a result, or another one, by now
                 rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
             asks = step == "remove" and not sources
@@ -101,7 +104,7 @@ def event_step(
                 for room, result in results.items():
                     steps.add_room(event, room, result)
                 for file in files if step == "add" else ():
-                    for note in steps.add_sheet(event, file, common.columns_of(columns), late=late):
+                    for note in steps.add_sheet(event, file, reading, late=late):
                         tell(f"{file}: {note}", to=common.notices)
                 if step == "close":
                     steps.close(event, early=early)
@@ -118,7 +121,7 @@ def _rooms(given: Iterable[str]) -> list[str]:
     try:
         return [room_named(each) for each in given]
     except ValueError as error:
-        raise SettingsError(f"{error}, or a file ({', '.join(TABLE_SUFFIXES)})") from None
+        raise SettingsError(f"{error}, or a file ({', '.join(FILE_SUFFIXES)})") from None
 
 
 def _read(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | None]:

@@ -15,7 +15,9 @@ from racebot.bot.heartbeat import utc_now
 from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
+from racebot.cli.reading import read_files, reads_files
 from racebot.errors import PayloadError, SettingsError, SiteError
+from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
@@ -63,9 +65,11 @@ def backfill(
 
 
 @app.command("import")
+@reads_files
 def import_file(
-    file: Annotated[
-        Path, typer.Argument(help="An archive, JSON saved from the site, or a table (.csv, .xlsx, .parquet).")
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Tables (.csv, .xlsx, .parquet), JSON, archives, or folders of them."),
     ],
     goal: Annotated[
         str | None,
@@ -75,7 +79,7 @@ def import_file(
         ),
     ] = None,
     category: Category = None,
-    columns: common.Columns = None,
+    reading: ReadOptions = DEFAULT,
     database: Database = None,
 ) -> None:
     """Rate the races of a file. Safe to repeat.
@@ -90,7 +94,7 @@ def import_file(
             f"the settings have several categories: pass one of them with --category: "
             f"{', '.join(settings.slugs())}"
         )
-    results = common.read_file(file, columns, category=category or "".join(settings.slugs()), goal=goal)
+    results = read_files(files, reading, category=category or "".join(settings.slugs()), goal=goal).results
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))

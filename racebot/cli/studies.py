@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,26 +18,27 @@ import typer
 from racebot import analysis
 from racebot.cli import common, studies_tables, tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Columns, Database, console, load_settings, notices, print_json, tell
+from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell
+from racebot.cli.reading import READING, read_files, reads_files, takes
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
+from racebot.files.options import DEFAULT, ReadOptions
+from racebot.files.rows import FILE_SUFFIXES
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.scores import document
 from racebot.races.outcome import TeamPolicy
-from racebot.races.table_file import read_table
-from racebot.races.table_rows import TABLE_SUFFIXES
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.parameters import ParameterValue, declared, from_mapping
 from racebot.scoring.rules import NAMED, rules_of
 from racebot.scoring.table import score_race, standings
 from racebot.settings.model import Settings
-from racebot.standings import backfill
+from racebot.standings.fitted_odds import rated_history
 from racebot.standings.rater import current_states
 from racebot.study import iterated, paired, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import Entry, evaluate as judge
-from racebot.study.history import Earlier, History, newcomers
+from racebot.study.history import OF_TEAMS, Earlier, History, newcomers
 from racebot.study.paired import Objective
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.tuning import Effort, tune as search
@@ -44,16 +48,13 @@ from racebot.text.parse import did_you_mean
 ALL_PRESETS = "published"
 EVERY_MODEL = "all"
 
-File = Annotated[
-    Path | None,
+Files = Annotated[
+    list[Path] | None,
     typer.Argument(
-        help="An archive, JSON saved from the site, or a table (.csv, .xlsx, .parquet). Default: the ledger."
+        metavar="[FILE]...",
+        help="Tables (.csv, .xlsx, .parquet), JSON, archives, or folders of them. Default: the ledger.",
     ),
 ]
-BoardName = Annotated[
-    str | None, typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several.")
-]
-Goal = Annotated[str | None, typer.Option(help="Only this goal's races, for a file with several goals.")]
 ParamOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -65,12 +66,6 @@ ParamOption = Annotated[
 OneModel = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
 ]
-Teams = Annotated[
-    TeamPolicy | None,
-    typer.Option(
-        help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team if the models can."
-    ),
-]
 FieldSize = Annotated[
     str | None,
     typer.Option(
@@ -79,9 +74,122 @@ FieldSize = Annotated[
 ]
 
 
+SOURCE: dict[str, Any] = {
+    "leaderboard": Annotated[
+        str | None,
+        typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several."),
+    ],
+    "goal": Annotated[
+        str | None, typer.Option(help="Only this goal's races, for a file with several goals.")
+    ],
+    "teams": Annotated[
+        TeamPolicy | None,
+        typer.Option(
+            help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team if the models can."
+        ),
+    ],
+    "unrecorded": Annotated[
+        bool, typer.Option("--unrecorded", help="Count the site's rooms that nobody recorded, too.")
+    ],
+    "database": Database,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where the races to study are: in files, or on a leaderboard of the ledger."""
+
+    settings: Settings
+    leaderboard: str | None
+    goal: str | None
+    teams: TeamPolicy | None
+    reading: ReadOptions
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        leaderboard: str | None,
+        goal: str | None,
+        teams: TeamPolicy | None,
+        database: Path | None,
+        **reading: Any,
+    ) -> Source:
+        from racebot.files.read import options_of
+
+        options = replace(options_of(**reading), teams=teams is TeamPolicy.TEAM)
+        return cls(load_settings(database=database), leaderboard, goal, teams, options)
+
+    @contextmanager
+    def board(self) -> Iterator[tuple[Ledger, Leaderboard]]:
+        """Open the ledger, and give the leaderboard to study."""
+        if self.teams is not None:
+            raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
+        with Ledger.open(self.settings.database, create=False) as ledger:
+            yield ledger, _board(ledger, self.leaderboard)
+
+    def usual(self, files: Sequence[Path] | None) -> tuple[str, Mapping[str, ParameterValue]]:
+        """Return the model and parameters to start from: of the leaderboard, or of the settings for files."""
+        if files:
+            return self.settings.model, self.settings.parameters
+        with self.board() as (_, board):
+            return board.model, board.parameters
+
+    def history(
+        self,
+        files: Sequence[Path] | None,
+        models: Iterable[str],
+        *,
+        until: datetime | None = None,
+        size: str | None = None,
+    ) -> History:
+        """Return the races to study, and say what was understood of files.
+
+        Teams of a file are rated by default if all the models can, as on a leaderboard.
+        """
+        if files:
+            if self.leaderboard is not None:
+                raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
+            read = read_files(files, self.reading, goal=self.goal)
+            able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
+            teams = self.teams or self.settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
+            history = History.of(
+                (each for each in read.results if until is None or each.ended_at < until),
+                teams,
+                read.left_out,
+            )
+            if len(history):
+                tell(history.understood, to=notices)
+        else:
+            with self.board() as (ledger, board):
+                teams, history = TeamPolicy(board.teams), rated_history(ledger, board, until)
+        where = ", ".join(map(str, files)) if files else str(self.settings.database)
+        if left_out := history.left_out[OF_TEAMS]:
+            remedy = "--teams {}" if files else "RACEBOT_TEAM_RACES={}"
+            hint = (
+                f"{counted(left_out, 'race')} of teams left out: use {remedy.format('individual')}, "
+                f"or {remedy.format('team')} with a model that rates teams ({registry.rating_teams()})"
+            )
+            if not len(history):
+                raise PayloadError(f"{where}: {hint}")
+            tell(hint, to=notices)
+        if not len(history):
+            raise PayloadError(f"{where}: {history.understood}")
+        if size is not None:
+            history = history.of_sizes(*_sizes(size))
+            if not len(history):
+                raise PayloadError(f"{where}: no race can be rated with --field {size}")
+        return history
+
+
+studies = takes("source", SOURCE | READING, Source.of)
+"""Gives a command the options that choose and read the races to study, as its argument `source`."""
+
+
 @app.command()
+@studies
 def evaluate(
-    file: File = None,
+    files: Files = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,10 +204,6 @@ def evaluate(
             metavar="NAME", help="A row of the published figures by name, or `published` for all of them."
         ),
     ] = None,
-    leaderboard: BoardName = None,
-    goal: Goal = None,
-    columns: Columns = None,
-    teams: Teams = None,
     since: Annotated[
         datetime | None,
         common.date_option("Judge races that ended that day (UTC) or later; earlier ones only train."),
@@ -119,8 +223,9 @@ def evaluate(
     scores: Annotated[
         bool, typer.Option("--scores", help="Compare one model's order with that by mean score by par.")
     ] = False,
-    database: Database = None,
     as_json: AsJson = False,
+    *,
+    source: Source,
 ) -> None:
     """Compare models on past races. Each race is predicted before it is rated.
 
@@ -128,30 +233,32 @@ def evaluate(
     """
     if earlier is None and carry is not None:
         raise SettingsError("--carry needs an earlier season: give it with --earlier")
-    settings = load_settings(database=database)
     presets = _presets(preset or [])
     entries = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
-    keys = model or ([] if presets else list(dict.fromkeys([settings.model, "trueskill"])))
+    usual = source.usual(files)
+    keys = model or ([] if presets else list(dict.fromkeys([usual[0], "trueskill"])))
     models = [entry.model for entry in entries] + [
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
-    history = _history(settings, file, leaderboard, goal, columns, teams, models, until=until, size=field)
+    history = source.history(files, models, until=until, size=field)
     if scores:
-        if file is None:
+        if not files:
             raise SettingsError(
                 "--scores needs times: name a file, as in racebot evaluate season.csv --scores"
             )
-        made = registry.create(keys[0], settings.parameters if keys[0] == settings.model else {})
-        results = backfill.read_races(file, category="", goal=goal, columns=common.columns_of(columns))
+        made = registry.create(keys[0], usual[1] if keys[0] == usual[0] else {})
+        results = read_files(
+            files, replace(source.reading, by_time=True), goal=source.goal, quiet=True
+        ).results
         by_rating, by_score = paired.compare(history, results, made, rules_of("sgl-2025"))
         studies_tables.scores(console, keys[0], by_rating, by_score)
         return
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
-    entries += _entries(settings, keys, param or [], taken=presets)
+    entries += _entries(usual, keys, param or [], taken=presets)
     season = None
     if earlier is not None:
-        before = _history(settings, earlier, None, goal, columns, teams, models)
+        before = source.history([earlier], models)
         season = Earlier(before, 0.9 if carry is None else carry)
         entries = _carrying(entries)
     with common.progress_bars() as advance, cores():
@@ -171,35 +278,43 @@ def evaluate(
 
 
 @app.command("rate")
+@studies
 def rate_file(
-    file: File = None,
+    files: Files = None,
     model: OneModel = None,
     param: ParamOption = None,
-    leaderboard: BoardName = None,
-    goal: Goal = None,
-    columns: Columns = None,
-    teams: Teams = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
-    database: Database = None,
     as_json: AsJson = False,
+    *,
+    source: Source,
 ) -> None:
     """Rate the races of a file, and print the table. Nothing is stored.
 
     Example: racebot rate season.csv --limit 20
     """
-    settings = load_settings(database=database)
-    (entry,) = _entries(settings, [model or settings.model], param or [])
-    history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
-    found = analysis.rate(history, entry.model, entry.parameters)[:limit]
-    if as_json:
-        print_json([each._asdict() for each in found])
+    usual = source.usual(files)
+    (entry,) = _entries(usual, [model or usual[0]], param or [])
+    history = source.history(files, [entry.model])
+    if files or model or param:
+        found: Sequence[forecasts.RatedPlayer] = analysis.rate(history, entry.model, entry.parameters)
     else:
-        studies_tables.ratings(console, entry.label, len(history), found)
+        with source.board() as (ledger, board):
+            states = np.array([state for state, _ in current_states(ledger, board, history.players)])
+        races = history.races_of_players().tolist()
+        found = forecasts.rated_players(registry.create(*usual), history.names, states, races)
+    if as_json:
+        print_json([each._asdict() for each in found[:limit]])
+    else:
+        studies_tables.ratings(console, entry.label, len(history), found[:limit])
 
 
 @app.command("scores")
+@reads_files
 def show_scores(
-    file: Annotated[Path, typer.Argument(help="JSON saved from the site, or a table of races with times.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="JSON saved from the site, or a table of races with times."),
+    ],
     scoring: Annotated[
         str, typer.Option(metavar="RULES", help=f"A set of rules: {', '.join(NAMED)}.")
     ] = "sgl-2025",
@@ -209,9 +324,9 @@ def show_scores(
     cut: Annotated[int | None, typer.Option(help="How many racers qualify.")] = None,
     races: Annotated[int | None, typer.Option(help="How many races the league has. Default: open.")] = None,
     goal: Annotated[str | None, typer.Option(help="Only this goal's races.")] = None,
-    columns: Columns = None,
     teams: Annotated[TeamPolicy, typer.Option(help="How to score team races.")] = TeamPolicy.TEAM,
     as_json: AsJson = False,
+    reading: ReadOptions = DEFAULT,
 ) -> None:
     """Score the races of a file by par, and print the league's standings. Nothing is stored.
 
@@ -219,19 +334,20 @@ def show_scores(
     """
     parts = {name: _value(text) for name, _, text in (each.partition("=") for each in param or [])}
     rules = rules_of({"rules": scoring, **parts}, cut=cut, races=races)
-    results = common.read_file(file, columns, goal=goal)
-    results = sorted((each for each in results if each.final), key=lambda each: (each.ended_at, each.name))
+    options = replace(reading, by_time=True, teams=True)
+    found = [each for each in read_files(files, options, goal=goal).results if each.final]
+    results = sorted(found, key=lambda each: (each.ended_at, each.name))
     scored = [race for each in results if (race := score_race(each, rules, teams)) is not None]
     if not scored:
-        raise PayloadError(f"{file}: no race to score")
-    found = document(standings(scored, rules))
+        raise PayloadError(f"{files[0]}: no race to score")
+    table = document(standings(scored, rules))
     if as_json:
-        print_json(found)
+        print_json(table)
         return
     made = tables.table(
         f"{scoring}, {counted(len(scored), 'race')}", ">", "Player", ">Score", "Races (dropped)", ""
     )
-    for row in found.racers:
+    for row in table.racers:
         marks = [f"{s['score']:.1f}" if s["counted"] else f"({s['score']:.1f})" for s in row.scores if s]
         need = row.outlook
         outlook = "" if need is None else need.chance if need.time is None else f"needs {timer(need.time)}"
@@ -242,38 +358,34 @@ def show_scores(
 
 
 @app.command("odds")
+@studies
 def show_odds(
     names: Annotated[
-        list[str], typer.Argument(metavar="[FILE] NAME NAME...", help="A file of races, and its players.")
+        list[str], typer.Argument(metavar="[FILE]... NAME NAME...", help="Files of races, and their players.")
     ],
     model: OneModel = None,
     param: ParamOption = None,
-    leaderboard: BoardName = None,
-    goal: Goal = None,
-    columns: Columns = None,
-    teams: Teams = None,
-    database: Database = None,
     as_json: AsJson = False,
+    *,
+    source: Source,
 ) -> None:
     """Forecast a race between players of a file, or of a leaderboard.
 
     Example: racebot odds season.csv Ann Bo Cy
     """
-    settings = load_settings(database=database)
-    file = Path(names[0])
-    of_file = file.is_file() or file.suffix.lower() in {".json", *TABLE_SUFFIXES}
-    players = names[1:] if of_file else names
+    files = [Path(name) for name in itertools.takewhile(_is_file, names)]
+    players = names[len(files) :]
     if len(players) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
-    if of_file:
-        (entry,) = _entries(settings, [model or settings.model], param or [])
-        history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model])
+    if files:
+        usual = source.usual(files)
+        (entry,) = _entries(usual, [model or usual[0]], param or [])
+        history = source.history(files, [entry.model])
         found = list(analysis.odds(history, players, entry.model, entry.parameters))
     elif model or param:
         raise SettingsError("--model and --param are for files: a leaderboard has its own model")
     else:
-        with Ledger.open(settings.database, create=False) as ledger:
-            board = _board(ledger, leaderboard)
+        with source.board() as (ledger, board):
             known = [ledger.players.find(name) for name in players]
             states = [state for state, _ in current_states(ledger, board, [each.id for each in known])]
         rating_model = registry.create(board.model, board.parameters)
@@ -285,9 +397,10 @@ def show_odds(
 
 
 @app.command()
+@studies
 def tune(
     model: Annotated[str, typer.Argument(help="The rating model's key.")],
-    file: File = None,
+    files: Files = None,
     param: ParamOption = None,
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Search only this parameter. Repeatable.")
@@ -295,21 +408,17 @@ def tune(
     objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
-    leaderboard: BoardName = None,
-    goal: Goal = None,
-    columns: Columns = None,
-    teams: Teams = None,
     field: FieldSize = None,
-    database: Database = None,
     as_json: AsJson = False,
+    *,
+    source: Source,
 ) -> None:
     """Search a model's parameters on the first half of the races, and judge them on the second.
 
     Example: racebot tune thurstone-hurdle season-1.json
     """
-    settings = load_settings(database=database)
-    (entry,) = _entries(settings, [model], param or [])
-    history = _history(settings, file, leaderboard, goal, columns, teams, [entry.model], size=field)
+    (entry,) = _entries(source.usual(files), [model], param or [])
+    history = source.history(files, [entry.model], size=field)
     with cores(), common.progress_bars() as advance:
         found = search(
             history,
@@ -329,31 +438,26 @@ def tune(
 
 
 @app.command()
+@studies
 def iterate(
-    file: File = None,
+    files: Files = None,
     param: ParamOption = None,
     share: Annotated[
         float, typer.Option(min=0.1, max=1, help="Share of the races to rate; the rest judge the ratings.")
     ] = 1.0,
-    leaderboard: BoardName = None,
-    goal: Goal = None,
-    columns: Columns = None,
-    teams: Teams = None,
     field: FieldSize = None,
-    database: Database = None,
     as_json: AsJson = False,
+    *,
+    source: Source,
 ) -> None:
     """Rate a whole history in several passes with iterated-elo, using the factors of a table.
 
     Example: racebot iterate games.csv --param passes=3
     """
-    settings = load_settings(database=database)
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = iterated.IteratedElo(**from_mapping(iterated.IteratedElo, given))
-    history = _history(settings, file, leaderboard, goal, columns, teams, [model.key], size=field)
-    factors: Mapping[tuple[str, str], str] = {}
-    if file is not None and file.suffix.lower() in TABLE_SUFFIXES:
-        factors = read_table(file, category="", goal=file.stem, columns=common.columns_of(columns)).factors
+    history = source.history(files, [model.key], size=field)
+    factors = read_files(files, source.reading, goal=source.goal, quiet=True).factors if files else {}
     found = iterated.iterate(history, model, factors, share)
     if as_json:
         print_json(found)
@@ -361,12 +465,20 @@ def iterate(
         studies_tables.iterated(console, found)
 
 
+def _is_file(name: str) -> bool:
+    path = Path(name)
+    return name == "-" or path.exists() or path.suffix.lower() in FILE_SUFFIXES
+
+
 def _entries(
-    settings: Settings, models: Iterable[str], assignments: Iterable[str], taken: Iterable[str] = ()
+    usual: tuple[str, Mapping[str, ParameterValue]],
+    models: Iterable[str],
+    assignments: Iterable[str],
+    taken: Iterable[str] = (),
 ) -> list[Entry]:
     """Parse --model and --param options into models with parameters.
 
-    The configured model starts from its configured parameters. Labels in `taken` cannot be used again.
+    The usual model starts from its usual parameters. Labels in `taken` cannot be used again.
     """
     keys: dict[str, str] = {}
     for model in models:
@@ -379,7 +491,7 @@ def _entries(
         registry.create(key)
         keys[label] = key
     parameters: dict[str, dict[str, ParameterValue]] = {
-        label: dict(settings.parameters) if key == settings.model else {} for label, key in keys.items()
+        label: dict(usual[1]) if key == usual[0] else {} for label, key in keys.items()
     }
     names = {label: [f.name for f in declared(registry.MODELS[key])] for label, key in keys.items()}
     for assignment in assignments:
@@ -399,58 +511,6 @@ def _entries(
     for label, given in parameters.items():
         registry.create(keys[label], given)
     return [Entry(label, keys[label], given) for label, given in parameters.items()]
-
-
-def _history(
-    settings: Settings,
-    file: Path | None,
-    leaderboard: str | None,
-    goal: str | None,
-    columns: str | None,
-    teams: TeamPolicy | None,
-    models: Iterable[str],
-    *,
-    until: datetime | None = None,
-    size: str | None = None,
-) -> History:
-    """Return the recorded races to study, from a file or from the ledger.
-
-    Teams of a file are rated by default if all the models can, as on a leaderboard.
-    """
-    if file is not None:
-        if leaderboard is not None:
-            raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
-        results = common.read_file(file, columns, goal=goal)
-        able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
-        teams = teams or settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
-    else:
-        if teams is not None:
-            raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
-        with Ledger.open(settings.database, create=False) as ledger:
-            board = _board(ledger, leaderboard)
-            results = [stored.result for stored in ledger.races.counted(board)]
-            teams = TeamPolicy(board.teams)
-    results = [r for r in results if until is None or r.ended_at < until]
-    history = History.of(results, teams)
-    left_out = sum(r.team_race for r in results) if teams is TeamPolicy.IGNORE else 0
-    if left_out:
-        remedy = "--teams {}" if file else "RACEBOT_TEAM_RACES={}"
-        hint = (
-            f"{counted(left_out, 'race')} of teams left out: use {remedy.format('individual')}, "
-            f"or {remedy.format('team')} with a model that rates teams ({registry.rating_teams()})"
-        )
-        if not len(history):
-            raise PayloadError(f"{file or settings.database}: {hint}")
-        tell(hint, to=notices)
-    if size is not None:
-        history = history.of_sizes(*_sizes(size))
-    if not len(history):
-        field = f" with --field {size}" if size is not None else ""
-        raise PayloadError(
-            f"{file or settings.database}: no recorded race can be rated{field}: "
-            "a race needs two players with different results"
-        )
-    return history
 
 
 def _board(ledger: Ledger, name: str | None) -> Leaderboard:

@@ -105,7 +105,8 @@ class Events(Table):
     def combined(self, event: Event, ended_at: datetime) -> RaceResult:
         """Return the race of all entrants whose results count, under the current name of its goal."""
         goal = Races(self._connection).current_goal(event.category, event.goal)
-        entrants = tuple(replace(a.entrant, place=None) for a in self.attempts(event) if a.note is None)
+        counted = (a.entrant for a in self.attempts(event) if a.note is None)
+        entrants = tuple(replace(each, place=None) if each.finish_time else each for each in counted)
         facts = event.name, event.category, goal, ended_at, entrants
         return RaceResult(*facts, recorded=True, leaderboard=event.leaderboard)
 

@@ -108,5 +108,10 @@ def attempts(event: Event, sources: Iterable[EventSource], annulled: Mapping[str
 def by_result(found: Iterable[Attempt]) -> list[Attempt]:
     """Return results in the order in which to list them: those that count first, the fastest on top."""
     return sorted(
-        found, key=lambda each: (bool(each.note), not each.entrant.finished, each.entrant.finish_time or 0)
+        found,
+        key=lambda each: (
+            bool(each.note),
+            not each.entrant.finished,
+            each.entrant.finish_time or each.entrant.place or 0,
+        ),
     )

@@ -14,12 +14,13 @@ from datetime import datetime
 from pathlib import Path
 
 from racebot.errors import NoSuchEntryError, OrderError
+from racebot.files.cells import BadCellError
+from racebot.files.options import ReadOptions
+from racebot.files.read import read_attempts
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.rows import Leaderboard, Player
-from racebot.races.cells import BadCellError
 from racebot.races.events import Event, EventSource, SourceKind, Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
-from racebot.races.table_file import read_attempts
 from racebot.standings.orders import on_one_line
 from racebot.standings.settle import Settler
 from racebot.text.parse import fold_name
@@ -82,7 +83,7 @@ class EventSteps:
             self.settler.withdraw(room)
 
     def add_sheet(
-        self, event: Event, path: Path, columns: Mapping[str, str], *, late: bool = False
+        self, event: Event, path: Path, options: ReadOptions, *, late: bool = False
     ) -> tuple[str, ...]:
         """Add the results of a file, or replace those of a file of this name. Return notes about it.
 
@@ -101,7 +102,7 @@ class EventSteps:
         }
         in_game = event.timing is Timing.IN_GAME
         entrants, remarks, notes = read_attempts(
-            path, lambda text: self._player(players, text), columns, in_game=in_game
+            path, lambda text: self._player(players, text), options, in_game=in_game
         )
         name = f"{event.category}/{path.name}"
         given = RaceResult(name, event.category, event.goal, self.now, entrants)

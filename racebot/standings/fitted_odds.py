@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -12,9 +13,10 @@ from racebot.study.fit import fit_odds
 from racebot.study.history import History
 
 
-def rated_history(ledger: Ledger, board: Leaderboard) -> History:
-    """Return the races that count on a leaderboard."""
-    races = (stored.result for stored in ledger.races.counted(board))
+def rated_history(ledger: Ledger, board: Leaderboard, until: datetime | None = None) -> History:
+    """Return the races that count on a leaderboard, or those of them that ended before a moment."""
+    counted = (stored.result for stored in ledger.races.counted(board))
+    races = (result for result in counted if until is None or result.ended_at < until)
     return History.of(races, TeamPolicy(board.teams))
 
 

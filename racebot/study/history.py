@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, TeamPolicy, outcome_of
-from racebot.races.result import RaceResult
+from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import fast
 from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import Carries, FloatArray, RatingModel
 from racebot.ratings.registry import rating_teams
+from racebot.text.format import counted
+
+OF_TEAMS = "of teams"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -28,37 +32,61 @@ class History:
         names: the players' latest names, in the same order.
         races: the races, oldest first.
         notes: how a file was read where that was a choice, one line each.
+        understood: the races and results that count, and those that do not, with reasons, in one line.
+        left_out: races that do not count, by reason.
     """
 
     players: tuple[str, ...]
     names: tuple[str, ...]
     races: tuple[PastRace, ...]
     notes: tuple[str, ...] = ()
+    understood: str = ""
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @classmethod
-    def of(cls, results: Iterable[RaceResult], teams: TeamPolicy = TeamPolicy.IGNORE) -> History:
+    def of(
+        cls,
+        results: Iterable[RaceResult],
+        teams: TeamPolicy = TeamPolicy.IGNORE,
+        left_out: Mapping[str, int] | None = None,
+    ) -> History:
         """Collect the recorded races that can be rated.
 
-        If a race is given twice, the last one counts.
+        If a race is given twice, the last one counts. `left_out` counts races without a result, by reason.
 
         Raises:
             PayloadError: a result has no comparable times or places.
         """
-        recorded = {result.name: result for result in results if result.recorded and result.final}
+        given = {result.name: result for result in results}
+        reasons = Counter(left_out or {})
         numbers: dict[str, int] = {}
         names: dict[str, str] = {}
-        races = []
-        for result in sorted(recorded.values(), key=lambda result: (result.ended_at, result.name)):
+        races, used = [], []
+        for result in sorted(given.values(), key=lambda result: (result.ended_at, result.name)):
+            if not result.recorded or not result.final:
+                reasons["not final" if result.recorded else "not recorded (--unrecorded counts them)"] += 1
+                continue
             if result.team_race and teams is TeamPolicy.IGNORE:
+                reasons[OF_TEAMS] += 1
                 continue
             race = outcome_of(result, teams)
             if not race.outcome.rateable:
+                finished = any(entrant.finished for entrant in result.entrants)
+                reasons["without two players of different results" if finished else "nobody finished"] += 1
                 continue
             names.update(zip(race.players, (entrant.name for entrant in race.entrants), strict=True))
             ids = [numbers.setdefault(player, len(numbers)) for player in race.players]
             players = np.array(ids, dtype=np.intp)
             races.append(PastRace(result.name, result.ended_at, players, race.outcome))
-        return cls(tuple(numbers), tuple(names[player] for player in numbers), tuple(races))
+            used.append(result)
+        latest = tuple(names[player] for player in numbers)
+        return cls(
+            tuple(numbers),
+            latest,
+            tuple(races),
+            understood=_understood(used, teams, reasons),
+            left_out=reasons,
+        )
 
     def __len__(self) -> int:
         return len(self.races)
@@ -66,7 +94,7 @@ class History:
     def __repr__(self) -> str:
         first, last = (f"{self.races[i].ended_at:%Y-%m-%d}" if self.races else "–" for i in (0, -1))
         summary = f"{len(self.races)} races of {len(self.players)} players, {first} to {last}"
-        return "\n".join([summary, *self.notes])
+        return "\n".join([summary, *filter(None, [self.understood]), *self.notes])
 
     @property
     def by_team(self) -> bool:
@@ -88,6 +116,31 @@ class History:
             np.concatenate([np.empty(0, dtype=np.intp), *(race.players for race in self.races)]),
             minlength=len(self.players),
         )
+
+
+def _understood(results: Sequence[RaceResult], teams: TeamPolicy, left_out: Mapping[str, int]) -> str:
+    """Say which races and results count, and how many do not, and why."""
+    sizes = [len(result.entrants) for result in results]
+    parts = [f"{counted(len(results), 'race')} of {_range(sizes)}" if results else "no race can be rated"]
+    if teams is TeamPolicy.TEAM:
+        members = [
+            size
+            for r in results
+            for team, size in Counter(e.team for e in r.entrants).items()
+            if team is not None
+        ]
+        if members:
+            parts.append(f"teams of {_range(members)}")
+    statuses = Counter(entrant.status for result in results for entrant in result.entrants)
+    for status, words in ((EntrantStatus.DNF, "not finished"), (EntrantStatus.DQ, "disqualified")):
+        if statuses[status]:
+            parts.append(f"{statuses[status]} {words}")
+    reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items())
+    return ", ".join(parts) + (f"; races left out: {reasons}" if reasons else "")
+
+
+def _range(numbers: Sequence[int]) -> str:
+    return str(min(numbers)) if min(numbers) == max(numbers) else f"{min(numbers)} to {max(numbers)}"
 
 
 class Step(NamedTuple):

@@ -69,7 +69,8 @@ def entries_by_size(sizes: IntArray) -> Iterator[IntArray]:
     starts = np.cumsum(sizes) - sizes
     for size in np.unique(sizes).tolist():
         found = starts[sizes == size]
-        for part in np.array_split(found, math.ceil(found.size * size**2 / BLOCK)):
+        parts = min(found.size, math.ceil(found.size * size**2 / BLOCK))  # a race may have more pairs
+        for part in np.array_split(found, parts):
             yield part[:, np.newaxis] + np.arange(size)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,10 +42,17 @@ class Odds(NamedTuple):
 
 def final_ratings(history: History, model: RatingModel) -> list[RatedPlayer]:
     """Return the ratings after all races, best first."""
-    states = final_states(model, history)
+    return rated_players(
+        model, history.names, final_states(model, history), history.races_of_players().tolist()
+    )
+
+
+def rated_players(
+    model: RatingModel, names: Iterable[str], states: FloatArray, races: Iterable[int]
+) -> list[RatedPlayer]:
+    """Return the ratings of players with these states, shape [n, k], and numbers of races, best first."""
     ratings, points = model.rating(states).tolist(), model.points(states).tolist()
-    races = history.races_of_players().tolist()
-    rows = (RatedPlayer(*each) for each in zip(history.names, points, ratings, races, strict=True))
+    rows = (RatedPlayer(*each) for each in zip(names, points, ratings, races, strict=True))
     return sorted((row for row in rows if row.races), key=lambda row: (-row.rating, row.name))
 
 

@@ -348,7 +348,9 @@ def test_invalid_command_line_prints_the_usage(racebot: Racebot, words: tuple[st
     assert "Usage: racebot" in done.err
 
 
-@pytest.mark.parametrize(("command", "missing"), [("player", "name"), ("import", "file"), ("hide", "player")])
+@pytest.mark.parametrize(
+    ("command", "missing"), [("player", "name"), ("import", "files"), ("hide", "player")]
+)
 def test_a_missing_argument_has_the_name_that_help_gives_it(
     racebot: Racebot, command: str, missing: str
 ) -> None:

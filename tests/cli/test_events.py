@@ -252,13 +252,40 @@ def test_a_removed_room_counts_at_its_earlier_position(racebot: Racebot, tmp_pat
 def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) -> None:
     create(racebot, "--time", "igt")
     assert "igt" in racebot("event", "add", EVENT, "orb/one").complaints[0]
-    for row, problem in (("time\nann,1:00:00", "no column igt"), ("igt\nann,", "line 2, column igt")):
+    for row, problem in (("time\nann,1:00:00", "or igt"), ("igt\nann,", "line 2, column igt")):
         (tmp_path / "bad.csv").write_text(f"player,{row}\n")
         assert problem in racebot("event", "add", EVENT, "bad.csv").complaints[0]
     (tmp_path / "igt.csv").write_text("player,time,igt\nann,1:00:00,50:00\nbo,0:55:00,52:00\ncy,DNF,\n")
     done(racebot, "event", "add", EVENT, "igt.csv")
     done(racebot, "event", "close", EVENT, "--early")
     assert standing(racebot) == {"id-ann": "1", "id-bo": "2", "id-cy": "DNF"}
+
+
+@pytest.mark.parametrize(
+    ("sheet", "columns", "expected"),
+    [
+        (
+            (
+                "Timestamp,Your name,Finish time,VOD\n1/4/2026,ann,1:00:00,https://example.org/1\n1/4/2026,bo,DNF,\n"
+                "1/5/2026,ann,0:50:00,\n"
+            ),
+            "player=Your name,time=Finish time,proof=VOD",
+            {"id-ann": "1", "id-bo": "DNF"},
+        ),
+        ("player,place\nann,2\nbo,1\n", "", {"id-ann": "2", "id-bo": "1"}),
+        ('[{"player": "ann", "time": 60}, {"player": "bo", "time": 50}]', "", {"id-ann": "2", "id-bo": "1"}),
+    ],
+    ids=["answers of a form", "places", "JSON"],
+)
+def test_a_sheet_has_any_form_that_a_study_reads(
+    racebot: Racebot, tmp_path: Path, sheet: str, columns: str, expected: dict[str, str]
+) -> None:
+    create(racebot)
+    name = "sheet.json" if sheet[0] == "[" else "sheet.csv"
+    (tmp_path / name).write_text(sheet)
+    done(racebot, "event", "add", EVENT, name, "--columns", columns)
+    done(racebot, "event", "close", EVENT, "--early")
+    assert standing(racebot) == expected
 
 
 @pytest.mark.parametrize(
@@ -269,7 +296,7 @@ def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) 
         ("player,time\nann,\n", "line 2, column time: empty: write a time such as 1:02:03.4, or DNF"),
         ("player,time\nann,0:00:00\n", "line 2, column time: zero"),
         ("player,time,proof\nann,59:00,javascript:alert(1)\n", "line 2, column proof"),
-        ("player,date\nann,2026-03-01\n", "no column time"),
+        ("player,date\nann,2026-03-01\n", "no column place or time"),
     ],
 )
 def test_a_bad_sheet_names_the_line_and_adds_nothing(

@@ -16,9 +16,9 @@ from racebot.analysis import verdict
 from racebot.cli import app, studies_tables
 from racebot.cli.common import print_json
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, RacebotError
+from racebot.files.read import read_races
 from racebot.ledger.store import Ledger
 from racebot.ratings.registry import MODELS
-from racebot.standings.backfill import read_races
 from racebot.study.evaluate import Entry, Margin, evaluate
 from racebot.study.history import History
 from racebot.study.presets import PRESETS
@@ -69,7 +69,7 @@ def test_evaluate_begins_with_the_verdict_and_prints_the_rest_on_request(season:
     [(Margin(0.02, 0.005), "a predicts best"), (Margin(0.02, 0.015), "a and b predict equally well")],
 )
 def test_models_within_two_standard_errors_are_called_equal(season: Path, margin: Margin, words: str) -> None:
-    history = History.of(read_races(season, category="", goal=None))
+    history = History.of(read_races(season, category="", goal=None).results)
     report = evaluate(history, [Entry("a", "multielo"), Entry("b", "elo-ffa")])
     best = Margin(0.0, 0.0)
     report = replace(report, best="a", margins={"a": (best, best), "b": (margin, margin)})
@@ -323,7 +323,9 @@ def test_names_of_models_are_in_one_piece_on_80_columns(table: Path) -> None:
     assert "thurstone-hurdle, 12 races\n" in run("rate", table)
 
 
-@pytest.mark.parametrize(("columns", "works"), [("date=ended_at", True), ("date=", False), ("=place", False)])
+@pytest.mark.parametrize(
+    ("columns", "works"), [("date=ended_at", True), ("when=date", False), ("=place", False)]
+)
 def test_columns_are_named_by_any_of_their_names(table: Path, columns: str, works: bool) -> None:
     if works:
         assert json.loads(run("rate", table, "--columns", columns, "--json"))

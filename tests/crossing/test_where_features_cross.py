@@ -14,6 +14,7 @@ import pytest
 from builders import CATEGORY, GOAL, entrant, existing, result
 from standings.seasons import NOW, board_of, fresh, settle
 
+from racebot.files.options import DEFAULT
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.queries.scores import league
 from racebot.races.events import Event, Timing
@@ -113,7 +114,7 @@ def test_a_sheet_may_name_a_merged_account_by_its_id(settler: Settler, tmp_path:
     event = opened(steps, board_of(settler))
     if raced:
         steps.add_room(event, f"{CATEGORY}/q", result("q", "cy ann", after=9))
-    steps.add_sheet(event, sheet(tmp_path, f"{SITE_ID},0:50:00", "id-bo,0:55:00"), {})
+    steps.add_sheet(event, sheet(tmp_path, f"{SITE_ID},0:50:00", "id-bo,0:55:00"), DEFAULT)
     assert SITE_ID not in attempts(settler, event)
     steps.close(event, early=True)
     assert settler.ledger.players.get(SITE_ID) is None

@@ -35,6 +35,7 @@ from racebot.chat import info_box
 from racebot.chat.answers.answers import Answers
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
+from racebot.files.read import read_races
 from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
@@ -46,7 +47,6 @@ from racebot.settings import model as settings, sources
 from racebot.settings.commands import Command, CommandNames
 from racebot.settings.model import InfoPolicy
 from racebot.settings.texts import Texts
-from racebot.standings import backfill
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.standings.settle import Settler
 from racebot.text import safe
@@ -229,7 +229,7 @@ def race_file(data: bytes) -> None:
     path = _folder() / "races.json"
     path.write_bytes(raw_or_bent(source, source.one_of((archive(3), PAGE, [PAGE, PAGE], RACE, [RACE]))))
     with only_own_errors():
-        for result in backfill.read_races(path, category=CATEGORY, goal=None):
+        for result in read_races(path, category=CATEGORY, goal=None).results:
             result.to_json().encode()
 
 
@@ -392,7 +392,7 @@ def _ledger() -> Ledger:
     ledger = Ledger.open(_folder() / "ledger.db")
     path = _folder() / "season.json"
     path.write_text(json.dumps(archive(30)), encoding="utf-8")
-    results = backfill.read_races(path, category=CATEGORY, goal=GOAL)
+    results = read_races(path, category=CATEGORY, goal=GOAL).results
     settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
     settler.add_past_races(results, "import")
     return ledger

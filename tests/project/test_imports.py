@@ -34,7 +34,7 @@ def test_commands_load_without_any_extra() -> None:
 @pytest.mark.parametrize(
     ("code", "unneeded"),
     [
-        ("import racebot.races.table_file, racebot.ratings.registry", (*NETWORK, *DATABASE, *OURS)),
+        ("import racebot.files.table, racebot.ratings.registry", (*NETWORK, *DATABASE, *OURS)),
         ("import racebot.study.evaluate", (*NETWORK, *DATABASE, *OURS)),
         ("from racebot.cli import app", (*HEAVY, *DATABASE, "numpy", "pydantic")),
         ("import racebot.__main__", ("typer", "racebot.cli")),  # processes that help to export do so

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from builders import NOON, entrant, result
 
+from racebot.files.read import read_races
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.races.change import State
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
-from racebot.standings.backfill import read_races
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.orders import exclude, forget, hide
 from racebot.standings.settle import Settler
@@ -66,7 +66,7 @@ def test_an_exported_leaderboard_is_imported_with_the_same_ratings(
     assert ("Cy" in file.read_text()) is with_hidden
     with Ledger.open(tmp_path / "empty.db") as empty:
         other = Settler(empty, settler.rules)
-        other.add_past_races(read_races(file, category="orb", goal=FIRST.goal), "import")
+        other.add_past_races(read_races(file, category="orb", goal=FIRST.goal).results, "import")
         states = states_of(empty, empty.leaderboards.all()[0])
     expected = states_of(ledger, board)
     if not with_hidden:
@@ -92,7 +92,7 @@ def test_a_league_of_custom_goals_is_imported_with_the_same_ratings_and_without_
     assert "Zed" not in file.read_text()
     with Ledger.open(tmp_path / "empty.db") as empty:
         other = Settler(empty, rules)
-        other.add_past_races(read_races(file, category="orb", goal="SGL 1"), "import")
+        other.add_past_races(read_races(file, category="orb", goal="SGL 1").results, "import")
         (copy,) = empty.leaderboards.all()
         assert copy.name == ("League" if ending == "json" else "SGL 1")
         assert states_of(empty, copy) == states_of(ledger, board)

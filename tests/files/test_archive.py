@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import PayloadError
-from racebot.races.archive import is_archive, read_archive
+from racebot.files.archive import is_archive, read_archive
 from racebot.races.outcome import outcome_of
 from racebot.races.result import Entrant, EntrantStatus
 

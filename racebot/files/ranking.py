@@ -1,0 +1,134 @@
+"""Ranks the entrants of one race by what its lines say: places, times, gaps or scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+
+from racebot.files.cells import BadCellError
+from racebot.files.options import ReadOptions
+from racebot.races.result import EntrantStatus
+
+DONE = EntrantStatus.DONE
+_FAR_BEHIND = 1.5
+"""A last time this many times the one before may be a sign for no finish."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What one line says about an entrant.
+
+    `time` is in microseconds, and `behind` are laps and microseconds behind the first.
+    """
+
+    number: int
+    player: str | None
+    name: str
+    status: EntrantStatus
+    place: int | None = None
+    time: int | None = None
+    behind: tuple[int, int] | None = None
+    score: float | None = None
+    team: str | None = None
+
+    def facts(self) -> tuple[object, ...]:
+        """Return what makes two lines the same result."""
+        return self.status, self.place, self.time, self.behind, self.score, self.team
+
+    def better_than(self, other: Result) -> bool:
+        """Return whether this is the better of two results of one player in one race."""
+        mine, others = (
+            (
+                each.status is not DONE,
+                each.place or 0,
+                each.behind or (0, 0),
+                each.time or 0,
+                -(each.score or 0),
+            )
+            for each in (self, other)
+        )
+        return mine < others
+
+
+@dataclass(slots=True)
+class Ranking:
+    """Ranks races, and remembers what is worth a note.
+
+    Attributes:
+        contradictions: numbers of lines with a place that their time contradicts.
+        signs: times that may stand for no finish, and how often.
+        races_with_places: number of races that are ranked by places.
+        races_without_first: how many of these have no place 1.
+    """
+
+    options: ReadOptions
+    contradictions: list[int] = field(default_factory=list)
+    signs: Counter[str] = field(default_factory=Counter)
+    races_with_places: int = 0
+    races_without_first: int = 0
+
+    def rank(self, finishers: Sequence[Result]) -> bool:
+        """Give the finishers their places, if they have any, and return whether their times count.
+
+        Places decide; without them times, then scores. Times that contradict the places do not count.
+
+        Raises:
+            BadCellError: some finishers have a place, a time or a score, and some have not.
+        """
+        if not finishers:
+            return False
+        _add_gaps(finishers)
+        timed = all(each.time is not None for each in finishers)
+        places = [each.place for each in finishers if each.place]
+        if places:
+            self.races_with_places += 1
+            self.races_without_first += min(places) != 1
+        if len(places) == len(finishers):
+            return timed and (self.options.by_time or self._agrees(finishers))
+        if timed:
+            self._look_for_signs([each.time or 0 for each in finishers])
+        keys = [()] * len(finishers) if timed else self._keys(finishers)
+        order = {key: 1 + sum(other < key for other in keys) for key in set(keys)}
+        for each, key in zip(finishers, keys, strict=True):
+            each.place = None if timed else order[key]
+        return timed
+
+    def _keys(self, finishers: Sequence[Result]) -> list[tuple[float, ...]]:
+        if all(each.score is not None for each in finishers):
+            sign = 1 if self.options.lowest_wins else -1
+            return [(sign * (each.score or 0),) for each in finishers]
+        if all(each.time is not None or each.behind for each in finishers):
+            return [(*(each.behind or (0, 0)), each.time or 0) for each in finishers]
+        column = "place" if any(each.place for each in finishers) else "time"
+        raise BadCellError(
+            column, f"some finishers of this race have a {column} and some do not: fill in all or none"
+        )
+
+    def _agrees(self, finishers: Sequence[Result]) -> bool:
+        """Return whether times and places rank finishers alike, and note the lines that contradict."""
+        ranked = sorted((each.place or 0, each.time or 0, each.number) for each in finishers)
+        agrees = True
+        for (place, time, _), (next_place, next_time, number) in pairwise(ranked):
+            if next_time < time:
+                self.contradictions.append(number)
+            agrees &= time < next_time if place < next_place else time == next_time
+        return agrees
+
+    def _look_for_signs(self, times: list[int]) -> None:
+        """Note a last time that is far behind, and shared or the last second of a minute."""
+        last = max(times)
+        before = max((time for time in times if time < last), default=last)
+        shared = times.count(last)
+        if last > _FAR_BEHIND * before and (shared > 1 or last % 60_000_000 == 59_000_000):
+            self.signs[str(timedelta(microseconds=last))] += shared
+
+
+def _add_gaps(finishers: Sequence[Result]) -> None:
+    """Turn gaps into times, if the first has one. Laps stay."""
+    first = min((each.time for each in finishers if each.time is not None), default=None)
+    for each in finishers:
+        if each.behind and not each.behind[0] and first is not None:
+            each.time, each.behind = first + each.behind[1], None

@@ -1,0 +1,269 @@
+# ruff: noqa: E501 - files, one a line
+"""Files as people have them: each is read rightly, and says how, or is refused with its fix."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from racebot.errors import PayloadError
+from racebot.files.read import RaceFiles, options_of, read_races
+from racebot.races.outcome import TeamPolicy, outcome_of, places
+from racebot.races.result import RaceResult
+from racebot.study.history import History
+
+
+def order(race: RaceResult) -> str:
+    """Return the finishers by place, equal ones joined by =, and after a bar those who did not finish."""
+    by_place: dict[int | None, list[str]] = {}
+    for entrant, place in sorted(places(race).items(), key=lambda each: (each[1] or 9999, each[0].name)):
+        by_place.setdefault(place, []).append(entrant.name)
+    out = by_place.pop(None, [])
+    return " ".join("=".join(names) for names in by_place.values()) + (f" | {' '.join(out)}" if out else "")
+
+
+def written(path: Path, content: str | bytes | object) -> Path:
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def read(path: Path, **options: Any) -> RaceFiles:
+    return read_races(path, options=options_of(**options))
+
+
+FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
+    # What the file has, options, the order of each race, and a part of what is said.
+    "a place wins over a time": (
+        "race_id,racer,position,total_time,laps\n1,Ann,1,20:13,21\n1,Bo,2,20:22,21\n1,Cy,3,5:15,5\n",
+        {}, {"1": "Ann Bo Cy"}, "places count where times contradict them: 1 line, the first is line 4",
+    ),
+    "a flag for no finish": (
+        "race,player,place,dnf\na,Ann,1,False\na,Bo,2,True\n", {}, {"a": "Ann | Bo"}, "1 × 'dnf' as not finished",
+    ),
+    "a column of statuses": (
+        "race,player,place,status\na,Ann,1,Finished\na,Bo,2,+1 Lap\na,Cy,3,Engine\na,Di,4,DSQ\na,Ed,,DNS\n",
+        {}, {"a": "Ann Bo | Cy Di"}, "1 × 'Engine' as not finished",
+    ),
+    "a database's nothing, letters and gaps": (
+        "raceId,driverId,position,positionText,time\n18,Ann,1,1,1:34:50.6\n18,Bo,2,2,+5.478\n18,Cy,\\N,R,\\N\n18,Di,\\N,D,\\N\n",
+        {}, {"18": "Ann Bo | Cy Di"}, "1 × 'R' as not finished, 1 × 'D' as disqualified",
+    ),
+    "gaps in time": ("race,player,time\ns,Ann,4:10:22\ns,Cy,+1:03\ns,Bo,+0:12\ns,Di,DNF\n", {}, {"s": "Ann Bo Cy | Di"}, ""),
+    "gaps in laps": ("race,player,time\ns,Ann,25:10.2\ns,Cy,+1 lap\ns,Bo,+1.7\ns,Di,+2 laps\n", {}, {"s": "Ann Bo Cy Di"}, ""),
+    "one person, spelled in two ways": (
+        "race,player,place\nr,Zoë Lee,1\nr,Bo,2\ns,zoe  lee,1\ns,BO,2\n", {}, {"r": "Zoë Lee Bo", "s": "Zoë Lee Bo"},
+        "one person each: 'zoe  lee' and 'Zoë Lee', 'BO' and 'Bo'; --exact-names",
+    ),
+    "exact names": (
+        "race,player,place\nr,Ann,1\nr,ann,2\n", {"exact_names": True}, {"r": "Ann ann"}, "",
+    ),
+    "a club or an employer": (
+        "race,rider,team,place\ns,Ann,Red,1\ns,Bo,Blue,2\ns,Cy,Red,3\ns,Di,Blue,4\n", {}, {"s": "Ann Bo Cy Di"},
+        "column 'team': teammates have different results, so each is rated alone",
+    ),
+    "a sign for no finish": (
+        "race,player,time\na,Ann,1:00:00\na,Bo,23:59:59\na,Cy,23:59:59\n", {}, {"a": "Ann Bo=Cy"},
+        "2 × 23:59:59, far behind the rest: if that means no finish, add --words dnf=23:59:59",
+    ),
+    "words of one's own": (
+        "race,player,time\na,Ann,1:00:00\na,Bo,23:59:59\na,Cy,oops\na,Di,0\n", {"words": "dnf=23:59:59|oops,0=dns"},
+        {"a": "Ann | Bo Cy"}, "1 × 'oops' as not finished",
+    ),
+    "places of a race that nobody finished": (
+        "race,player,time,place\na,Ann,DNF,1\na,Bo,DNF,2\nb,Bo,9:00,1\nb,Ann,DNF,2\n", {},
+        {"a": "Ann Bo", "b": "Bo Ann"}, "the place counts, since places rank a race that nobody finished",
+    ),
+    "a place beside a word for no finish": (
+        "race,player,time,place\nb,Bo,9:00,1\nb,Ann,DNF,2\n", {}, {"b": "Bo | Ann"}, "not finished (1 line",
+    ),
+    "codes": ("race,player,place,IRM\na,Ann,1,\na,Bo,,DNS\na,Cy,,DNF\n", {}, {"a": "Ann | Cy"}, "1 × 'DNS' as not an entrant"),
+    "words of other sports": (
+        "race,player,place\na,Ann,1\na,Bo,OCS\na,Cy,DNC\na,Di,OTL\na,Ed,DNF1\n", {}, {"a": "Ann | Bo Di Ed"}, "1 × 'DNC' as",
+    ),
+    "scores": ("race,player,score\na,Ann,7\na,Bo,12.5\na,Cy,7\n", {}, {"a": "Bo Ann=Cy"}, ""),
+    "scores of golf": ("race,player,score\na,Ann,70\na,Bo,68\n", {"lowest_wins": True}, {"a": "Bo Ann"}, ""),
+    "points beside places": ("race,player,place,points\na,Ann,1,25\na,Bo,2,18\n", {}, {"a": "Ann Bo"}, "columns not used: 'points'"),
+    "headers with spaces": ("Event,Car No,Driver,Pos.,Finish Time\na,7,Ann,T1,9\na,8,Bo,=1,9\na,9,Cy,3rd=,10\n", {}, {"a": "Ann=Bo Cy"}, ""),
+    "titles above": ("Results of Sunday\n\n,,,\nrace,player,place\na,Ann,1\na,Bo,2\n", {}, {"a": "Ann Bo"}, "1 line above the names"),
+    "several columns": (
+        "Season,Round,First,Last,Pos\n1,1,Ann,Lee,1\n1,1,Bo,Lee,2\n2,1,Bo,Lee,1\n2,1,Ann,Lee,2\n",
+        {"columns": "player=First+Last,race=Season+Round"}, {"1 1": "Ann Lee Bo Lee", "2 1": "Bo Lee Ann Lee"}, "",
+    ),
+    "a season beside a round": ("Season,Round,Driver,Pos\n1,1,Ann,1\n1,1,Bo,2\n2,1,Ann,1\n2,1,Bo,2\n", {}, {"1 1": "Ann Bo", "2 1": "Ann Bo"}, "race=Season+Round"),
+    "a column that is not wanted": ("race,player,time,place\na,Ann,x,1\na,Bo,y,2\n", {"columns": "time="}, {"a": "Ann Bo"}, "not used: 'time'"),
+    "an id beside a name": ("race,ID,Driver,place\na,1,Lee,1\na,2,Lee,2\n", {"columns": "player=ID,name=Driver"}, {"a": "Lee Lee"}, ""),
+    "some rows": ("session,player,place\nRACE,Ann,1\nQ,Bo,1\nRACE,Bo,2\n", {"where": "session=RACE"}, {"t": "Ann Bo"}, "1 line left out by --where"),
+    "the first attempt": ("race,player,time\na,Ann,20\na,Ann,10\na,Bo,15\n", {"twice": "first"}, {"a": "Bo Ann"}, "1 line left out by --twice first"),
+    "the best attempt": ("race,player,time\na,Ann,20\na,Ann,10\na,Bo,15\n", {"twice": "best"}, {"a": "Ann Bo"}, ""),
+    "a line given twice": ("race,player,time\na,Ann,20\na,Ann,20\na,Bo,15\n", {}, {"a": "Bo Ann"}, "1 line given twice"),
+    "runners without a name": (
+        "race,player,place\na,,1\na,Ann,2\na,Anonymous,3\na,Bo,4\n", {}, {"a": "deleted account Ann deleted account Bo"},
+        "2 lines without a name",
+    ),
+    "a race named by its date": ("date,player,place\n2026-03-01,Ann,1\n2026-03-01,Bo,2\n2026-03-08,Bo,1\n", {}, {"2026-03-01": "Ann Bo", "2026-03-08": "Bo"}, ""),
+    "a column for each player": (
+        "Race,Date,Ann,Bo,Cy\nr1,2026-03-01,1,2,DNF\nr2,2026-03-08,2,1,\n", {}, {"r1": "Ann Bo | Cy", "r2": "Bo Ann"},
+        "a column for each player, with places: 'Ann', 'Bo', 'Cy'",
+    ),
+    "times in columns for players": ("Race,Ann,Bo\nr1,1:00,1:10\nr2,DNF,0:59\n", {}, {"r1": "Ann Bo", "r2": "Bo | Ann"}, "with times"),
+    "a column for each race": (
+        "Driver,Team,R1,R2,Total\nAnn,Red,1,2,43\nBo,Blue,2,1,43\nCy,Red,Ret,-,0\n", {}, {"R1": "Ann Bo | Cy", "R2": "Bo Ann"},
+        "a column for each race, with places: 'R1', 'R2'",
+    ),
+    "standings before a column for each race": ("Pos,Driver,R1,R2\n1,Ann,1,2\n2,Bo,2,1\n", {}, {"R1": "Ann Bo", "R2": "Bo Ann"}, ""),
+    "dates in the second row": ("Driver,Spa,Imola\n,2026-03-08,2026-03-01\nAnn,1,2\nBo,2,1\n", {}, {"Spa": "Ann Bo", "Imola": "Bo Ann"}, ""),
+    "scores in columns": ("Player,G1,G2\nAnn,25,18\nBo,18,25\n", {"columns": "cells=score"}, {"G1": "Ann Bo", "G2": "Bo Ann"}, "with scores"),
+    "winner and loser": ("date,winner,loser,draw\n2026-03-01,Ann,Bo,\n2026-03-02,Bo,Cy,yes\n", {}, {"t-000002": "Ann Bo", "t-000003": "Bo=Cy"}, "a race of two"),
+    "a result of two": ("White,Black,Result\nAnn,Bo,1-0\nBo,Ann,½-½\nAnn,Bo,0-1\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo", "t-000004": "Bo Ann"}, ""),
+    "goals": ("match,home,away,home score,away score\n1,Ann,Bo,2,3\n1,Ann,Bo,1,1\n", {}, {"1": "Bo Ann", "1 (2)": "Ann=Bo"}, ""),
+    "players in order": ("date,1st,2nd,3rd\n2026-03-01,Ann,Bo,Cy\n2026-03-02,Bo,Ann,\n", {}, {"t-000002": "Ann Bo Cy", "t-000003": "Bo Ann"}, "in order from '1st' to '3rd'"),
+    "JSON lines": ('{"race": "a", "player": "Ann", "place": 1}\n{"race": "a", "player": "Bo", "place": null, "dnf": true}\n', {}, {"a": "Ann | Bo"}, ""),
+    "nested JSON": (
+        '{"races": [{"name": "a", "date": "2026-03-01", "results": [{"name": "Ann", "pos": 1}, {"name": "Bo", "pos": 2}]}]}',
+        {}, {"a": "Ann Bo"}, "race=race name",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
+    content, options, expected, said = FORMS[form]
+    found = read(written(tmp_path / "t", content), **options)
+    assert {race.name: order(race) for race in found.results} == expected
+    assert said in "\n".join(found.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "fixes"),
+    [
+        ("race,player,time\na,Ann,1:00\na,Bo,99:99:99\n", ["line 3", "--words dnf=99:99:99"]),
+        ("race,player,place\na,Ann,1\na,Bo,0\n", ["line 3", "DNS", "--words dns=0"]),
+        ("race,player,place\na,Ann,12\na,Bo,25\n", ["no place 1", "score=place", "--lowest-wins"]),
+        ("race,player,place\na,Ann,1\na,Ann,2\n", ["'Ann' is already in this race in line 2", "--twice first"]),
+        ("player,place\nAnn,1\nAnn,2\n", ["no column race", "--columns race=NAME"]),
+        ("race,player,place,status\na,Ann,1,official\na,Bo,2,protest\n", ["--words dnf=", "--columns status="]),
+        ("Player,G1,G2\nAnn,25,18\nBo,18,25\n", ["cells=score", "--lowest-wins"]),
+        ("Player,Pos,Swim,Bike\nAnn,1,2,1\nBo,2,1,2\n", ["--layout long", "--layout players"]),
+        ("game,who,outcome\na,Ann,1\n", ["no column player", "no column place", "player=NAME,place=NAME"]),
+        ("date,player,place\n9/8/2019,Ann,1\n", ["--day-first"]),
+        ("white,black\nAnn,Bo\n", ["no column result"]),
+        ('{"session_results": [{"simsession_name": "PRACTICE", "results": [{"cust_id": 1}]}]}', ["iRacing", "practice"]),
+        ("<html><body></body></html>", ["XML", "CSV"]),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_known_is_asked_in_one_line(tmp_path: Path, content: str, fixes: list[str]) -> None:
+    with pytest.raises(PayloadError) as refused:
+        read(written(tmp_path / "t", content))
+    assert "\n" not in str(refused.value)
+    for fix in fixes:
+        assert fix in str(refused.value)
+
+
+PROGRAMS: dict[str, tuple[Any, str]] = {
+    "Ergast": (
+        {"MRData": {"RaceTable": {"Races": [{"season": "2025", "round": "1", "raceName": "A", "date": "2025-03-16", "Results": [
+            {"position": str(place), "positionText": text, "Driver": {"driverId": name.lower(), "givenName": name, "familyName": "L"},
+             "Constructor": {"name": "C"}}
+            for place, (name, text) in enumerate([("Ann", "1"), ("Bo", "2"), ("Cy", "R")], start=1)
+        ]}]}}},
+        "Ann L Bo L | Cy L",
+    ),
+    "iRacing": (
+        {"subsession_id": 5, "start_time": "2026-03-01T20:00:00Z", "track": {"track_name": "Spa"}, "session_results": [
+            {"simsession_name": "QUALIFY", "results": [{"cust_id": 2, "display_name": "Bo", "finish_position": 0}]},
+            {"simsession_name": "RACE", "results": [
+                {"cust_id": 1, "display_name": "Ann", "finish_position": 0, "reason_out": "Running"},
+                {"cust_id": 2, "display_name": "Bo", "finish_position": 1, "reason_out": "Running"},
+                {"cust_id": 3, "display_name": "Cy", "finish_position": 2, "reason_out": "Disconnected"},
+            ]},
+        ]},
+        "Ann Bo | Cy",
+    ),
+    "Assetto Corsa Competizione": (
+        {"sessionType": "R", "trackName": "spa", "sessionResult": {"leaderBoardLines": [
+            {"currentDriver": {"firstName": name, "lastName": "L", "playerId": f"S{laps}{name}"}, "timing": {"lapCount": laps}}
+            for name, laps in [("Ann", 20), ("Bo", 19), ("Cy", 0)]
+        ]}},
+        "Ann L Bo L | Cy L",
+    ),
+    "Assetto Corsa": (
+        {"TrackName": "spa", "Type": "RACE", "Result": [
+            {"DriverName": name, "DriverGuid": name, "TotalTime": time} for name, time in [("Ann", 1000), ("Bo", 1100), ("Cy", 0)]
+        ]},
+        "Ann Bo | Cy",
+    ),
+    "rFactor 2": (
+        "<?xml version='1.0'?><rFactorXML><RaceResults><Race>" + "".join(
+            f"<Driver><Name>{name}</Name><Position>{place}</Position><FinishStatus>{status}</FinishStatus></Driver>"
+            for name, place, status in [("Bo", 2, "Finished Normally"), ("Ann", 1, "Finished Normally"), ("Cy", 3, "DNF")]
+        ) + "</Race></RaceResults></rFactorXML>",
+        "Ann Bo | Cy",
+    ),
+    "start.gg": (
+        {"data": {"event": {"name": "Cup", "standings": {"nodes": [
+            {"placement": place, "entrant": {"name": name}} for name, place in [("Ann", 1), ("Bo", 2), ("Cy", 2)]
+        ]}}}},
+        "Ann Bo=Cy",
+    ),
+    "Challonge": ([{"participant": {"name": name, "final_rank": rank}} for name, rank in [("Bo", 2), ("Ann", 1)]], "Ann Bo"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_results_of_known_programs_are_read(tmp_path: Path, program: str) -> None:
+    document, expected = PROGRAMS[program]
+    found = read(written(tmp_path / "results", document))
+    assert [order(race) for race in found.results] == [expected]
+    assert any(f"results of {program}" in note for note in found.notes)
+
+
+def test_files_of_one_race_each_are_one_season(tmp_path: Path) -> None:
+    folder = tmp_path / "season"
+    folder.mkdir()
+    for name, text in {
+        "2.csv": "player,place\nann,2\nBo,1\n",
+        "10.csv": "player,place\nAnn,1\nBo,2\n",
+    }.items():
+        written(folder / name, text)
+    found = read_races(folder)
+    assert {race.name: order(race) for race in found.results} == {"2": "Bo ann", "10": "ann Bo"}
+    assert found.results[0].ended_at < found.results[1].ended_at
+    again = read_races(folder / "2.csv", folder / "10.csv")
+    assert again.results == found.results
+
+
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.TextIOWrapper(io.BytesIO(b"race,player,place\na,Ann,1\na,Bo,2\n"))
+    monkeypatch.setattr(sys, "stdin", text)
+    assert [order(race) for race in read_races(Path("-")).results] == ["Ann Bo"]
+
+
+def test_json_in_utf_16_is_read(tmp_path: Path) -> None:
+    lines = '[{"race": "a", "player": "Zoë", "place": 1}, {"race": "a", "player": "Bo", "place": 2}]'
+    for encoding in ("utf-16", "utf-16-le", "cp1252"):
+        found = read(written(tmp_path / "t.json", lines.encode(encoding)))
+        assert [order(race) for race in found.results] == ["Zoë Bo"]
+
+
+def test_what_is_left_out_is_counted_in_one_line(tmp_path: Path) -> None:
+    text = "race,player,time\na,Ann,DNF\na,Bo,DNF\nb,Ann,1:00\nb,Bo,DNF\nb,Cy,DQ\nc,Ann,1:00\nc,Bo,1:00\n"
+    found = read(written(tmp_path / "t.csv", text))
+    assert History.of(found.results).understood == (
+        "1 race of 3, 1 not finished, 1 disqualified; races left out: 1 nobody finished, "
+        "1 without two players of different results"
+    )
+
+
+def test_teams_with_one_result_stay_teams(tmp_path: Path) -> None:
+    text = "race,player,team,place\na,Ann,red,1\na,Bo,red,1\na,Cy,blue,2\na,Di,blue,2\n"
+    (race,) = read(written(tmp_path / "t.csv", text)).results
+    assert outcome_of(race, TeamPolicy.TEAM).outcome.team is not None
+    assert History.of([race], TeamPolicy.TEAM).understood == "1 race of 4, teams of 2"

@@ -1,0 +1,112 @@
+"""JSON saved from the site, archives, and files that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import CATEGORY, NOON, entrant_document, listed_document, race_document
+
+from racebot.errors import PayloadError
+from racebot.files.read import read_races
+
+TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
+
+
+def listed(number: int) -> dict[str, Any]:
+    ended = (NOON + timedelta(days=number)).isoformat()
+    return listed_document(f"r{number}", TWO, ended_at=ended, recorded=True)
+
+
+ARCHIVED = [
+    {
+        "slug": f"a{number}",
+        "ended_at": f"2025-06-0{number}T10:00:00Z",
+        "recorded": True,
+        "entrants": [{"user_id": "x1", "place": 1}, {"user_id": "x2", "place": 9999}],
+    }
+    for number in (1, 2)
+]
+
+
+def file(tmp_path: Path, document: object, name: str = "season one.json") -> Path:
+    path = tmp_path / name
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def names(path: Path, category: str = CATEGORY, goal: str | None = None) -> list[str]:
+    return [result.name for result in read_races(path, category=category, goal=goal).results]
+
+
+def test_races_of_an_archive_are_read(tmp_path: Path) -> None:
+    path = file(tmp_path, ARCHIVED)
+    assert names(path) == ["orb/a1", "orb/a2"]
+    assert {r.goal for r in read_races(path, category="", goal=None).results} == {"season one"}
+    assert {r.goal for r in read_races(path, category="", goal="S1").results} == {"S1"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"count": 2, "num_pages": 1, "races": [listed(1), listed(2)]},
+        [
+            {"count": 2, "num_pages": 2, "races": [listed(1)]},
+            {"count": 2, "num_pages": 2, "races": [listed(2)]},
+        ],
+        [listed(1), listed(2)],
+        [listed(1), {"races": [listed(2)]}],
+        [listed(1), race_document("open-1", status="open"), race_document("r2", TWO)],
+    ],
+    ids=["a page", "pages", "races", "both", "races with their own pages"],
+)
+def test_json_saved_from_the_site_is_read(tmp_path: Path, document: object) -> None:
+    assert names(file(tmp_path, document)) == ["orb/r1", "orb/r2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("[" * 100_000, "nested too deeply"),
+        ("[NaN]", "NaN is not a number"),
+        ("5", "neither an archive nor races saved from the site"),
+        ('"races"', "neither an archive nor races"),
+        ("null", "neither an archive nor races"),
+        ("{}", "no column player"),
+        ("[5]", "no races"),
+        ('[{"races": 5}]', "race"),
+        ('[{"races": "abc"}]', "race"),
+        ('{"races": {"a": 1}}', "race"),
+        ('[{"name": "orb/r"}]', "no column place or time or score"),
+        ('[{"slug": "a", "entrants": []}]', "race 1 of the archive: 'ended_at'"),
+        ("\udcff\udcfe", "not JSON"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_and_where(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    with pytest.raises(PayloadError) as refused:
+        read_races(path, category=CATEGORY, goal=None)
+    assert str(refused.value).startswith(f"{path}: ")
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PayloadError, match=r"nosuch\.json: No such file or directory"):
+        read_races(tmp_path / "nosuch.json", category=CATEGORY, goal=None)
+    with pytest.raises(PayloadError, match="a folder with 0 files"):
+        read_races(tmp_path, category=CATEGORY, goal=None)
+
+
+def test_an_endless_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("racebot.files.read.LARGEST_FILE", 2**20)
+    path = tmp_path / "endless.json"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(PayloadError, match=r"endless\.json: more than 1 MiB"):
+        read_races(path, category=CATEGORY, goal=None)
