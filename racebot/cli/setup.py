@@ -321,16 +321,8 @@ def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> N
     """Check that these are the credentials of a bot of this category."""
 
     async def check(site: Site) -> None:
-        try:
-            token, _ = await site.token(client_id, SecretStr(client_secret))
-        except CredentialsError:
-            problem = f"The site refuses this secret for client id {client_id!r}. Copy both again."
-            raise RacebotError(problem) from None
-        try:
-            await site.category(slug, token)
-        except CredentialsError:
-            problem = f"This bot belongs to another category. Ask an owner of {slug} to create one."
-            raise RacebotError(problem) from None
+        token, _ = await site.token(client_id, SecretStr(client_secret))
+        await site.category(slug, token)
 
     _answer_of(site_url, check)
 
@@ -339,7 +331,7 @@ def _answer_of(site_url: str, question: Callable[[Site], Awaitable[T]]) -> T:
     """Ask the site, twice at most. Refusals raise the client's errors."""
     try:
         return ask_site(site_url, question, attempts=2)
-    except NotFoundError:
+    except (CredentialsError, NotFoundError):
         raise
     except SiteError as error:
         raise RacebotError(f"The site does not answer ({error}). Check the network and try again.") from None
