@@ -1,0 +1,643 @@
+"""Carries out random steps on a live ledger and on the truth, and compares all answers after them.
+
+`Product` is the only part that knows how the code under test stores and rates again. A step is chosen by its
+number and the sequence's seed alone, so that a sequence can be shortened and still mean the same.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from builders import CATEGORY, HOUR, SECOND
+
+from racebot.errors import NoSuchEntryError, OrderError, PayloadError
+from racebot.ledger.rows import Leaderboard, Player
+from racebot.ledger.store import Ledger
+from racebot.races.events import Timing
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.settings.model import Settings
+from racebot.standings import fitted_odds, orders, updater
+from racebot.standings.events import EventSteps
+from racebot.standings.follow_settings import apply_settings, follow_renames
+from racebot.standings.settle import Settler
+from racebot.standings.updater import carry_out_jobs
+from racebot.standings.verify import verify
+
+from .answers import answers, first_difference, live_side, new_side, settings_of
+from .truth import JOINED, LEAGUE, PEOPLE, START, TAG, WEEK, Event, Plan, Season, Source, Truth, account
+
+T = TypeVar("T")
+LENGTH, EVERY = 400, 10
+"""Steps of a sequence, and steps between two comparisons."""
+FITTED = "odds_scale"
+"""A parameter that is fitted, and moves no rating."""
+UNNOTICED = "a rename that is read before it is noticed"
+FIRST_LEFT_OUT = "carry-over where the first race is left out"
+KINDS = (
+    *(["race"] * 12 + ["late race"] * 2 + ["edit"] * 6 + ["record"] * 2 + ["read all", "import"]),
+    *(["exclude", "include", "skip", "count"] * 2 + ["merge", "merge", "hide", "unhide", "forget"]),
+    *("create", "create", "add room", "add room", "add room", "add sheet", "add sheet", "add sheet"),
+    *("close", "close", "close", "reopen", "remove", "annul", "restore"),
+    *("rename", "rename", "notice rename", "notice rename", "join", "league", "parameters", "model"),
+    *("season", "restart", "rate again", "rate again", "fit odds"),
+)
+"""The kinds of steps, as often as they are drawn."""
+ALONE = {"rate again", "fit odds", "restart"}
+"""Steps that do not happen while another one of these is under way."""
+
+
+class Product:
+    """The ledger under test, as the worker and the commands use it."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self.path = path
+        self.ledger = Ledger.open(path)
+        self.set(settings)
+
+    def set(self, settings: Settings) -> None:
+        self.settings = settings
+        self.settler = Settler(self.ledger, settings.rules())
+        apply_settings(self.settler)
+
+    def restart(self) -> None:
+        self.ledger.close()
+        self.ledger = Ledger.open(self.path)
+        self.set(self.settings)
+
+    def rate_again(self, now: datetime, meanwhile: Callable[[], object] = lambda: None) -> dict[str, str]:
+        """Rate what is left to be rated again, as another process does. Return the errors."""
+        with Ledger.open(self.path) as ledger:
+            errors = carry_out_jobs(ledger, lambda: now, lambda *_: None if meanwhile() else None)
+        return {name: str(error).partition(": ")[2] for name, error in errors.items()}
+
+    def fit_odds(self, board: Leaderboard, fitted: float, meanwhile: Callable[[], object]) -> None:
+        """Fit a leaderboard's odds, as another process does; something happens during the fit."""
+
+        def fit(*_: object) -> dict[str, Any]:
+            meanwhile()
+            return {**board.parameters, FITTED: fitted}
+
+        with pytest.MonkeyPatch.context() as patch, Ledger.open(self.path) as ledger:
+            patch.setattr(fitted_odds, "fit_odds", fit)
+            fitted_odds.with_fitted_odds(Settler(ledger, self.settings.rules()), board)
+
+
+@contextmanager
+def rated_at_once(races: int) -> Iterator[None]:
+    """Rate leaderboards inside a transaction only up to this many races."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(updater, "AT_ONCE", races)
+        yield
+
+
+class DifferenceError(AssertionError):
+    """An answer of the live ledger differs. `check` names the kind of answer."""
+
+    def __init__(self, check: str, text: str) -> None:
+        super().__init__(f"{check}: {text}")
+        self.check = check
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a sequence. Its number is its time in hours, too."""
+
+    number: int
+    kind: str
+
+    @property
+    def now(self) -> datetime:
+        return START + timedelta(hours=self.number)
+
+
+@dataclass(frozen=True)
+class Dice:
+    """Chooses by the texts of the candidates, so that a choice rarely depends on earlier steps."""
+
+    seed: str
+
+    def roll(self, what: object) -> int:
+        return zlib.crc32(f"{self.seed} {what}".encode())
+
+    def below(self, number: int, what: str) -> int:
+        return self.roll(what) // 7 % number
+
+    def one(self, candidates: Iterable[T], what: str = "") -> T | None:
+        return min(candidates, key=lambda each: self.roll(f"{what} {each}"), default=None)
+
+    def some(self, candidates: Iterable[T], number: int, what: str = "") -> list[T]:
+        return sorted(candidates, key=lambda each: self.roll(f"{what} {each}"))[:number]
+
+
+def sequence(seed: int, length: int = LENGTH) -> list[Step]:
+    """Return the steps of a seed. The first ones are races, so that orders have something to be about."""
+    kinds = [KINDS[Dice(f"{seed} {n}").below(len(KINDS), "kind")] for n in range(length)]
+    return [Step(n, "race" if n < EVERY else kind) for n, kind in enumerate(kinds)]
+
+
+@dataclass
+class Driver:
+    """One live ledger, the truth about it, and the site's rooms, told or not."""
+
+    seed: int
+    product: Product
+    off: frozenset[str] = frozenset()
+    truth: Truth = field(default_factory=Truth)
+    rooms: dict[str, tuple[RaceResult, int | None]] = field(default_factory=dict)
+    done: Counter[str] = field(default_factory=Counter)
+    """How often each kind of step was carried out, not refused."""
+    fitted: dict[str, float] = field(default_factory=dict)
+
+    def run(self, steps: Sequence[Step]) -> None:
+        """Carry out steps, and compare all answers after each ten and at the end."""
+        left, last = deque(steps), steps[-1].number
+        while left:
+            step = left.popleft()
+            self.carry_out(step, left)
+            if step.number // EVERY != (left[0].number // EVERY if left else -1):
+                self.compare(step.now, everything=step.number == last)
+
+    def carry_out(self, step: Step, following: deque[Step]) -> None:
+        """Carry out one step. While ratings or odds are computed, some of the following ones are."""
+        if step.kind in self.off:
+            return
+        dice, problems = Dice(f"{self.seed} {step.number}"), list[Exception]()
+
+        def meanwhile() -> None:
+            if not problems and following and following[0].kind not in ALONE and following[0].number % EVERY:
+                try:
+                    self.carry_out(following.popleft(), deque())
+                except Exception as error:  # the code under test would take it for one of its own
+                    problems.append(error)
+
+        with suppress(OrderError, NoSuchEntryError, PayloadError):
+            if step.kind == "rate again":
+                self.product.rate_again(step.now, meanwhile)
+            elif step.kind == "fit odds":
+                self._fit_odds(dice, meanwhile)
+            else:
+                work = getattr(self, "_" + step.kind.replace(" ", "_"))
+                if work(dice, step) is None:
+                    return
+            self.done[step.kind] += 1
+        if problems:
+            raise problems[0]
+
+    # Rooms
+
+    def _shown(self, name: str) -> RaceResult:
+        """Return a room as the site shows it now: an old room has today's name of its goal."""
+        result, goal = self.rooms[name]
+        return result if goal is None else replace(result, goal=self.truth.goals[goal])
+
+    def _open(self, dice: Dice, step: Step, ended_at: datetime) -> str:
+        name = f"{CATEGORY}/r{step.number}"
+        goal = dice.below(len(self.truth.goals) + 1, "goal")
+        custom = goal == len(self.truth.goals)
+        info = TAG if custom or not dice.below(3, "info") else ""
+        people = [account(p) for p in dice.some(PEOPLE, 2 + dice.below(4, "size"), "people")]
+        result = RaceResult(
+            name,
+            CATEGORY,
+            WEEK,
+            ended_at,
+            tuple(_entrant(dice, player) for player in people),
+            recorded=not custom,
+            custom_goal=custom,
+            info=info,
+            started_at=ended_at - timedelta(hours=1 + dice.below(30, "start") / 60),
+        )
+        self.rooms[name] = result, None if custom else goal
+        return name
+
+    def _tell(self, name: str, now: datetime) -> bool:
+        """Settle a room's result as it stands, or take it back if it counts nowhere any more."""
+        result, goal = self._shown(name), self.rooms[name][1]
+        boards, event = self.truth.boards_of(result, goal), self.truth.event_of(name)
+        if event is None and not boards:
+            if name not in self.truth.known:
+                return False
+            self.product.settler.withdraw(name)
+            del self.truth.known[name]
+            return True
+        self.product.settler.settle(result, lambda _: (), now)
+        if event is not None:
+            if event.counted_at is None:
+                event.sources[name].result = result
+            return True
+        is_new = name not in self.truth.known
+        self.truth.tell(result, goal, self.truth.next_moment(boards, min(result.ended_at, now)))
+        if is_new:
+            self._take_position(name, self.truth.known[name])
+        return True
+
+    def _take_position(self, name: str, noted: Any) -> None:
+        """Compare when a new race counts. While a new name of a goal is unnoticed, the ledger decides."""
+        position = self.product.ledger.races.position(name)
+        if position is None:
+            raise DifferenceError("position", f"{name} is not stored")
+        if position.counted_at != noted.counted_at and not self._unnoticed():
+            text = f"{name} counts at {position.counted_at}, not at {noted.counted_at}"
+            self._differs("position", text)
+        noted.counted_at = position.counted_at
+
+    def _race(self, dice: Dice, step: Step) -> bool:
+        delay = timedelta(minutes=dice.below(50, "delay") * (1 if dice.below(4, "late") else 6))
+        return self._tell(self._open(dice, step, step.now - delay), step.now)
+
+    def _late_race(self, dice: Dice, step: Step) -> bool:
+        """A room that the bot does not see until it reads the whole list."""
+        return bool(self._open(dice, step, step.now - timedelta(minutes=20)))
+
+    def _edit(self, dice: Dice, step: Step) -> bool | None:
+        name = dice.one(self.rooms, "room")
+        if name is None:
+            return None
+        result, goal = self.rooms[name]
+        edited = dice.one(result.entrants, "entrant")
+        entrants = tuple(
+            _entrant(dice, str(each.user_id)) if each is edited else each for each in result.entrants
+        )
+        self.rooms[name] = replace(result, entrants=entrants), goal
+        return self._tell(name, step.now)
+
+    def _record(self, dice: Dice, step: Step) -> bool | None:
+        """A moderator takes a record back, or records the race again."""
+        name = dice.one((n for n, (result, _) in self.rooms.items() if not result.custom_goal), "room")
+        if name is None or self._unnoticed():
+            return None
+        result, goal = self.rooms[name]
+        self.rooms[name] = replace(result, recorded=not result.recorded), goal
+        return self._tell(name, step.now)
+
+    def _read_all(self, dice: Dice, step: Step) -> bool:
+        if UNNOTICED in self.off:
+            self._notice_rename(dice, step)
+        return self._add({name: self._shown(name) for name in self.rooms}, "backfill", step.now)
+
+    def _import(self, dice: Dice, step: Step) -> bool:
+        """A file of old rooms, perhaps with a name that the goal had before."""
+        days = timedelta(hours=dice.below(step.number + 1, "days"))
+        name = self._open(dice, step, step.now - days - timedelta(minutes=dice.below(60, "minutes")))
+        shown = self._shown(name)
+        old = dice.one(o for o, now in self.truth.earlier.items() if now == shown.goal)
+        shown = replace(shown, goal=old) if old and self._unnoticed() == [] else shown
+        return self._add({name: shown}, "import", step.now)
+
+    def _add(self, results: dict[str, RaceResult], source: str, now: datetime) -> bool:
+        self.product.settler.add_past_races(results.values(), source, now)
+        for name, result in results.items():
+            goal = self.rooms[name][1]
+            shown = self._shown(name)
+            if self.truth.boards_of(shown, goal) and self.truth.event_of(name) is None:
+                self.truth.tell(result, goal, min(result.ended_at, now))
+        return True
+
+    # Orders
+
+    def _about_race(self, dice: Dice, *, excluded: bool) -> str | None:
+        closed = [event.name for event in self.truth.events.values() if event.counted_at]
+        names = [*self.truth.known, *closed]
+        return dice.one((n for n in names if (n in self.truth.excluded) == excluded), "race")
+
+    def _exclude(self, dice: Dice, step: Step) -> bool | None:
+        name = self._about_race(dice, excluded=False)
+        if name is None:
+            return None
+        orders.exclude(self.product.settler, self.product.ledger.races.find(name), "wrong seed", step.now)
+        self.truth.excluded.add(name)
+        return True
+
+    def _include(self, dice: Dice, step: Step) -> bool | None:
+        name = self._about_race(dice, excluded=True)
+        if name is None:
+            return None
+        stored = self.product.ledger.races.find(name)
+        orders.exclude(self.product.settler, stored, "", step.now, undo=True)
+        self.truth.excluded.remove(name)
+        return True
+
+    def _skip(self, dice: Dice, step: Step) -> bool | None:
+        tagged = [name for name, (result, _) in self.rooms.items() if result.info]
+        name = dice.one(tagged, "room")
+        if name is None:
+            return None
+        orders.skip(self.product.settler, name, "a test", step.now)
+        self.truth.skipped.add(name)
+        return True
+
+    def _count(self, dice: Dice, step: Step) -> bool | None:
+        name = dice.one(self.truth.skipped, "room")
+        if name is None:
+            return None
+        orders.skip(self.product.settler, name, "", step.now, undo=True)
+        self.truth.skipped.discard(name)
+        return self._tell(name, step.now)
+
+    def _player(self, player: str) -> Player:
+        return self.product.ledger.players.find_exactly(player)
+
+    def _merge(self, dice: Dice, step: Step) -> bool:
+        old, kept = (account(p) for p in dice.some(PEOPLE, 2, "people"))
+        settler, reason = self.product.settler, "one person"
+        orders.merge_accounts(settler, self._player(old), self._player(kept), reason, step.now)
+        self.truth.merge(old, kept)
+        return True
+
+    def _hide(self, dice: Dice, step: Step) -> bool:
+        player = account(dice.some(PEOPLE, 1)[0])
+        orders.hide(self.product.settler, self._player(player), "", step.now)
+        self.truth.hidden.add(player)
+        return True
+
+    def _unhide(self, dice: Dice, step: Step) -> bool | None:
+        player = dice.one(self.truth.hidden)
+        if player is None:
+            return None
+        orders.unhide(self.product.settler, self._player(player), "", step.now)
+        self.truth.hidden.discard(player)
+        return True
+
+    def _forget(self, dice: Dice, step: Step) -> bool | None:
+        if len(self.truth.forgotten) == 2:
+            return None
+        player = account(dice.some(PEOPLE, 1)[0])
+        orders.forget(self.product.settler, self._player(player), "", step.now)
+        self.truth.forgotten.add(player)
+        return True
+
+    # Events
+
+    def _steps(self, step: Step) -> EventSteps:
+        return EventSteps(self.product.settler, step.now, "a moderator")
+
+    def _event(self, dice: Dice, *, closed: bool) -> Event | None:
+        return dice.one((e for e in self.truth.events.values() if bool(e.counted_at) == closed), "event")
+
+    def _create(self, dice: Dice, step: Step) -> bool | None:
+        goals = [g for g in range(len(self.truth.goals)) if self.truth.goal_boards(g)[0] != LEAGUE]
+        goal = goals[dice.below(len(goals), "goal")]
+        found = self.product.ledger.leaderboards.get(CATEGORY, self.truth.goal_boards(goal)[0])
+        if found is None or self._unnoticed():
+            return None
+        until = step.now + timedelta(hours=10 + dice.below(40, "until"))
+        made = self._steps(step).create(f"Cup {step.number}", found, until, Timing.REAL, shown=True)
+        goal = 0 if found.name == JOINED else goal  # the first one of the leaderboard
+        self.truth.events[made.name] = Event(made.name, found.name, goal, until)
+        return True
+
+    def _add_room(self, dice: Dice, step: Step) -> bool | None:
+        event = self._event(dice, closed=False)
+        free = [name for name in self.rooms if self.truth.event_of(name) is None]
+        name = dice.one(sorted(free, key=lambda n: self.rooms[n][0].ended_at)[-20:], "room")
+        if event is None or name is None or self._unnoticed():
+            return None
+        result = self._shown(name)
+        self._steps(step).add_room(self.product.ledger.events.find(event.name), name, result)
+        before = self.truth.known.pop(name, None)
+        place = before.counted_at if before else None
+        event.sources[name] = Source(result, self.rooms[name][1], place)
+        return True
+
+    def _add_sheet(self, dice: Dice, step: Step) -> bool | None:
+        event = self._event(dice, closed=False)
+        if event is None:
+            return None
+        people = dice.some(PEOPLE, 3, "people")
+        owners = [self.truth.kept(account(p)) for p in people]
+        people = [p for p, owner in zip(people, owners, strict=True) if owners.count(owner) == 1]
+        entrants = tuple(_entrant(dice, account(p)) for p in people)
+        raced = {e.user_id for result, _ in self.rooms.values() for e in result.entrants}
+        raced &= {p.id for p in map(self.product.ledger.players.get, map(account, PEOPLE)) if p} | {
+            *self.truth.merged
+        }
+        named = [account(p) if dice.below(2, f"by id {p}") and account(p) in raced else p for p in people]
+        name = f"sheet{dice.below(3, 'sheet')}.csv"
+        times = [e.finish_time and str(timedelta(seconds=e.finish_time / 1e6)) for e in entrants]
+        lines = [f"{who},{time or 'DNF'}" for who, time in zip(named, times, strict=True)]
+        path = self.product.path.with_name(name)
+        path.write_text("\n".join(["player,time", *lines, ""]))
+        self._steps(step).add_sheet(self.product.ledger.events.find(event.name), path, {}, late=True)
+        entrants = tuple(e if e.finished else replace(e, status=EntrantStatus.DNF) for e in entrants)
+        result = RaceResult(f"{CATEGORY}/{name}", CATEGORY, "", step.now, entrants)
+        event.sources[name] = Source(result, None)
+        return True
+
+    def _close(self, dice: Dice, step: Step) -> bool | None:
+        event = self._event(dice, closed=False)
+        if event is None:
+            return None
+        self._steps(step).close(self.product.ledger.events.find(event.name), early=True)
+        event.ended_at = min(event.until, step.now)
+        event.counted_at = self.truth.next_moment([event.board], event.ended_at)
+        self._take_position(event.name, event)
+        return True
+
+    def _reopen(self, dice: Dice, step: Step) -> bool | None:
+        event = self._event(dice, closed=True)
+        if event is None:
+            return None
+        self._steps(step).reopen(self.product.ledger.events.find(event.name))
+        event.counted_at = None
+        return True
+
+    def _remove(self, dice: Dice, step: Step) -> bool | None:
+        """Take a source out of an event, or remove the whole event."""
+        event = self._event(dice, closed=not dice.below(3, "closed"))
+        if event is None:
+            return None
+        whole = event.counted_at is not None or not dice.below(3, "whole")
+        names = [] if whole else dice.some(event.sources, 1, "source")
+        self._steps(step).remove(self.product.ledger.events.find(event.name), names)
+        for name in names or list(event.sources):
+            source = event.sources.pop(name)
+            if name in self.rooms and self.truth.boards_of(source.result, source.goal):
+                moment = min(source.counted_at or source.result.ended_at, step.now)
+                self.truth.tell(source.result, source.goal, moment)
+        if whole:
+            del self.truth.events[event.name]
+        return True
+
+    def _annul(self, dice: Dice, step: Step, *, undo: bool = False) -> bool | None:
+        event = self._event(dice, closed=bool(dice.below(2, "closed")))
+        if event is None:
+            return None
+        results = [source.result for source in event.sources.values()]
+        players = {self.truth.kept(e.user_id or "") for result in results for e in result.entrants}
+        player = dice.one(players, "player")
+        if player is None:
+            return None
+        found = self.product.ledger.events.find(event.name)
+        self._steps(step).annul(found, self._player(player), "no proof", undo=undo)
+        event.decisions.append((player, not undo))
+        return True
+
+    def _restore(self, dice: Dice, step: Step) -> bool | None:
+        return self._annul(dice, step, undo=True)
+
+    # Goals and settings
+
+    def _unnoticed(self) -> list[str]:
+        """Return the new names of goals that the ledger has not noticed yet."""
+        noticed = self.product.ledger.races.renamed_goals().get(CATEGORY, {})
+        return [name for old, name in self.truth.earlier.items() if noticed.get(old) != name]
+
+    def _rename(self, dice: Dice, step: Step) -> bool | None:
+        """The site renames a goal. Nothing of it is in the settings or the ledger yet."""
+        goal = dice.below(len(self.truth.goals), "goal")
+        if self._unnoticed() or goal not in {known.goal for known in self.truth.known.values()}:
+            return None
+        self.truth.rename(goal, f"Goal {step.number}")
+        if dice.below(3, "at once"):
+            return self._notice_rename(dice, step)
+        return True
+
+    def _notice_rename(self, _: Dice, step: Step) -> bool:
+        follow_renames(self.product.settler, map(self._shown, self.rooms), self.truth.goals)
+        return True
+
+    def _set(self, **facts: Any) -> bool:
+        self.truth.plan = replace(self.truth.plan, **facts)
+        self.product.set(settings_of(self.truth.plan))
+        return True
+
+    def _join(self, *_: object) -> bool:
+        return self._set(joined=() if self.truth.plan.joined else tuple(self.truth.goals[:2]))
+
+    def _league(self, *_: object) -> bool:
+        return self._set(league=not self.truth.plan.league)
+
+    def _parameters(self, *_: object) -> bool:
+        return self._set(variant=1 - self.truth.plan.variant)
+
+    def _model(self, *_: object) -> bool:
+        models = {"thurstone-hurdle": "plackett-luce", "plackett-luce": "thurstone-hurdle"}
+        return self._set(model=models[self.truth.plan.model])
+
+    def _season(self, *_: object) -> bool | None:
+        seasons = self.truth.plan.seasons
+        if len(seasons) == 2:
+            return None
+        source = seasons[-1].name if seasons else self.truth.goals[0]
+        goal = self.truth.goals[2 + len(seasons)]
+        return self._set(seasons=(*seasons, Season(f"League year {len(seasons) + 1}", goal, source)))
+
+    def _restart(self, *_: object) -> bool:
+        self.product.restart()
+        return True
+
+    def _fit_odds(self, dice: Dice, meanwhile: Callable[[], object]) -> None:
+        boards = {board.name: board for board in self.product.ledger.leaderboards.all()}
+        name = dice.one(boards)
+        if name is not None and FITTED in boards[name].parameters:
+            self.product.fit_odds(boards[name], 1.0 + dice.below(9, "odds") / 100, meanwhile)
+
+    # Comparisons
+
+    def _differs(self, check: str, text: str) -> None:
+        if check not in self.off:
+            raise DifferenceError(check, text)
+
+    def compare(self, now: datetime, *, everything: bool = False) -> None:
+        """Compare all answers of the live ledger with those of a new one that is built from the truth."""
+        follow_renames(self.product.settler, map(self._shown, self.rooms), self.truth.goals)
+        if errors := self.product.rate_again(now):
+            self._differs("rating again", repr(errors))
+            return
+        live, stored = self.product, self.truth.counted(all_stored=True)
+        boards = {board.name: board for board in live.ledger.leaderboards.all()}
+        known = {*stored, *self.truth.goals, LEAGUE, JOINED, *(s.name for s in self.truth.plan.seasons)}
+        if not stored.keys() <= boards.keys() <= known:
+            self._differs("leaderboards", f"there are {sorted(boards)}, not {sorted(stored)}")
+        for board in boards.values():
+            if problems := verify(live.ledger, board):
+                self._differs("verify", f"{board.name}: {problems[0]}")
+        counted = {name: races for name, races in self.truth.counted().items() if races}
+        for name in stored.keys() - counted.keys():
+            if found := live.ledger.standings.all(boards[name]):
+                self._differs("ratings", f"{name} has no race that counts, and {len(found)} standings")
+        for season in self.truth.plan.seasons:
+            first = stored.get(season.name, [])[:1]
+            if FIRST_LEFT_OUT in self.off and first != counted.get(season.name, [])[:1]:
+                for later in self.truth.plan.seasons[self.truth.plan.seasons.index(season) :]:
+                    counted.pop(later.name, None)
+        odds = {
+            name: {FITTED: board.parameters[FITTED]} if FITTED in board.parameters else {}
+            for name, board in boards.items()
+        }
+        side = live_side(live.ledger, live.settings, self.truth)
+        with rated_at_once(1_000_000), new_side(self.truth, counted, odds, now) as new:
+            for number, (name, races) in enumerate(sorted(counted.items())):
+                names = [race.name for race, _ in races[-12 if everything else -2 :]]
+                raced = {str(e.user_id) for race, _ in races for e in race.entrants}
+                people = sorted(raced - self.truth.merged.keys())  # who asks is known as the kept account
+                if not everything:  # ask about two players, and each time in detail about another leaderboard
+                    people = people[now.day % 5 :: 5][:2]
+                    if number != now.timetuple().tm_yday % len(counted):
+                        names, people = [], []
+                both = (answers(each, name, names, people) for each in (side, new))
+                for (check, about, found), (*others, expected) in zip(*both, strict=True):
+                    if [check, about] != others:
+                        self._differs(check, f"{name}: there is no {others} before {[check, about]}")
+                        break
+                    if found != expected:
+                        self._differs(check, f"{name} {about}: {first_difference(found, expected)}")
+
+
+@contextmanager
+def driver(seed: int, off: Collection[str] = ()) -> Iterator[Driver]:
+    """Open a driver with a new ledger, whose leaderboards of more than a few races are rated later."""
+    at_once = (1, 3, 10, 200)[seed % 4]
+    with tempfile.TemporaryDirectory() as folder, rated_at_once(at_once):
+        product = Product(Path(folder) / "live.db", settings_of(Plan()))
+        try:
+            yield Driver(seed, product, frozenset(off))
+        finally:
+            product.ledger.close()
+
+
+def failure(seed: int, steps: Sequence[Step], off: Collection[str] = ()) -> str | None:
+    """Carry out steps and return what is wrong then, None if nothing is."""
+    with driver(seed, off) as made:
+        try:
+            made.run(steps)
+        except Exception as error:  # an error of the code under test is a fault, too
+            return f"{type(error).__name__}: {error}"
+    return None
+
+
+def shrunk(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool]) -> list[Step]:
+    """Return few of the steps that still fail: delta debugging, with ever smaller chunks left out.
+
+    Source: Zeller and Hildebrandt 2002, https://doi.org/10.1109/32.988498
+    """
+    left, size = list(steps), max(1, len(steps) // 2)
+    while size:
+        start = 0
+        while start < len(left):
+            shorter = left[:start] + left[start + size :]
+            if shorter and fails(shorter):
+                left = shorter
+            else:
+                start += size
+        size //= 2
+    return left
+
+
+def _entrant(dice: Dice, player: str) -> Entrant:
+    """Return a result of a player: a time, a DNF, or a disqualification."""
+    status = dice.below(6, f"status {player}")
+    if status == 0:
+        return Entrant(player, player.rstrip("0"), EntrantStatus.DNF)
+    time = HOUR + dice.below(40, f"time {player}") * 30 * SECOND
+    kind = EntrantStatus.DQ if status == 1 and not dice.below(3, f"dq {player}") else EntrantStatus.DONE
+    return Entrant(player, player.rstrip("0"), kind, time)
