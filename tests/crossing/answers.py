@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +20,26 @@ from pydantic import SecretStr
 from racebot.bot.discord_posts import body, race_embeds
 from racebot.bot.room.announcements import masked
 from racebot.chat.answers.answers import Answers
-from racebot.chat.commands import Command, CommandNames, ParsedCommand
 from racebot.chat.info_box import info_block
 from racebot.ledger.discord import Post
-from racebot.ledger.orders import EXCLUDED, SKIPPED
+from racebot.ledger.races import EXCLUDED, SKIPPED
+from racebot.ledger.rows import NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.player import NamedPlayer, player_report
+from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.recap import recap
 from racebot.queries.records import hall_of_fame
 from racebot.queries.scores import document, league
 from racebot.queries.seeds import seed_list
+from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.commands import Command, CommandNames, ParsedCommand
 from racebot.settings.model import Settings
 from racebot.standings import orders
+from racebot.standings.counting import rating_rules
 from racebot.standings.settle import Settler
 
 from .truth import LEAGUE, TAG, WEEK, Plan, Truth
@@ -90,7 +94,7 @@ def new_side(truth: Truth, counted: Counted, odds: Mapping[str, Any], now: datet
     each = {race.name: (race, moment) for races in counted.values() for race, moment in races}
     moments = {name: moment for name, (_, moment) in each.items()}
     with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "new.db") as ledger:
-        settler, later = Settler(ledger, settings.rules()), now + timedelta(days=9)
+        settler, later = Settler(ledger, rating_rules(settings)), now + timedelta(days=9)
         settler.add_past_races([race for race, _ in each.values()], "backfill", later, moments)
         for player in filter(None, map(ledger.players.get, sorted(truth.forgotten))):
             orders.forget(settler, player, "", later)
@@ -105,7 +109,7 @@ def answers(
     """Yield the kind of each answer about a leaderboard, the race or player, and the answer."""
     ledger, settings = side.ledger, side.settings
     board = existing(ledger.leaderboards.get(CATEGORY, name))
-    listing, settler = settings.listing(board), Settler(ledger, settings.rules())
+    listing, settler = listing_of(settings, board), Settler(ledger, rating_rules(settings))
     left_out = {EXCLUDED, SKIPPED}
     rows = [row for row in ledger.ratings.rows(board) if row.note not in left_out]
     yield "ratings", "", [(row.race, row.note, row.changes) for row in rows]
@@ -127,10 +131,10 @@ def answers(
                 yield "info box", race, info_block(masked(ledger, rated, settings.texts), settings.texts)
         embeds = race_embeds(ledger, settings, Post(race, "1234567890", "result", None, {}, None))
         yield "discord", race, body([each for each in embeds if each.board == name], settings.texts)
-    chat = Answers(settler, settings.texts, CommandNames(), settings.listing)
+    chat = Answers(settler, settings.texts, CommandNames(), partial(listing_of, settings))
     for player in people:
         known = existing(ledger.players.get(player))
-        standings = player_report(ledger, player, settings.listing, limit=99).leaderboards
+        standings = player_report(ledger, player, partial(listing_of, settings), limit=99).leaderboards
         yield "player", player, facts([each for each in standings if each.leaderboard == name])
         for command in ASKED:
             asker = NamedPlayer(player, known.name)

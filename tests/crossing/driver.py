@@ -25,11 +25,12 @@ from racebot.ledger.store import Ledger
 from racebot.races.events import Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.settings.model import Settings
-from racebot.standings import fitted_odds, orders, updater
+from racebot.standings import fitted_odds, orders, rebuild
+from racebot.standings.counting import rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.follow_settings import apply_settings, follow_renames
+from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
-from racebot.standings.updater import carry_out_jobs
 from racebot.standings.verify import verify
 
 from .answers import answers, first_difference, live_side, new_side, settings_of
@@ -65,7 +66,7 @@ class Product:
 
     def set(self, settings: Settings) -> None:
         self.settings = settings
-        self.settler = Settler(self.ledger, settings.rules())
+        self.settler = Settler(self.ledger, rating_rules(settings))
         apply_settings(self.settler)
 
     def restart(self) -> None:
@@ -73,10 +74,10 @@ class Product:
         self.ledger = Ledger.open(self.path)
         self.set(self.settings)
 
-    def rate_again(self, now: datetime, meanwhile: Callable[[], object] = lambda: None) -> dict[str, str]:
+    def rate_again(self, meanwhile: Callable[[], None] = lambda: None) -> dict[str, str]:
         """Rate what is left to be rated again, as another process does. Return the errors."""
         with Ledger.open(self.path) as ledger:
-            errors = carry_out_jobs(ledger, lambda: now, lambda *_: None if meanwhile() else None)
+            errors = carry_out_rebuilds(ledger, lambda *_: meanwhile())
         return {name: str(error).partition(": ")[2] for name, error in errors.items()}
 
     def fit_odds(self, board: Leaderboard, fitted: float, meanwhile: Callable[[], object]) -> None:
@@ -88,14 +89,14 @@ class Product:
 
         with pytest.MonkeyPatch.context() as patch, Ledger.open(self.path) as ledger:
             patch.setattr(fitted_odds, "fit_odds", fit)
-            fitted_odds.with_fitted_odds(Settler(ledger, self.settings.rules()), board)
+            fitted_odds.with_fitted_odds(Settler(ledger, rating_rules(self.settings)), board)
 
 
 @contextmanager
 def rated_at_once(races: int) -> Iterator[None]:
     """Rate leaderboards inside a transaction only up to this many races."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(updater, "AT_ONCE", races)
+        patch.setattr(rebuild, "fits", lambda _, left: left <= races)
         yield
 
 
@@ -181,7 +182,7 @@ class Driver:
 
         with suppress(OrderError, NoSuchEntryError, PayloadError):
             if step.kind == "rate again":
-                self.product.rate_again(step.now, meanwhile)
+                self.product.rate_again(meanwhile)
             elif step.kind == "fit odds":
                 self._fit_odds(dice, meanwhile)
             else:
@@ -550,7 +551,7 @@ class Driver:
     def compare(self, now: datetime, *, everything: bool = False) -> None:
         """Compare all answers of the live ledger with those of a new one that is built from the truth."""
         follow_renames(self.product.settler, map(self._shown, self.rooms), self.truth.goals)
-        if errors := self.product.rate_again(now):
+        if errors := self.product.rate_again():
             self._differs("rating again", repr(errors))
             return
         live, stored = self.product, self.truth.counted(all_stored=True)

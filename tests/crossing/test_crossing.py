@@ -9,17 +9,17 @@ import pytest
 from .driver import FIRST_LEFT_OUT, UNNOTICED, Step, failure, sequence, shrunk
 
 KNOWN_FAULTS = {
-    "create",  # a job drops the races of events; a sheet's merged accounts become second players
+    "create",  # places and ratings of events differ: seeds 0 and 3
     "exclude",
-    "skip",  # races that orders leave out count in scores by par
-    "merge",  # a job fails for ever after two merges
+    "skip",
+    "merge",
     "fit odds",  # a rename during a fit leaves a second leaderboard
     "position",  # a race settled while its leaderboard waits may count before races that were seen earlier
     FIRST_LEFT_OUT,  # the moment to carry over is that of a race that orders leave out
     UNNOTICED,  # races that are read under a new name before it is noticed leave an empty leaderboard
 }
 """Kinds of steps to leave out, and of differences to pass over, until the code is right. To be emptied."""
-EVERYDAY = 2
+EVERYDAY = 1
 
 
 @pytest.mark.parametrize(
