@@ -20,6 +20,7 @@ import pytest
 from builders import CATEGORY, HOUR, SECOND
 
 from racebot.errors import NoSuchEntryError, OrderError, PayloadError
+from racebot.files.options import ReadOptions
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
 from racebot.races.events import Timing
@@ -427,7 +428,9 @@ class Driver:
         lines = [f"{who},{time or 'DNF'}" for who, time in zip(named, times, strict=True)]
         path = self.product.path.with_name(name)
         path.write_text("\n".join(["player,time", *lines, ""]))
-        self._steps(step).add_sheet(self.product.ledger.events.find(event.name), path, {}, late=True)
+        self._steps(step).add_sheet(
+            self.product.ledger.events.find(event.name), path, ReadOptions(), late=True
+        )
         entrants = tuple(e if e.finished else replace(e, status=EntrantStatus.DNF) for e in entrants)
         result = RaceResult(f"{CATEGORY}/{name}", CATEGORY, "", step.now, entrants)
         event.sources[name] = Source(result, None)
