@@ -16,7 +16,7 @@ from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
 from racebot.cli.reading import read_files, reads_files
-from racebot.errors import PayloadError, SettingsError, SiteError
+from racebot.errors import PayloadError, SettingsError, SiteError, reason
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
@@ -25,6 +25,7 @@ from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.standings import listing_of
 from racebot.races.rooms import Room, RoomReason, Verdict
+from racebot.settings.sources import small_text
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.text.format import counted, integer
 
@@ -291,11 +292,9 @@ def show_seeds(
 
 def _lines(file: Path) -> list[str]:
     try:
-        return file.read_text(encoding="utf-8-sig").splitlines()
-    except OSError as error:
-        raise PayloadError(f"{file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise PayloadError(f"{file}: not UTF-8 text: save it as UTF-8") from None
+        return small_text(file).splitlines()
+    except (OSError, ValueError) as error:
+        raise PayloadError(f"{file}: {reason(error)}: correct the path or the file") from None
 
 
 @app.command("player")

@@ -83,7 +83,7 @@ def _document(path: Path, chosen: str) -> tuple[dict[str, Any], list[str]]:
             return {}, [f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG"]
         if not path.exists():
             return {}, []
-        values = tomllib.loads(_content(path))
+        values = tomllib.loads(small_text(path))
         return values, list(_read_files(values.get("leaderboards"), path))
     except RecursionError:
         return {}, [f"{path}: nested too deeply: correct it"]
@@ -101,16 +101,21 @@ def _read_files(tables: object, path: Path) -> Iterator[str]:
             if isinstance(given, str) and given.startswith(prefix):
                 lines: list[str] = []
                 try:
-                    lines = _content(path.parent / given.removeprefix("file:")).splitlines()
+                    lines = small_text(path.parent / given.removeprefix("file:")).splitlines()
                 except (OSError, ValueError) as error:
                     yield f"{path}: {name}={given!r}: {reason(error)}: correct the path or the file"
                 found = [line for line in map(str.strip, lines) if line and not line.startswith("#")]
                 table[name] = found if name == "rooms" else next(iter(found), None)
 
 
-def _content(file: Path) -> str:
-    """Read a small text file."""
-    with file.open(encoding="utf-8") as opened:
+def small_text(file: Path) -> str:
+    """Read a small text file of a person.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is not UTF-8, or has more than `LONGEST_FILE` characters.
+    """
+    with file.open(encoding="utf-8-sig") as opened:
         text = opened.read(LONGEST_FILE + 1)
     if len(text) > LONGEST_FILE:
         raise ValueError(f"longer than {LONGEST_FILE:,} characters")
@@ -179,7 +184,7 @@ def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str,
             problems.append(f"{name} and {name}_FILE are both set: keep one of them")
         elif path:
             try:
-                values[setting] = _content(directory / path).strip()
+                values[setting] = small_text(directory / path).strip()
                 if not values[setting]:
                     problems.append(f"{name}_FILE={path!r}: the file is empty: write the value into it")
             except (OSError, ValueError) as error:
