@@ -139,29 +139,35 @@ def _path(source: Any, folder: Path, number: int) -> Path:
 
 
 def rate(
-    history: History, model: str | RatingModel = DEFAULT_MODEL, parameters: Parameters | None = None
+    history: Any, model: str | RatingModel = DEFAULT_MODEL, parameters: Parameters | None = None
 ) -> Table[predictions.RatedPlayer]:
     """Rate all races of a history, and return the players with their ratings, best first.
 
+    >>> racebot.rate("season.csv")
+
     Args:
+        history: what `read` returned, or a file or a DataFrame that it takes.
         model: a model's key, or a model of your own.
         parameters: what differs from the model's defaults, if `model` is a key.
 
     Raises:
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
     """
-    return Table(predictions.final_ratings(history, _made(model, parameters)))
+    return Table(predictions.final_ratings(_read(history), _made(model, parameters)))
 
 
 def evaluate(
-    history: History,
+    history: Any,
     models: Iterable[str | RatingModel] = (DEFAULT_MODEL, "trueskill"),
     *,
     since: datetime | None = None,
 ) -> Table[Judged]:
     """Predict each race from those before it, and return how well each model did, best first.
 
+    >>> racebot.evaluate("season.csv", ["thurstone-hurdle", "trueskill"]).title
+
     Args:
+        history: what `read` returned, or a file or a DataFrame that it takes.
         models: keys, or models of your own.
         since: judge races that ended at this time or later; earlier ones only train. By default all count.
 
@@ -169,7 +175,7 @@ def evaluate(
         ModelError: a model is unknown, given twice, or cannot rate a race.
         PayloadError: no race is left to judge.
     """
-    made = [_made(each, None) for each in models]
+    history, made = _read(history), [_made(each, None) for each in models]
     entries = [judging.Entry(each.key, each.key, own=each) for each in made]
     if len({entry.label for entry in entries}) < len(entries):
         raise ModelError("two models have the same key: give each a key of its own")
@@ -188,21 +194,26 @@ def evaluate(
 
 
 def odds(
-    history: History,
+    history: Any,
     players: Iterable[str],
     model: str | RatingModel = DEFAULT_MODEL,
     parameters: Parameters | None = None,
 ) -> Table[predictions.Odds]:
     """Forecast a race between players of a history, from their ratings after its last race.
 
+    >>> racebot.odds("season.csv", ["Ann", "Bo", "Cy"])
+
     Args:
+        history: what `read` returned, or a file or a DataFrame that it takes.
         players: names or ids, forgiven letter case and accents.
 
     Raises:
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
         NoSuchEntryError: no player has that name, or several have.
     """
-    made = _made(model, parameters)
+    if isinstance(players, str):
+        raise PayloadError(f"odds need a list of two or more players: write [{players!r}, ...]")
+    history, made = _read(history), _made(model, parameters)
     rows = [predictions.find_player(history, name) for name in players]
     states = final_states(made, history)[rows]
     return Table(predictions.odds(made, [history.names[row] for row in rows], states))
@@ -225,6 +236,10 @@ def verdict(report: judging.Report) -> str:
     if level:
         return f"{report.best} and {', '.join(level)} predict equally well: {wrong}, {fewer}. {odds}"
     return f"{report.best} predicts best: {wrong}, {fewer}. {odds}"
+
+
+def _read(history: Any) -> History:
+    return history if isinstance(history, History) else read(history)
 
 
 def _made(model: str | RatingModel, parameters: Parameters | None) -> RatingModel:

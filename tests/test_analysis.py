@@ -29,6 +29,14 @@ class Halved(PairwiseElo):
         return (states + super().rate(states, outcome)) / 2
 
 
+class Summed(PairwiseElo):
+    """A model that returns one row in place of one for each entrant."""
+
+    def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
+        total: FloatArray = states.sum(0, keepdims=True)
+        return total
+
+
 def test_the_notebook_shows_what_its_cells_return(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES)
     names: dict[str, Any] = {}
@@ -55,6 +63,7 @@ def test_a_data_frame_is_read_as_the_file_it_came_from(library: str) -> None:
     frames = pytest.importorskip(library)
     frame = frames.read_csv(CUP, **{"sep" if library == "pandas" else "separator": ";"})
     assert racebot.rate(racebot.read(frame)) == racebot.rate(racebot.read(CUP))
+    assert racebot.rate(frame) == racebot.rate(CUP)
     with pytest.raises(PayloadError, match=r"^DataFrame\.csv: no column Result"):
         racebot.read(frame, columns={"place": "Result"})
 
@@ -84,5 +93,9 @@ def test_what_cannot_be_done_names_its_reason() -> None:
         racebot.odds(races, ["Anne", "Bo"])
     with pytest.raises(PayloadError, match="neither a path nor a DataFrame"):
         racebot.read(io.StringIO("race"))
+    with pytest.raises(PayloadError, match="list of two"):
+        racebot.odds(races, "Ann")
+    with pytest.raises(ModelError, match="shape"):
+        racebot.rate(races, Summed())
     with pytest.raises(AttributeError, match="predict"):
         racebot.predict  # noqa: B018

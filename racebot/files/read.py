@@ -217,11 +217,12 @@ def _races_or_table(
     kind = kind_of(path)
     if kind not in {"json", "xml"}:
         return _recognized(path, tables(path, kind, options.sheet), options, known)
+    text = text_of(path)
     try:
         if kind == "xml":
-            form, records = "rFactor 2", programs.rfactor(text_of(path))
+            form, records = "rFactor 2", programs.rfactor(text)
         else:
-            document = _document(text_of(path))
+            document = _document(text)
             if is_archive(document):
                 return read_archive(document, category=category, goal=goal)
             races = list(_site_races(document))

@@ -24,6 +24,7 @@ from racebot.files.layout import Table
 from racebot.files.options import ReadOptions, Twice
 from racebot.files.ranking import DONE, Ranking, Result
 from racebot.races.result import HIDDEN_NAME, MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
+from racebot.text.csv_rows import without_apostrophe
 from racebot.text.format import counted
 from racebot.text.parse import fold_name
 
@@ -268,8 +269,8 @@ class TableReader:
                 raise BadCellError("player", "empty: fill it in")
             return player, player
         if self._ours:
-            player, name = (line[column].removeprefix("'") for column in ("player", "name"))
-            return (sys.intern(player), sys.intern(player)) if player else (None, name or HIDDEN_NAME)
+            player, name = (without_apostrophe(line[column]) for column in ("player", "name"))
+            return (sys.intern(player), sys.intern(name or player)) if player else (None, name or HIDDEN_NAME)
         if not player or ("name" not in line and player.lower() in NOBODY):
             self._table.unused["without a name, ranked but not rated"] += 1
             return None, NO_NAME
@@ -411,14 +412,11 @@ class TableReader:
         timed = self._ranking.rank([each for each in results if each.status is DONE])
         for each in results:
             finished = each.status is DONE
-            known = self._accounts.get(each.player) or Entrant(each.player, each.name, each.status)
-            yield replace(
-                known,
-                status=each.status,
-                finish_time=each.time if timed and finished else None,
-                place=each.place if finished else None,
-                team=each.team,
-            )
+            time, place = (each.time if timed else None, each.place) if finished else (None, None)
+            if known := self._accounts.get(each.player):
+                yield replace(known, status=each.status, finish_time=time, place=place, team=each.team)
+            else:
+                yield Entrant(each.player, each.name, each.status, time, place, each.team)
 
     def _refuse_scores(self) -> None:
         """Refuse places that look like scores: most races have no place 1."""

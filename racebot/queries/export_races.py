@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,6 +11,7 @@ from typing import Any
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
+from racebot.text.csv_rows import csv_chunks
 from racebot.text.format import exact_time, iso_duration
 
 CSV_COLUMNS = ("race", "ended_at", "player", "name", "finish_time", "place", "team")
@@ -57,17 +56,17 @@ def json_text(results: Iterable[RaceResult]) -> str:
 
 def csv_text(results: Iterable[RaceResult]) -> str:
     """Return a table with one row per entrant. `player` is an id, empty for deleted accounts."""
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(CSV_COLUMNS)
+    return "".join(csv_chunks(CSV_COLUMNS, _rows(results)))
+
+
+def _rows(results: Iterable[RaceResult]) -> Iterator[tuple[Any, ...]]:
     for result in results:
         race, ended_at = result.name.partition("/")[2] or result.name, exact_time(result.ended_at)
         for each in result.entrants:
             time = "" if each.finish_time is None or not each.finished else iso_duration(each.finish_time)
             place = (each.place or "") if each.finished and not time else ""
             outcome = place if each.finished else each.status.value.upper()
-            rows.writerow((race, ended_at, each.user_id or "", each.name, time, outcome, each.team or ""))
-    return text.getvalue()
+            yield race, ended_at, each.user_id or "", each.name, time, outcome, each.team or ""
 
 
 def _document(result: RaceResult) -> dict[str, Any]:

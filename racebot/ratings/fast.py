@@ -11,6 +11,9 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from racebot.errors import ModelError
 from racebot.ratings.kernel import KernelModel, PastRace
 from racebot.ratings.model import FloatArray, RatingModel
 
@@ -41,6 +44,11 @@ def replay(
     for race in races:
         before = table[..., race.players, :]
         after = model.rate(before, race.outcome)
+        if np.shape(after) != before.shape:
+            problem = (
+                f"{model.key}: rate() returned shape {np.shape(after)} for states of shape {before.shape}"
+            )
+            raise ModelError(f"{problem}: return a row for each entrant")
         table[..., race.players, :] = after
         yield before, after
 

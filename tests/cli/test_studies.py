@@ -19,6 +19,7 @@ from racebot.errors import ModelError, NoSuchEntryError, PayloadError, RacebotEr
 from racebot.files.read import read_races
 from racebot.ledger.store import Ledger
 from racebot.ratings.registry import MODELS
+from racebot.settings.sources import load
 from racebot.study.evaluate import Entry, Margin, evaluate
 from racebot.study.history import History
 from racebot.study.presets import PRESETS
@@ -140,6 +141,32 @@ def test_ledger_is_studied_if_no_file_is_given(season: Path) -> None:
     models = ("--model", "plackett-luce")
     assert evaluate_json(*models) == evaluate_json(season, *models)
     assert isinstance(refuse("evaluate", "--leaderboard", "nowhere"), NoSuchEntryError)
+
+
+@pytest.mark.parametrize("settings", ["parameters = { level = 0.2 }", 'model = "trueskill"', ""])
+def test_a_leaderboard_is_studied_with_its_own_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "racebot.toml").write_text(
+        f'category = "c"\n[[leaderboards]]\nname = "Cup"\ncategory = "c"\ngoals = ["Cup"]\n{settings}\n'
+    )
+    # All finish, so that the import chooses a parameter of its own.
+    rows = [
+        f"r{n},{name},{1 + (n + at) % 3}" for n in range(60) for at, name in enumerate(("Ann", "Bo", "Cy"))
+    ]
+    (tmp_path / "cup.csv").write_text("race,player,place\n" + "\n".join(rows))
+    run("import", "cup.csv", "--goal", "Cup")
+    listed = {
+        each["name"]: each["points"] for each in json.loads(run("leaderboard", "Cup", "--json"))[0]["players"]
+    }
+    rated = {each["name"]: each["points"] for each in json.loads(run("rate", "--json"))}
+    assert rated == listed
+    judged = {each["model"]: each["parameters"] for each in evaluate_json()}
+    model = "trueskill" if "trueskill" in settings else "thurstone-hurdle"
+    with Ledger.open(load().database, create=False) as ledger:
+        (board,) = ledger.leaderboards.all()
+        assert judged[model] == judged[model] | dict(board.parameters)
 
 
 def test_races_before_since_only_train(season: Path) -> None:

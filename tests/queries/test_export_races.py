@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -16,7 +17,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.races.change import State
-from racebot.races.result import RaceResult
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.orders import exclude, forget, hide
@@ -96,3 +97,17 @@ def test_a_league_of_custom_goals_is_imported_with_the_same_ratings_and_without_
         (copy,) = empty.leaderboards.all()
         assert copy.name == ("League" if ending == "json" else "SGL 1")
         assert states_of(empty, copy) == states_of(ledger, board)
+
+
+@pytest.mark.parametrize("name", ["two\rlines", "two\nlines", "=1+1", "'=1", "'n", "\tx", " @x", '"', ";"])
+def test_any_name_is_read_back_from_csv_and_no_spreadsheet_runs_it(tmp_path: Path, name: str) -> None:
+    written = result(
+        "a", entrants=(Entrant("id-1", name, EntrantStatus.DONE, place=1), entrant("bo", place=2))
+    )
+    file = tmp_path / "races.csv"
+    file.write_text(csv_text(iter([written])), newline="")
+    (race,) = read_races(file).results
+    assert [(each.user_id, each.name) for each in race.entrants] == [("id-1", name), ("id-bo", "Bo")]
+    with file.open(newline="") as lines:
+        cells = [cell.lstrip(" ") for row in csv.reader(lines) for cell in row]
+    assert not any(cell.startswith(tuple("=+-@\t")) for cell in cells)

@@ -19,7 +19,7 @@ from racebot.addresses import BadQueryError
 from racebot.queries.standings import Listing
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig
-from racebot.web.api.csv_files import cell
+from racebot.text.csv_rows import cell
 from racebot.web.api.openapi import description
 from racebot.web.export import export_tokens
 from racebot.web.routes import Pages

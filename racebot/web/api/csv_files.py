@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
-from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
 
 from racebot import __version__
 from racebot.queries.races import rating_changes
+from racebot.text.csv_rows import csv_chunks
 from racebot.text.format import field_names
 from racebot.web.site.ledger_view import CSV, Board, Document, PageRequest, Streamed, entity_tag
 
 RACES_IN_A_CHUNK = 500
 """Number of races to read at once while writing a CSV file of changes."""
-ROWS_IN_A_CHUNK = 1000
-_NUMBERS = {int, float}
-_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@]")
 
 
 def leaderboard_csv(request: PageRequest, board: Board) -> Document:
@@ -78,27 +71,9 @@ def changes_csv(request: PageRequest, board: Board) -> Streamed:
     return Streamed(lambda: _csv_rows(columns, rows()), CSV, entity_tag(repr(depends_on).encode()))
 
 
-def cell(value: Any) -> Any:
-    """Format a value for a CSV file.
-
-    Text that a spreadsheet would run as a formula gets an apostrophe in front. Booleans become `true` and
-    `false`, as in JSON.
-    """
-    if isinstance(value, str):
-        return f"'{value}" if _FORMULA.match(value) else value
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return value.isoformat() if isinstance(value, datetime) else value
-
-
 def _document(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Document:
     return Document(b"".join(_csv_rows(columns, rows)), CSV)
 
 
 def _csv_rows(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
-    lines = chain([columns], rows)
-    while some := list(islice(lines, ROWS_IN_A_CHUNK)):
-        chunk = io.StringIO()
-        shown = ([each if type(each) in _NUMBERS else cell(each) for each in row] for row in some)
-        csv.writer(chunk).writerows(shown)
-        yield chunk.getvalue().encode(errors="replace")
+    return (chunk.encode(errors="replace") for chunk in csv_chunks(columns, rows))
