@@ -440,3 +440,7 @@ SELECT leaderboard, model, parameters, teams, carry, counted_at, race, reason FR
 DROP TABLE jobs;
 ALTER TABLE leaderboards DROP COLUMN shadow_of;
 ALTER TABLE leaderboards DROP COLUMN number;
+
+-- m030_odds
+ALTER TABLE leaderboards ADD COLUMN odds_races INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE leaderboards ADD COLUMN odds_fitted_at TEXT;

@@ -53,12 +53,14 @@ class SiteExporter:
 
 
 @dataclass
-class RebuildStarter:
-    """Runs the command that carries out rebuilds while any wait. After a failure it pauses.
+class WorkStarter:
+    """Runs a command while work waits for it, such as rebuilds. After a failure it pauses.
 
-    `waiting` returns a token of the rebuilds, empty if there is none. A new one is carried out at once.
+    `work` names the work for the log. `waiting` returns a token of it, empty if there is none. New work is
+    done at once.
     """
 
+    work: str
     command: Sequence[str]
     waiting: Callable[[], Awaitable[Collection[Hashable]]]
     clock: Callable[[], float] = time.monotonic
@@ -67,20 +69,20 @@ class RebuildStarter:
     _not_before: float = float("-inf")
 
     async def start_if_waiting(self) -> bool:
-        """Run the command if a rebuild waits. Return whether none waits any more."""
+        """Run the command if work waits. Return whether none waits any more."""
         waiting = await self.waiting()
         if not waiting:
             return True
         if waiting == self._failed and self.clock() < self._not_before:
             return False
-        log.info("rating leaderboards again in another process")
+        log.info("%s, in another process", self.work)
         self._failed = waiting
         try:
-            await run_command(self.command)
+            line = await run_command(self.command)
         finally:
             self._not_before = self.clock() + next(self._pauses)
         self._failed, self._pauses = (), retry_pauses()
-        log.info("all leaderboards are rated again")
+        log.info("%s: done%s", self.work, line and f": {line}")
         return True
 
 

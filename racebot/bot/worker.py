@@ -12,7 +12,7 @@ from pathlib import Path
 
 from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
-from racebot.bot.child_processes import RebuildStarter, SiteExporter
+from racebot.bot.child_processes import SiteExporter, WorkStarter
 from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import health_timeout, utc_now
@@ -42,6 +42,8 @@ SHUTDOWN_WITHIN = 8.0
 RETENTION_EVERY = 86_400.0
 REBUILDS_EVERY = 1.0
 """Seconds between checks for leaderboards that must be rated again."""
+ODDS_EVERY = 60.0
+"""Seconds between checks for leaderboards whose odds are out of date."""
 PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
 PICTURES_EVERY = 600.0
@@ -163,8 +165,15 @@ class Worker:
             rebuilds = await self._call(ledger.rebuilds.all)
             return [(rebuild.board.key, rebuild.revision) for rebuild in rebuilds]
 
-        starter = RebuildStarter([*racebot, "rebuild", "--for-worker", *database], waiting)
-        jobs.every(REBUILDS_EVERY, starter.start_if_waiting, "rating again")
+        async def old_odds() -> list[int]:
+            return [board.key for board in await self._call(ledger.leaderboards.with_old_odds)]
+
+        for name, task, work, seconds in (
+            ("rating leaderboards again", "rebuild", waiting, REBUILDS_EVERY),
+            ("fitting odds", "improve", old_odds, ODDS_EVERY),
+        ):
+            starter = WorkStarter(name, [*racebot, task, "--for-worker", *database], work)
+            jobs.every(seconds, starter.start_if_waiting, name)
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and picture_fetcher.available():
             wanted = partial(self._call, ledger.profiles.pictures)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from dataclasses import replace
 from functools import partial
@@ -67,7 +66,7 @@ def rebuild(
     """
     with open_ledger(database) as (settings, ledger):
         if for_worker:  # the bot has stored what to do
-            threading.Thread(target=_end_with_worker, daemon=True).start()
+            _end_with_worker()
             common.carry_out_rebuilds(ledger)
             return
         settler = Settler(ledger, rating_rules(settings))
@@ -87,8 +86,13 @@ def rebuild(
 
 def _end_with_worker() -> None:
     """End this process when the bot that started it ends, however it ends: that closes the pipe to it."""
-    sys.stdin.buffer.read()
-    os._exit(1)
+
+    def wait() -> None:
+        while os.read(0, 1024):  # not sys.stdin, whose lock Python needs at its own end
+            pass
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @app.command("backup")
@@ -116,6 +120,7 @@ def improve(
         bool, typer.Option(help="Also fit the model to the leaderboard's races; this takes about a minute.")
     ] = True,
     yes: Yes = False,
+    for_worker: Annotated[bool, typer.Option(hidden=True)] = False,
     database: Database = None,
 ) -> None:
     """Find better parameters for a leaderboard, and use them after a preview, a confirmation and a backup.
@@ -126,9 +131,13 @@ def improve(
 
     Example: racebot improve "Map Rando S4"
     """
-    from racebot.cli.past_races import offer_defaults, offer_fit
+    from racebot.cli.past_races import fit_old_odds, offer_defaults, offer_fit
 
     with open_ledger(database) as (settings, ledger):
+        if for_worker:  # only what moves no rating
+            _end_with_worker()
+            fit_old_odds(Settler(ledger, rating_rules(settings)))
+            return
         boards = common.chosen_boards(ledger.leaderboards.all(), name)
         if not boards:
             console.print(NO_BOARDS)

@@ -13,7 +13,7 @@ import typer
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.common import carry_out_rebuilds, confirmed, console, notices, progress_bars, tell
-from racebot.errors import ModelError, SettingsError, SiteError
+from racebot.errors import ModelError, RacebotError, SettingsError, SiteError
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
@@ -98,11 +98,25 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
 
 def tell_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
     """Fit a leaderboard's odds to its races, and say so if they changed."""
-    fitted = with_fitted_odds(settler, board)
+    fitted = with_fitted_odds(settler, board, utc_now())
     if fitted.parameters != board.parameters:
-        races = counted(settler.ledger.ratings.count(board), "race")
+        races = counted(fitted.odds_races, "race")
         tell(f"{board.name}: odds and finish forecast fitted to {races}; no rating changed")
     return fitted
+
+
+def fit_old_odds(settler: Settler) -> None:
+    """Fit the odds of each leaderboard that has many more races than at its last fit, and say so."""
+    done, errors = [], []
+    for board in settler.ledger.leaderboards.with_old_odds():
+        try:
+            fitted = with_fitted_odds(settler, board, utc_now())
+            done.append(f"{board.name} ({counted(fitted.odds_races, 'race')})")
+        except RacebotError as error:  # the other leaderboards' odds are fitted all the same
+            errors.append(f"{board.name}: {error}")
+    if errors:
+        raise RacebotError("; ".join(errors))
+    tell(", ".join(done))
 
 
 def _show_merge(report: PastRacesReport) -> None:

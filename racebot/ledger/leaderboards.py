@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from racebot.ledger.connection import Table
 from racebot.ledger.rows import (
@@ -23,6 +24,12 @@ from racebot.ledger.rows import (
     states_of,
 )
 from racebot.races.change import State
+from racebot.text.format import exact_time
+
+ODDS_FROM = 20
+"""Fewest races to fit a leaderboard's odds."""
+FIT_AGAIN_AT = 1.25
+"""Races to fit the odds again, as a multiple of those at the last fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +113,17 @@ class Leaderboards(Table):
         """Return the leaderboard that one carries over from, or None."""
         return None if board.carry is None else self.get(board.category, board.carry.source)
 
+    def with_old_odds(self) -> list[Leaderboard]:
+        """Return the leaderboards whose odds to fit: those with a quarter more races than at their last fit.
+
+        One that waits for a rebuild is left out.
+        """
+        sql = (
+            "SELECT * FROM leaderboards WHERE id NOT IN (SELECT leaderboard FROM rebuilds)"
+            " AND (SELECT max(sequence) FROM rated WHERE leaderboard = id) >= max(?, ? * odds_races)"
+        )
+        return list(map(leaderboard_of, self._connection.rows(sql, ODDS_FROM, FIT_AGAIN_AT)))
+
     def save(self, board: Leaderboard) -> Leaderboard:
         """Store a new leaderboard, or the changed settings of one, and return it with its id.
 
@@ -155,9 +173,11 @@ class Leaderboards(Table):
             self._connection.write_many(sql, rows)
 
 
-def _columns(board: Leaderboard) -> dict[str, str]:
+def _columns(board: Leaderboard) -> dict[str, Any]:
     names = {"category": board.category, "name": board.name, "goals": json.dumps(board.goals)}
-    return names | {"rule": board.rule.to_json()} | rating_columns(board)
+    fitted = None if board.odds_fitted_at is None else exact_time(board.odds_fitted_at)
+    odds = {"odds_races": board.odds_races, "odds_fitted_at": fitted}
+    return names | {"rule": board.rule.to_json()} | odds | rating_columns(board)
 
 
 _REBUILDS = (

@@ -9,7 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
@@ -42,7 +42,8 @@ class Carry:
 class Leaderboard:
     """A leaderboard and how it is rated.
 
-    `id` is None until the leaderboard is stored.
+    `id` is None until the leaderboard is stored. `odds_races` and `odds_fitted_at` say how many races it had
+    when its odds were last fitted, and when.
     """
 
     category: str
@@ -54,6 +55,8 @@ class Leaderboard:
     carry: Carry | None = None
     id: int | None = None
     rule: RoomRule = BY_GOALS
+    odds_races: int = field(default=0, compare=False)
+    odds_fitted_at: AwareDatetime | None = field(default=None, compare=False)
 
     @property
     def key(self) -> int:

@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m029_rebuilds"
+VERSION = "m030_odds"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -91,6 +91,8 @@ _SCHEMA = """
         revision INTEGER NOT NULL DEFAULT 0,
         updated_at TEXT,
         rule TEXT NOT NULL DEFAULT '',
+        odds_races INTEGER NOT NULL DEFAULT 0,
+        odds_fitted_at TEXT,
         UNIQUE (category, name)
     );
     CREATE TABLE carried (

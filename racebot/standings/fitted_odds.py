@@ -20,16 +20,22 @@ def rated_history(ledger: Ledger, board: Leaderboard, until: datetime | None = N
     return History.of(races, TeamPolicy(board.teams))
 
 
-def with_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
+def with_fitted_odds(settler: Settler, board: Leaderboard, now: datetime) -> Leaderboard:
     """Fit a leaderboard's odds and finish forecast, store them, and return the leaderboard.
 
-    Parameters that the operator set stay. Nothing changes with too few races, or while the leaderboard
-    waits for a rebuild.
+    Parameters that the operator set stay. Nothing is stored while the leaderboard waits for a rebuild, or if
+    another process changed its settings during the fit.
     """
     ledger, config = settler.ledger, settler.rules.config_of(board)
-    if ledger.rebuilds.of(board) is not None:
-        return board
+    races = ledger.ratings.count(board)
     fitted = fit_odds(rated_history(ledger, board), board.model, board.parameters)
     given = {} if config is None else config.parameters
     parameters = {**fitted, **{name: board.parameters[name] for name in given if name in board.parameters}}
-    return ledger.leaderboards.save(replace(board, parameters=parameters))
+    with ledger.transaction():
+        # By its id: a goal may have been renamed meanwhile.
+        stored = next((each for each in ledger.leaderboards.all() if each.id == board.id), board)
+        same = (stored.model, stored.parameters) == (board.model, board.parameters)
+        if not same or ledger.rebuilds.of(stored) is not None:
+            return stored
+        new = replace(stored, parameters=parameters, odds_races=races, odds_fitted_at=now)
+        return ledger.leaderboards.save(new)

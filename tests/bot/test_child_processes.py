@@ -14,7 +14,7 @@ from builders import NOON, result
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
-from racebot.bot.child_processes import RebuildStarter, SiteExporter
+from racebot.bot.child_processes import SiteExporter, WorkStarter
 from racebot.errors import RacebotError
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
@@ -45,8 +45,8 @@ class Jobs:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "jobs"
         self.seconds = 0.0
-        self.starter = RebuildStarter(
-            [sys.executable, "-c", SCRIPT, str(self.file)], self.waiting, lambda: self.seconds
+        self.starter = WorkStarter(
+            "rating again", [sys.executable, "-c", SCRIPT, str(self.file)], self.waiting, lambda: self.seconds
         )
 
     async def waiting(self) -> list[str]:
@@ -139,6 +139,21 @@ async def test_worker_rates_again_beside_open_rooms_although_the_process_is_kill
         assert await worker.terminate() == 0
     assert (await sandbox.racebot("verify")).returncode == 0
     assert sandbox.rated() == {GOAL: MANY + 1}
+
+
+async def test_worker_fits_odds_again_and_moves_no_rating(sandbox: Sandbox) -> None:
+    fill(sandbox)
+    with sandbox.ledger() as ledger:
+        (board,) = ledger.leaderboards.all()
+        before = ledger.standings.all(board)
+    async with sandbox.worker() as worker:
+        await until(lambda: "fitting odds: done" in worker.output)
+        assert await worker.terminate() == 0
+    with sandbox.ledger() as ledger:
+        (board,) = ledger.leaderboards.all()
+        assert (board.odds_races, ledger.leaderboards.with_old_odds()) == (MANY, [])
+        assert ledger.standings.all(board) == before
+    assert f"{GOAL} ({MANY} races)" in worker.output
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from builders import CATEGORY, HOUR, SECOND
+from builders import CATEGORY, HOUR, NOON, SECOND
 
 from racebot.errors import NoSuchEntryError, OrderError, PayloadError
 from racebot.files.options import ReadOptions
@@ -90,7 +90,8 @@ class Product:
 
         with pytest.MonkeyPatch.context() as patch, Ledger.open(self.path) as ledger:
             patch.setattr(fitted_odds, "fit_odds", fit)
-            fitted_odds.with_fitted_odds(Settler(ledger, rating_rules(self.settings)), board)
+            settler = Settler(ledger, rating_rules(self.settings))
+            fitted_odds.with_fitted_odds(settler, board, NOON)
 
 
 @contextmanager

@@ -138,7 +138,6 @@ def test_accounts_that_meet_after_their_merge_are_rated_after_another_merge(sett
     assert verify(settler.ledger, board_of(settler)) == []
 
 
-@pytest.mark.xfail(strict=True, reason="fitted odds are stored under the earlier name")
 def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(
     settler: Settler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,7 +148,7 @@ def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(
         return {**start, "odds_scale": 1.25}
 
     monkeypatch.setattr(fitted_odds, "fit_odds", fit_slowly)
-    fitted_odds.with_fitted_odds(settler, board_of(settler))
+    fitted_odds.with_fitted_odds(settler, board_of(settler), NOW)
     (kept,) = settler.ledger.leaderboards.all()
     assert (kept.name, kept.goals, kept.parameters["odds_scale"]) == ("New Orb", ("New Orb",), 1.25)
     assert settler.ledger.ratings.count(kept) == len(RACES)

@@ -359,6 +359,12 @@ def m029_rebuilds(ledger: Ledger) -> None:
     assert [rebuild.error for rebuild in ledger.rebuilds.all()] == ["a damaged race"]
 
 
+@stage("UPDATE leaderboards SET odds_races = 25, odds_fitted_at = :later")
+def m030_odds(ledger: Ledger) -> None:
+    board = board_of(ledger)
+    assert (board.odds_races, board.odds_fitted_at) == (25, RACE.ended_at + timedelta(days=1))
+
+
 DAMAGED = (
     "x",
     '{"entrants": ["x"]}',
@@ -466,7 +472,10 @@ def test_older_ledger_is_backed_up_before_its_schema_changes(tmp_path: Path) -> 
 
 WORK = frozenset({"pending", "joined", "quiet", "unrecorded", "cases", "backfills", "fetched"})
 """Tables of the bot's work, which migrations merge or drop."""
-OTHER = {"rule", "recorded", "author", "counts_on", "fastest", "gap", "shadow_of", "number"}
+OTHER = {
+    *("rule", "recorded", "author", "counts_on", "fastest", "gap", "shadow_of", "number"),
+    *("odds_races", "odds_fitted_at"),
+}
 """Columns that a later migration adds or drops, without a change to the others."""
 
 

@@ -2,12 +2,15 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from builders import CATEGORY, GOAL, dump, existing, result
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
+from racebot.ratings.parameters import Parameters
+from racebot.standings import fitted_odds
 from racebot.standings.counting import MOVE_NO_RATING, LeaderboardConfig, RatingRules
 from racebot.standings.fitted_odds import with_fitted_odds
 from racebot.standings.follow_settings import apply_settings
@@ -15,6 +18,7 @@ from racebot.standings.proposals import Proposal, effect_of, proposals
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
+NOON = datetime(2026, 11, 26, 12, tzinfo=UTC)
 OLD = LeaderboardConfig("thurstone-hurdle", {"newcomer_spread": 1.25})
 NOW = RatingRules(LeaderboardConfig("thurstone-hurdle", model_is_set=False))
 
@@ -95,7 +99,7 @@ def test_odds_are_fitted_and_no_rating_changes(ledger: Ledger) -> None:
     settler.add_past_races(seasonal(30, dnf="ed"), "import")
     (board,) = ledger.leaderboards.all()
     before = ledger.standings.all(board)
-    fitted = with_fitted_odds(settler, board)
+    fitted = with_fitted_odds(settler, board, NOON)
     moved = {name for name, value in fitted.parameters.items() if value != board.parameters[name]}
     assert {"odds_scale", "odds_doubt"} <= moved <= set(MOVE_NO_RATING)
     assert ledger.leaderboards.all() == [fitted]
@@ -105,11 +109,41 @@ def test_odds_are_fitted_and_no_rating_changes(ledger: Ledger) -> None:
     assert proposals(settler.rules, [fitted]) == []
 
 
+def test_odds_are_fitted_again_once_there_are_a_quarter_more_races(ledger: Ledger) -> None:
+    settler = Settler(ledger, NOW)
+    races, fitted = seasonal(40, dnf="ed"), []
+    for number, race in enumerate(races, start=1):
+        settler.add_past_races([race], "import")
+        for board in ledger.leaderboards.with_old_odds():
+            stored = with_fitted_odds(settler, board, NOON)
+            assert (stored.odds_races, stored.odds_fitted_at) == (number, NOON)
+            fitted.append((number, stored.parameters["odds_scale"]))
+    assert [number for number, _ in fitted] == [20, 25, 32, 40]
+    assert 1.0 not in {scale for _, scale in fitted}
+
+
+def test_a_leaderboard_whose_settings_change_during_a_fit_keeps_them(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settler = Settler(ledger, NOW)
+    settler.add_past_races(seasonal(20), "import")
+    (board,) = ledger.leaderboards.all()
+    changed = replace(board, parameters={**board.parameters, "level": -3.0})
+
+    def fit_slowly(*_: object) -> Parameters:
+        ledger.leaderboards.save(changed)
+        return {**board.parameters, "odds_scale": 2.0}
+
+    monkeypatch.setattr(fitted_odds, "fit_odds", fit_slowly)
+    assert with_fitted_odds(settler, board, NOON).parameters == changed.parameters
+    assert ledger.leaderboards.with_old_odds() == [changed], "the fit is due again"
+
+
 def test_odds_that_the_operator_set_are_not_fitted(ledger: Ledger) -> None:
     settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {"odds_scale": 2.0})))
     settler.add_past_races(seasonal(30), "import")
     (board,) = ledger.leaderboards.all()
-    assert with_fitted_odds(settler, board).parameters["odds_scale"] == 2.0
+    assert with_fitted_odds(settler, board, NOON).parameters["odds_scale"] == 2.0
 
 
 @pytest.mark.parametrize(
