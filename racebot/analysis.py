@@ -10,13 +10,14 @@ import importlib
 import importlib.util
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from racebot import plots
 from racebot.errors import ModelError, PayloadError
 from racebot.files.read import options_of, read_races
 from racebot.races.outcome import TeamPolicy
@@ -40,6 +41,21 @@ class Table(tuple[Row, ...], Generic[Row]):
     """
 
     title: str = ""
+    draw: Callable[[], Any] | None = None
+
+    def plot(self, file: str | Path | None = None) -> Any:
+        """Return a picture as a Matplotlib figure, which notebooks show, and write it to a file if named.
+
+        Raises:
+            MissingExtraError: Matplotlib is not installed.
+            PayloadError: there is no picture of this table, or the file cannot be written.
+        """
+        if self.draw is None:
+            raise PayloadError("no picture of this table: plot what rate, evaluate or odds returned")
+        figure = self.draw()
+        if file is not None:
+            plots.save(figure, Path(file))
+        return figure
 
     def to_frame(self) -> Any:
         """Return a DataFrame with a column for each field: of pandas, or of polars if only that is installed.
@@ -153,7 +169,10 @@ def rate(
     Raises:
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
     """
-    return Table(predictions.final_ratings(_read(history), _made(model, parameters)))
+    races, made = _read(history), _made(model, parameters)
+    found = Table(predictions.final_ratings(races, made))
+    found.draw = lambda: plots.ratings(races, made, found)
+    return found
 
 
 def evaluate(
@@ -190,6 +209,7 @@ def evaluate(
         )
     found = Table(sorted(rows, key=lambda row: row.misordered))
     found.title = verdict(report)
+    found.draw = lambda: plots.evaluation(report)
     return found
 
 
@@ -216,7 +236,9 @@ def odds(
     history, made = _read(history), _made(model, parameters)
     rows = [predictions.find_player(history, name) for name in players]
     states = final_states(made, history)[rows]
-    return Table(predictions.odds(made, [history.names[row] for row in rows], states))
+    found = Table(predictions.odds(made, [history.names[row] for row in rows], states))
+    found.draw = lambda: plots.odds(found)
+    return found
 
 
 def verdict(report: judging.Report) -> str:

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from racebot import analysis
+from racebot import analysis, plots
 from racebot.cli import common, studies_tables, tables
 from racebot.cli.commands import app
 from racebot.cli.common import AsJson, Database, console, load_settings, notices, print_json, tell
@@ -65,6 +65,10 @@ ParamOption = Annotated[
 ]
 OneModel = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
+]
+Plot = Annotated[
+    Path | None,
+    typer.Option(help="Draw a picture, too: a file that ends in .svg, .png, .pdf or .html, which is shown."),
 ]
 FieldSize = Annotated[
     str | None,
@@ -220,6 +224,7 @@ def evaluate(
     ] = None,
     field: FieldSize = None,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
+    plot: Plot = None,
     scores: Annotated[
         bool, typer.Option("--scores", help="Compare one model's order with that by mean score by par.")
     ] = False,
@@ -271,6 +276,8 @@ def evaluate(
         )
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier --since")
+    if plot is not None:
+        plots.save(plots.evaluation(report), plot)
     if as_json:
         print_json(studies_tables.evaluation_json(report, presets))
     else:
@@ -284,6 +291,7 @@ def rate_file(
     model: OneModel = None,
     param: ParamOption = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
+    plot: Plot = None,
     as_json: AsJson = False,
     *,
     source: Source,
@@ -302,6 +310,8 @@ def rate_file(
             states = np.array([state for state, _ in current_states(ledger, board, history.players)])
         races = history.races_of_players().tolist()
         found = forecasts.rated_players(registry.create(*usual), history.names, states, races)
+    if plot is not None:
+        plots.save(plots.ratings(history, registry.create(entry.model, entry.parameters), found), plot)
     if as_json:
         print_json([each._asdict() for each in found[:limit]])
     else:
@@ -365,6 +375,7 @@ def show_odds(
     ],
     model: OneModel = None,
     param: ParamOption = None,
+    plot: Plot = None,
     as_json: AsJson = False,
     *,
     source: Source,
@@ -390,6 +401,8 @@ def show_odds(
             states = [state for state, _ in current_states(ledger, board, [each.id for each in known])]
         rating_model = registry.create(board.model, board.parameters)
         found = forecasts.odds(rating_model, [each.shown for each in known], np.array(states))
+    if plot is not None:
+        plots.save(plots.odds(found), plot)
     if as_json:
         print_json([each._asdict() for each in found])
     else:

@@ -169,6 +169,15 @@ def test_a_leaderboard_is_studied_with_its_own_settings(
         assert judged[model] == judged[model] | dict(board.parameters)
 
 
+def test_pictures_are_drawn_of_ratings_odds_and_evaluations(table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for number, words in enumerate((["rate", table], ["odds", table, "Ann", "Bo"], ["evaluate", table])):
+        picture = tmp_path / f"{number}.svg"
+        run(*words, "--plot", picture)
+        assert "<svg" in picture.read_text(encoding="utf-8")
+    assert "name a picture" in str(refuse("rate", table, "--plot", "ratings.gif"))
+
+
 def test_races_before_since_only_train(season: Path) -> None:
     dates = sorted(race["ended_at"] for race in json.loads(season.read_text()))
     (whole,), (late,) = (

@@ -1,0 +1,106 @@
+"""Pictures of what studies find, drawn with Matplotlib, which the extra `plots` brings."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from racebot.errors import MissingExtraError, PayloadError
+from racebot.ratings.model import RatingModel
+from racebot.study.evaluate import Report
+from racebot.study.history import History, replay
+from racebot.study.predictions import Odds, RatedPlayer
+
+FORMATS = (".svg", ".png", ".pdf", ".html")
+PLAYERS = 10
+"""Most players whose points over time are drawn."""
+
+
+def evaluation(report: Report) -> Any:
+    """Draw the reliability of the best model's odds above their histogram, and misordered pairs by model."""
+    figure, (odds, models) = _axes(2)
+    best = next(each for each in report.evaluations if each.label == report.best)
+    found = best.reliability
+    odds.plot([0.5, 1], [0.5, 1], color="gray", linestyle=":")
+    odds.plot(found.predicted, found.observed, marker="o")
+    odds.set(title=f"Odds of {best.label}", xlabel="Forecast", ylabel="Came true", xlim=(0.5, 1), ylim=(0, 1))
+    width = 0.5 / found.weight.size
+    centers = 0.5 + width * (np.arange(found.weight.size) + 0.5)
+    odds.bar(centers, 0.25 * found.weight / max(found.weight.max(), 1), 0.9 * width, alpha=0.3)
+    rows = sorted(report.evaluations, key=lambda each: -each.figures.misordered)
+    errors = [100 * report.margins[each.label][0].error for each in rows]
+    shares = [100 * each.figures.misordered for each in rows]
+    models.errorbar(shares, [each.label for each in rows], xerr=np.nan_to_num(errors), fmt="o", capsize=4)
+    models.set(title="Pairs in the wrong order", xlabel="%, with the error of the difference to the best")
+    return figure
+
+
+def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -> Any:
+    """Draw the points of the first ten over time, and the distribution of all points."""
+    figure, (lines, points) = _axes(2)
+    numbers = {name: number for number, name in enumerate(history.names)}
+    shown = [numbers[row.name] for row in rows[:PLAYERS]]
+    dates: dict[int, list[Any]] = {number: [] for number in shown}
+    values: dict[int, list[int]] = {number: [] for number in shown}
+    for step in replay(model, history):
+        for player, value in zip(step.race.players.tolist(), model.points(step.after).tolist(), strict=True):
+            if player in dates:
+                dates[player].append(step.race.ended_at)
+                values[player].append(value)
+    for number in shown:
+        lines.plot(dates[number], values[number], marker=".", label=history.names[number])
+    lines.legend(fontsize="small")
+    lines.set(title="Points of the first ten", ylabel="Points")
+    lines.tick_params(axis="x", rotation=30)
+    points.hist([row.points for row in rows], bins=20)
+    points.set(title="Distribution", xlabel="Points", ylabel="Players")
+    return figure
+
+
+def odds(rows: Sequence[Odds]) -> Any:
+    """Draw each player's chance to win, and the chance of each to be placed before each other."""
+    figure, (wins, pairs) = _axes(2)
+    names = [row.name for row in rows]
+    wins.barh(names[::-1], [100 * row.win_chance for row in rows][::-1])
+    wins.set(title="Chance to win", xlabel="%")
+    chances = [[np.nan if chance is None else 100 * chance for chance in row.before] for row in rows]
+    pairs.imshow(chances, vmin=0, vmax=100, cmap="RdBu")
+    pairs.set(title="Row before column, %", xticks=range(len(names)), yticks=range(len(names)))
+    pairs.set_xticklabels(names, rotation=30)
+    pairs.set_yticklabels(names)
+    for i, j in np.argwhere(np.isfinite(chances)).tolist():
+        pairs.text(j, i, f"{chances[i][j]:.0f}", ha="center", va="center")
+    return figure
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a picture in the format of the file's name; a page of its own for .html is shown, too.
+
+    Raises:
+        PayloadError: another format, or the file cannot be written.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise PayloadError(f"{path}: name a picture that ends in {', '.join(FORMATS)}")
+    is_page = path.suffix.lower() == ".html"
+    try:
+        figure.savefig(path, format="svg" if is_page else None, metadata={"Date": None} if is_page else None)
+    except OSError as error:
+        raise PayloadError(f"{path}: {error.strerror}") from None
+    if is_page:
+        picture = path.read_text(encoding="utf-8")
+        page = f"<!DOCTYPE html><meta charset=utf-8><title>racebot</title>{picture[picture.index('<svg') :]}"
+        path.write_text(page, encoding="utf-8")
+        webbrowser.open(path.resolve().as_uri())
+
+
+def _axes(number: int) -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - of an extra
+    except ModuleNotFoundError:
+        raise MissingExtraError("plots", "pictures need Matplotlib") from None
+    figure = Figure(figsize=(6 * number, 4.5), layout="constrained")
+    return figure, figure.subplots(1, number)
