@@ -129,14 +129,20 @@ class Races(Table):
         return as_int(self._connection.value(f"SELECT count(*) {rows} AND {_note(board)} IS NULL", *values))
 
     def first_position(self, board: Leaderboard) -> Position | None:
-        """Return the position of a leaderboard's first race, None if it has no race."""
-        if board.rule != BY_GOALS:
-            return next((stored.position for stored in self.of(board)), None)
+        """Return the position of the first race that counts on a leaderboard, None if none does."""
+        return self._position(board, f"AND {_note(board)} IS NULL ORDER BY counted_at, name")
+
+    def last_position(self, board: Leaderboard) -> Position | None:
+        """Return the position of a leaderboard's last stored race, rated or not; None if it has no race."""
+        return self._position(board, "ORDER BY counted_at DESC, name DESC")
+
+    def _position(self, board: Leaderboard, order: str) -> Position | None:
+        """Return the position of the first of a leaderboard's races in an order. Reads few results."""
         rows, values = _between(board)
-        row = self._connection.row(
-            f"SELECT counted_at, name {rows} ORDER BY counted_at, name LIMIT 1", *values
-        )
-        return None if row is None else position_of(row["counted_at"], row["name"])
+        for row in self._connection.stream(f"SELECT * {rows} {order}", *values):
+            if board.rule == BY_GOALS or board.holds(race_of(row).result):
+                return position_of(row["counted_at"], row["name"])
+        return None
 
     def goals(self) -> list[tuple[str, str]]:
         """Return each category and goal with recorded races."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from racebot.errors import NotFoundError, PayloadError, in_words
 from racebot.races.result import RaceResult
+from racebot.standings.follow_settings import follow_renames
 from racebot.standings.settle import PastRacesReport, Settler
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ async def backfill(
     with settler.ledger.transaction():
         for result in found.values():
             settler.ledger.profiles.save(result.entrants, current=True)
+        # Once its races are stored under a new name, a renamed goal looks like another one.
+        follow_renames(settler, found.values(), {r.goal for r in found.values() if not r.custom_goal})
         report = settler.add_past_races(filter(selection.wants, found.values()), "backfill")
         if before_commit is not None:
             before_commit(settler)

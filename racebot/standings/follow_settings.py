@@ -90,8 +90,9 @@ def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]
     joined = {}
     for board in boards:
         missing = names.difference(board.goals)
-        if len(missing) == 1 and (first := ledger.races.first_position(replace(board, goals=tuple(missing)))):
-            joined[board.key] = first
+        if len(missing) == 1:
+            for stored in ledger.races.of(replace(board, goals=tuple(missing)), limit=1):
+                joined[board.key] = stored.position
     return joined
 
 
@@ -169,7 +170,7 @@ def _configs_by_rule(settler: Settler) -> Iterator[tuple[str, str, LeaderboardCo
         for config in settler.rules.named_in(category):
             if config.rule != BY_GOALS:
                 planned = config.leaderboard(category, next(iter(config.goals), ""))
-                if races.first_position(planned) is not None:
+                if races.last_position(planned) is not None:
                     yield category, planned.first_goal, config
 
 

@@ -337,5 +337,5 @@ class Settler:
 
     def _next_moment(self, boards: Sequence[Leaderboard], ended_at: datetime) -> datetime:
         """Return a time after all races of these leaderboards, so that a race counts when it is recorded."""
-        last = filter(None, map(self.ledger.ratings.last_counted, boards))
-        return max([ended_at, *(moment + _TICK for moment in last)])
+        last = filter(None, map(self.ledger.races.last_position, boards))
+        return max([ended_at, *(position.counted_at + _TICK for position in last)])

@@ -42,8 +42,6 @@ LENGTH, EVERY = 400, 10
 """Steps of a sequence, and steps between two comparisons."""
 FITTED = "odds_scale"
 """A parameter that is fitted, and moves no rating."""
-UNNOTICED = "a rename that is read before it is noticed"
-FIRST_LEFT_OUT = "carry-over where the first race is left out"
 KINDS = (
     *(["race"] * 12 + ["late race"] * 2 + ["edit"] * 6 + ["record"] * 2 + ["read all", "import"]),
     *(["exclude", "include", "skip", "count"] * 2 + ["merge", "merge", "hide", "unhide", "forget"]),
@@ -283,8 +281,7 @@ class Driver:
         return self._tell(name, step.now)
 
     def _read_all(self, dice: Dice, step: Step) -> bool:
-        if UNNOTICED in self.off:
-            self._notice_rename(dice, step)
+        self._notice_rename(dice, step)  # as a backfill does
         return self._add({name: self._shown(name) for name in self.rooms}, "backfill", step.now)
 
     def _import(self, dice: Dice, step: Step) -> bool:
@@ -570,11 +567,6 @@ class Driver:
         for name in stored.keys() - counted.keys():
             if found := live.ledger.standings.all(boards[name]):
                 self._differs("ratings", f"{name} has no race that counts, and {len(found)} standings")
-        for season in self.truth.plan.seasons:
-            first = stored.get(season.name, [])[:1]
-            if FIRST_LEFT_OUT in self.off and first != counted.get(season.name, [])[:1]:
-                for later in self.truth.plan.seasons[self.truth.plan.seasons.index(season) :]:
-                    counted.pop(later.name, None)
         odds = {
             name: {FITTED: board.parameters[FITTED]} if FITTED in board.parameters else {}
             for name, board in boards.items()

@@ -101,6 +101,16 @@ def rated(settler: Settler) -> list[str]:
     return [] if board is None else [row.race for row in settler.ledger.ratings.rows(board)]
 
 
+async def test_a_backfill_follows_a_goal_that_was_renamed(
+    fill: Fill, settler: Settler, fake: FakeList
+) -> None:
+    await fill([])
+    fake.races = [race | {"goal": {"name": "New Orb", "custom": False}} for race in fake.races]
+    await fill([])
+    (board,) = settler.ledger.leaderboards.all()
+    assert (board.name, board.goals, settler.ledger.ratings.count(board)) == ("New Orb", ("New Orb",), 5)
+
+
 async def test_every_page_is_read_and_the_oldest_race_rated_first(
     fill: Fill, settler: Settler, fake: FakeList
 ) -> None:
