@@ -5,8 +5,9 @@ The worker writes it, other programs read it. It may be deleted at any time: the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +15,13 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
+from racebot.queries.edits import ResultEdit
 from racebot.queries.fields import FinishChance, FinishTime, IsNew, Place
 from racebot.queries.race import RaceOnBoard
 from racebot.races.result import EntrantStatus
+
+JUST_EDITED = timedelta(seconds=75)
+"""Age of an edit up to which the changes before it are shown. Pages are drawn again each minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,10 @@ class LiveBoard:
     needs_record: Annotated[
         bool, Field(description="False if the result counts once it has stood for a while")
     ] = True
+    changes_before: Annotated[
+        Mapping[str, int],
+        Field(description="Changes before the last edit of the result, where it moved them"),
+    ] = field(default_factory=dict)
 
     @property
     def condition(self) -> str:
@@ -76,7 +85,7 @@ class LiveBoard:
 
 @dataclass(frozen=True, slots=True)
 class LiveRoom:
-    """A race room that is open, in progress, or finished and not recorded yet."""
+    """A race room that is open, in progress or not recorded yet, or the last state of a refused one."""
 
     race: str
     category: str
@@ -87,6 +96,12 @@ class LiveRoom:
     ended_at: datetime | None
     updated_at: datetime
     leaderboards: tuple[LiveBoard, ...]
+    edits: Annotated[
+        tuple[ResultEdit, ...], Field(description="Edits of the result since the end of the race")
+    ] = ()
+    refused: Annotated[
+        str | None, Field(description="Why the race will change no rating; null while it may")
+    ] = None
 
     @property
     def before_start(self) -> bool:
@@ -95,6 +110,10 @@ class LiveRoom:
     @property
     def finished(self) -> bool:
         return self.status == "finished"
+
+    def was_edited(self, now: datetime) -> bool:
+        """Return whether a moderator has just edited the result."""
+        return bool(self.edits) and now - self.edits[-1].at < JUST_EDITED
 
     @property
     def condition(self) -> str:

@@ -13,10 +13,20 @@ from functools import partial
 from typing import TypeAlias
 
 from racebot.addresses import board_addresses
+from racebot.bot.room.announcements import edits_between, facts_of
 from racebot.errors import RacebotError, in_words
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
-from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
+from racebot.live_file import (
+    LiveBoard,
+    LiveEntrant,
+    LiveReport,
+    LiveRoom,
+    live_path,
+    read_live,
+    write_live,
+)
+from racebot.queries.edits import ResultEdit, named
 from racebot.queries.leaderboard import new_places, places_now
 from racebot.queries.odds import forecasts
 from racebot.queries.race import race_on_board
@@ -36,7 +46,7 @@ GATHER = 0.3
 FORGET_UNSEEN = timedelta(minutes=15)
 """Age at which an unfinished room is dropped. The bot asks a silent room for its race every five minutes."""
 FORGET_FINISHED = timedelta(days=2)
-"""Time after its end at which a race that nobody records is dropped."""
+"""Time after its end at which a race that nobody records or that changes no rating is dropped."""
 JOIN_WITHIN = 5.0
 """Seconds after the start in which the bot joins its rooms. Until then, the file of the last run stays."""
 _SOURCE = "live rooms"
@@ -50,6 +60,8 @@ class _OpenRoom:
     race: Race
     seen_at: datetime
     described: LiveRoom | None = None
+    edits: tuple[ResultEdit, ...] = ()
+    """Edits of the result since it was described."""
     changed: bool = True
 
 
@@ -63,6 +75,8 @@ class LiveWriter:
     clock: Callable[[], datetime]
     failures: FailureLog
     _open: dict[str, _OpenRoom] = field(default_factory=dict)
+    _former: dict[str, LiveRoom] = field(default_factory=dict)
+    """Rooms of the last run that were not seen since, and the last states of rooms that change no rating."""
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _revision: tuple[int, ...] = ()
     _writing: asyncio.Future[None] | None = None
@@ -70,19 +84,36 @@ class LiveWriter:
     def __post_init__(self) -> None:
         self._ledger = self.settler.ledger
         self._path = live_path(self._ledger.path)
+        if (report := read_live(self._path)) is not None:
+            self._former = {room.race: room for room in report.rooms if room.race not in report.unlisted}
 
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
-        known = self._open.get(race.name)
-        needs_record = race.status == "cancelled" or not self.settler.rules.needs_no_record(race)
-        cannot = race.over or race.custom_goal or not race.recordable
-        if race.recorded or (needs_record and cannot):
-            if self._open.pop(race.name, None) is None:
-                return
-        else:
-            described = known.described if known else None
-            self._open[race.name] = _OpenRoom(race, self.clock(), described)
+        known, former = self._open.pop(race.name, None), self._former.pop(race.name, None)
+        described = known.described if known else former
+        refused = self._refusal(race)
+        if refused and not race.recorded and described is not None and not race.unlisted:
+            self._former[race.name] = _last_state(described, race, refused, self.clock())
+        elif not (refused or race.recorded):
+            edits = () if known is None else (*known.edits, *self._edits(known.race, race))
+            self._open[race.name] = _OpenRoom(race, self.clock(), described, edits)
+        elif described is None and known is None:
+            return
         self._woken.set()
+
+    def _refusal(self, race: Race) -> str:
+        """Return why a race changes no rating, an empty text while it may."""
+        if race.status != "cancelled" and self.settler.rules.needs_no_record(race):
+            return ""
+        if race.over and race.status != "finished":
+            return race.status
+        return "custom goal" if race.custom_goal else "" if race.recordable else "not recorded"
+
+    def _edits(self, before: Race, now: Race) -> list[ResultEdit]:
+        if before.result is None or now.result is None:
+            return []
+        names = {str(each.user_id): name for each, name in shown_names(now.result.entrants).items()}
+        return named(edits_between(facts_of(before.result), now.result), names, self.clock())
 
     async def run(self) -> None:
         """Write the file until cancelled. It stays, so that pages show the rooms during a restart."""
@@ -114,7 +145,8 @@ class LiveWriter:
                 continue
             room.changed = False
             try:
-                room.described = await self._described(room.race, room.seen_at)
+                fresh = await self._described(room.race, room.seen_at)
+                room.described, room.edits = fresh and _edited(fresh, room.described, room.edits), ()
             except Exception as error:
                 self._note_problem(error)
                 room.changed = failed = True
@@ -124,7 +156,9 @@ class LiveWriter:
         self._revision = revision
         shown = [(room, room.described) for room in self._open.values() if room.described is not None]
         unlisted = frozenset(described.race for room, described in shown if room.race.unlisted)
-        report = LiveReport(self.clock(), tuple(described for _, described in shown), unlisted)
+        self._former = {name: room for name, room in self._former.items() if _is_kept(room, now)}
+        rooms = (*(described for _, described in shown), *self._former.values())
+        report = LiveReport(self.clock(), rooms, unlisted)
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
         await asyncio.shield(self._writing)
         if not failed:
@@ -254,6 +288,40 @@ def _live_board(
             shown.append(live)
     shown.sort(key=_position)
     return LiveBoard(address, board.name, tuple(shown), outcome, record), board, rated
+
+
+def _edited(fresh: LiveRoom, before: LiveRoom | None, edits: tuple[ResultEdit, ...]) -> LiveRoom:
+    """Add the edits of a result to its room, with the changes that the last ones moved."""
+    if before is None:
+        return fresh
+    boards = []
+    for board in fresh.leaderboards:
+        former = next((each for each in before.leaderboards if each.leaderboard == board.leaderboard), board)
+        changes = {each.id: each.change for each in board.entrants}
+        moved = {
+            each.id: each.change
+            for each in former.entrants
+            if each.change is not None and each.change != changes.get(each.id)
+        }
+        boards.append(replace(board, changes_before=moved if edits else former.changes_before))
+    return replace(fresh, leaderboards=tuple(boards), edits=(*before.edits, *edits))
+
+
+def _last_state(room: LiveRoom, race: Race, refused: str, now: datetime) -> LiveRoom:
+    """Return the result of a race that changes no rating, as its room last showed it."""
+    boards = []
+    for board in room.leaderboards:
+        entrants = (
+            replace(each, after=None, change=None, rank_after=None, chance_now=None)
+            for each in board.entrants
+        )
+        boards.append(replace(board, entrants=tuple(entrants), outcome=None, changes_before={}))
+    ended_at = room.ended_at or race.ended_at or race.cancelled_at or now
+    return replace(room, status=race.status, ended_at=ended_at, leaderboards=tuple(boards), refused=refused)
+
+
+def _is_kept(room: LiveRoom, now: datetime) -> bool:
+    return room.refused is not None and (room.ended_at or room.updated_at) > now - FORGET_FINISHED
 
 
 def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:

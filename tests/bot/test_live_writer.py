@@ -112,13 +112,42 @@ async def test_finished_room_shows_the_changes_that_the_record_will_bring(writin
     ]
 
 
-@pytest.mark.parametrize(
-    "facts", [{"status": "cancelled"}, {"custom_goal": True}, {"recordable": False}], ids=str
+REFUSALS: tuple[tuple[dict[str, object], str], ...] = (
+    ({"status": "cancelled"}, "cancelled"),
+    ({"custom_goal": True}, "custom goal"),
+    ({"recordable": False}, "not recorded"),
 )
-async def test_race_that_does_not_count_is_not_shown(writing: Writing, facts: dict[str, object]) -> None:
-    await writing.shown(opened("ann", "bo"))
-    writing.writer.update(replace(opened("ann", "bo"), **facts))  # type: ignore[arg-type]
-    await until(lambda: not writing.rooms())
+
+
+@pytest.mark.parametrize(("facts", "refused"), REFUSALS)
+async def test_race_that_changes_no_rating_keeps_its_last_state(
+    writing: Writing, monkeypatch: pytest.MonkeyPatch, facts: dict[str, object], refused: str
+) -> None:
+    race = finished(replace(result("r", "ann bo"), recorded=False))
+    await writing.shown(race)
+    writing.writer.update(replace(race, **facts))  # type: ignore[arg-type]
+    await until(lambda: writing.rooms()["orb/r"].refused == refused)
+    await writing.stop()
+    writing.writer = LiveWriter(writing.settler, lambda _: Listing(), at_once, writing.clock, FailureLog())
+    monkeypatch.setattr(live_writer, "JOIN_WITHIN", 0.0)
+    writing.start()
+    await writing.shown(replace(opened("ann", "bo"), name="orb/next"))
+    (board,) = writing.rooms()["orb/r"].leaderboards
+    assert [(each.name, each.place, each.change) for each in board.entrants] == [
+        ("Ann", 1, None),
+        ("Bo", 2, None),
+    ]
+    assert board.outcome is None
+
+
+async def test_room_tells_what_moderators_edited_and_the_changes_before(writing: Writing) -> None:
+    before = await writing.shown(finished(replace(result("r", "ann bo cy"), recorded=False)))
+    after = await writing.shown(finished(replace(result("r", "bo cy", dnf="ann"), recorded=False)))
+    edits = writing.rooms()["orb/r"].edits
+    assert {(each.name, each.edit) for each in edits} == {("Ann", "dnf"), ("Bo", "time"), ("Cy", "time")}
+    changed = {each.id: each.change for each in before.entrants}
+    assert after.changes_before == changed
+    assert changed["id-ann"] != {each.id: each.change for each in after.entrants}["id-ann"]
 
 
 async def written(writer: LiveWriter, path: Path) -> None:

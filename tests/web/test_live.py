@@ -26,8 +26,10 @@ from worker_support import PATIENCE
 
 from racebot.addresses import BadQueryError
 from racebot.errors import LedgerUnavailable
+from racebot.ledger.outbox import ChatBody, Edit, Message
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
+from racebot.queries.edits import ResultEdit
 from racebot.queries.race import race_on_board
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings import orders
@@ -37,6 +39,7 @@ from racebot.web.api.openapi import description
 from racebot.web.http import events
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import MatchedRoute
+from racebot.web.site import live_rooms
 from racebot.web.site.ledger_view import Document, Publication
 from racebot.web.site.live_rooms import LiveReader
 
@@ -222,6 +225,50 @@ def test_page_of_a_race_waits_for_the_bot_and_for_the_record(live: Live) -> None
     assert "data-recorded" not in live.get("/live/races/orb/soon-1").text
     live.rate(result("soon-1", "ann bo", after=300))
     assert "data-recorded" in live.get("/live/races/orb/soon-1").text
+
+
+@pytest.mark.parametrize(
+    ("refused", "told"),
+    [("cancelled", "cancelled: changed"), ("not recorded", "not recorded: changed")],
+)
+def test_page_of_a_race_that_changes_no_rating_keeps_its_result(live: Live, refused: str, told: str) -> None:
+    (board,) = FINISHED.leaderboards
+    kept = [replace(each, after=None, change=None) for each in board.entrants]
+    former = replace(FINISHED, refused=refused, leaderboards=(replace(board, entrants=tuple(kept)),))
+    live.write(former, ago=3600)  # the worker has ended
+    shown = words(live.get("/races/orb/live-1"))
+    assert told in shown and "1:02:03" in shown and "if recorded" not in shown
+    live.write(former)
+    assert "live-1" not in words(live.get("/live")) and live.get("/api/live").json()["rooms"] == []
+
+
+def test_page_of_an_unknown_race_ends_after_some_minutes(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    live.write()
+    assert live.get("/races/orb/soon-1").status_code == 200
+    monkeypatch.setattr(live_rooms, "AWAIT", timedelta())
+    live.write()
+    assert live.get("/races/orb/soon-1").status_code == 404
+    assert "knows no race" in words(live.get("/live/races/orb/soon-1"))
+
+
+def test_page_of_a_race_tells_of_edits_and_of_a_silent_bot(live: Live) -> None:
+    race = result("soon-1", "bo ann", dnf="zoe", after=300)
+    (rated,) = live.settler.preview(race)
+    outcome = race_on_board(rated.leaderboard, race, rated.changes, None)
+    board = replace(FINISHED.leaderboards[0], outcome=outcome, changes_before={"id-bo": -77})
+    for age, struck in ((5, True), (120, False)):
+        edit = ResultEdit(datetime.now(UTC) - timedelta(seconds=age), "id-bo", "Bo", "dq")
+        live.write(replace(FINISHED, race="orb/soon-1", leaderboards=(board,), edits=(edit,)), ago=age)
+        answer = live.get("/races/orb/soon-1")
+        assert "Bo disqualified" in words(answer)
+        assert ("−77" in answer.text, "has been silent" in answer.text) == (struck, not struck)
+
+
+def test_page_of_a_recorded_race_tells_of_its_edits(live: Live) -> None:
+    body = ChatBody("Bo", correction=1, edits=(Edit("id-bo", "dq"), Edit("id-gone", "dq")))
+    live.ledger.messages.put(Message("orb/c", "orb", "guid", body), NOW)
+    shown = words(live.get("/races/orb/c"))
+    assert "Bo disqualified. The changes are new." in shown and "id-gone" not in shown
 
 
 def test_rooms_of_a_demo_have_no_links_to_the_site(live: Live) -> None:

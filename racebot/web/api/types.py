@@ -264,7 +264,7 @@ class HeadToHead(Comparison):
     b: StandingOnBoard
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRoom(LiveRoom):
     """A race room that is open, in progress, or finished and not recorded yet, with its addresses."""
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from math import isclose
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from racebot import addresses
+from racebot.queries.edits import edits_of
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import listed_points, new_places
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_of, event_reports
@@ -33,7 +35,8 @@ MOST_LINES = 60
 
 def race_page(request: PageRequest, race: str) -> Content:
     """Render the page of a race. Before its record, that is its room; None if no room could have its name."""
-    return _open_race(request, race, "open_race.html") or _recorded_race(request, race, "race.html")
+    found = _open_race(request, race, "open_race.html", lasting=False)
+    return found or _recorded_race(request, race, "race.html")
 
 
 def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
@@ -48,6 +51,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         template,
         report=report,
         racer=racer,
+        edits=edits_of(request.view.ledger, race, {each.id: each.name for each in report.result if each.id}),
         event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
@@ -61,22 +65,30 @@ def followed_race(request: PageRequest, race: str) -> Content:
     return _open_race(request, race, "race_room.html") or _recorded_race(request, race, "race_report.html")
 
 
-def _open_race(request: PageRequest, race: str, template: str) -> Content:
-    """Render the room of a race; None if it is recorded, or if no room could have its name."""
-    if request.view.race(race) is not None:
+def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool = True) -> Content:
+    """Render the room of a race; None if it is recorded, or if no room could have its name.
+
+    Unless it is `lasting`, the page of a race that stays unknown ends after some minutes.
+    """
+    view = request.view
+    if view.race(race) is not None or not request.served:
         return None
     category, _, slug = race.partition("/")
-    rooms = request.view.live_rooms().rooms  # without those that the site does not list
-    room = next((each for each in rooms if each.race == race), None)
-    known = any(board.category == category for board in request.view.boards)
-    if not request.served or (room is None and not (known and _SLUG.fullmatch(slug))):
-        return None
+    room, awaited = view.listed_room(race), True
+    if room is None:
+        known = any(board.category == category for board in view.boards) and _SLUG.fullmatch(slug)
+        awaited = bool(known) and view.is_awaited(race)
+        if not known or not (awaited or lasting):
+            return None
     return templating.page(
         request,
         template,
         race=race,
         room=room,
-        category=request.view.category_face(category),
+        awaited=awaited,
+        live=view.live_rooms(),
+        now=datetime.now(UTC),
+        category=view.category_face(category),
         categories={},
         events=f"events/{addresses.RACE_PART.path(race=race)}",
         **table(request),

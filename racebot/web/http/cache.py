@@ -88,7 +88,7 @@ class CachedPages:
         cache = self._current_cache()
         key = cache_key(match, query)
         race = match.fields["race"] if match.route is addresses.RACE else dict(key[1]).get("race")
-        if (race is not None and self._live.room(race) is not None) or match.route in _ON_LIVE_FILE:
+        if (race is not None and self._live.knows(race)) or match.route in _ON_LIVE_FILE:
             key = key[0], (*key[1], ("live", self._live.stamp()))
         elif match.route is addresses.PLAYER_ON_BOARD:
             rooms = self._live.rooms().of(match.fields["player"])

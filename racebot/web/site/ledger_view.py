@@ -243,6 +243,14 @@ class LedgerView:
     def live_room(self, race: str) -> LiveRoom | None:
         return None if self._live is None else self._live.room(race, self.hidden)
 
+    def listed_room(self, race: str) -> LiveRoom | None:
+        """Return an open room that the site lists, or the last state of one that changes no rating."""
+        return None if self._live is None else self._live.listed_room(race, self.hidden)
+
+    def is_awaited(self, race: str) -> bool:
+        """Return whether a race that the bot does not know may still appear."""
+        return self._live is not None and self._live.is_awaited(race)
+
     def picture(self, name: str) -> bytes | None:
         folder = self.publication.pictures
         return Pictures(folder).read(name) if folder and name in self.pictures_shown else None

@@ -18,6 +18,10 @@ LATE_AFTER = timedelta(seconds=60)
 """Age of a report at which pages say that it may be out of date. The worker writes one every ten seconds."""
 GONE_AFTER = timedelta(minutes=10)
 """Age at which a report is ignored: the worker is down."""
+AWAIT = timedelta(minutes=5)
+"""Time for which a race that nobody knows may still appear. The bot finds a new room within a minute."""
+MOST_ASKED = 1000
+"""Most unknown races whose first request is remembered."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -57,13 +61,18 @@ class LiveReader:
         self._lock = threading.Lock()
         self._stamp: tuple[int, int, int] | None = None
         self._report: LiveReport | None = None
+        self._asked: dict[str, datetime] = {}
 
     def rooms(self, hidden: Set[str] = frozenset()) -> LiveRooms:
         """Return the rooms that the site lists, without hidden players and rooms of a dead worker."""
         report, late = self._current()[1:]
         if report is None:
             return NOTHING
-        listed = [_without(room, hidden) for room in report.rooms if room.race not in report.unlisted]
+        listed = [
+            _without(room, hidden)
+            for room in report.rooms
+            if room.race not in report.unlisted and not room.refused
+        ]
         listed.sort(key=lambda room: room.opened_at or _LONG_AGO, reverse=True)
         return LiveRooms(report.seen_at, late, tuple(listed))
 
@@ -72,6 +81,29 @@ class LiveReader:
         report = self._current()[1]
         rooms = report.rooms if report else ()
         return next((_without(room, hidden) for room in rooms if room.race == race), None)
+
+    def listed_room(self, race: str, hidden: Set[str] = frozenset()) -> LiveRoom | None:
+        """Return a room that the site lists, or the last state of one that changes no rating.
+
+        The second kind stays after the worker's end.
+        """
+        found = next((room for room in self.rooms(hidden).rooms if room.race == race), None)
+        former = self._report.rooms if self._report and found is None else ()
+        return found or next(
+            (_without(room, hidden) for room in former if room.race == race and room.refused), None
+        )
+
+    def knows(self, race: str) -> bool:
+        """Return whether the page of a race may change without the ledger."""
+        return race in self._asked or (self.room(race) or self.listed_room(race)) is not None
+
+    def is_awaited(self, race: str) -> bool:
+        """Return whether a race that the bot does not know was first asked for a short time ago."""
+        with self._lock:
+            first = self._asked.setdefault(race, self._clock())
+            while len(self._asked) > MOST_ASKED:
+                del self._asked[next(iter(self._asked))]
+        return self._clock() - first < AWAIT
 
     def stamp(self) -> str:
         """Return a text that changes whenever `rooms` or `room` may return something else.

@@ -206,6 +206,7 @@
     makeDrawings();
     for (const link of document.querySelectorAll("a[data-whole]")) link.textContent = link.href;
     for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
+    for (const time of document.querySelectorAll("time[data-time]")) time.textContent = new Date(time.dateTime).toTimeString().slice(0, 5);
     for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
     for (const time of document.querySelectorAll("time[data-ago]")) {
       const seconds = (Date.now() - new Date(time.dateTime)) / 1000;
