@@ -79,6 +79,8 @@ def read_races(
     factors: dict[tuple[str, str], str] = {}
     notes: list[str] = []
     left_out: Counter[str] = Counter()
+    with_places = without_first = 0
+    like_scores = column = ""
     for path in files:
         with _regular(path) as file:
             known = goal or file.stem
@@ -100,9 +102,17 @@ def read_races(
                 first=len(results),
             )
             read = reader.read()
+            with_places += read.with_places
+            without_first += read.without_first
+            if 2 * without_first > with_places:
+                column = found.columns.get("place", "place")
+                like_scores = f"{path}, column {column}: {counted(without_first, 'race')} without a place 1"
             results += read.results
             factors |= read.factors
             notes += [f"{path.name}: {note}" for note in read.notes]
+    if 2 * without_first > with_places:
+        fix = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
+        raise PayloadError(f"{like_scores}: {fix}")
     if not results and left_out:
         reason, count = left_out.most_common(1)[0]
         raise PayloadError(f"{files[0]}: no result to read: {count} {reason}")

@@ -54,13 +54,15 @@ class TableRaces:
     """The races of a table in the order of their first lines, and notes on how it was read.
 
     `factors` has what players raced with, by race name and player. `remarks` has the proof and the comment of
-    each entrant of an event.
+    each entrant of an event. `without_first` is the number of races with places, but no place 1.
     """
 
     results: tuple[RaceResult, ...]
     factors: Mapping[tuple[str, str], str]
     notes: tuple[str, ...]
     remarks: tuple[tuple[str, str], ...]
+    with_places: int = 0
+    without_first: int = 0
 
 
 class People:
@@ -171,9 +173,12 @@ class TableReader:
         self._raise_first()
         if not results:
             raise PayloadError(f"{self._path}: no races: add a line for each entrant below the column names")
-        self._refuse_scores()
         self._note_rest()
-        return TableRaces(results, self._factors, tuple(filter(None, self._notes)), tuple(self._remarks))
+        notes, remarks = tuple(filter(None, self._notes)), tuple(self._remarks)
+        places = (
+            (0, 0) if self._ours else (self._ranking.races_with_places, self._ranking.races_without_first)
+        )
+        return TableRaces(results, self._factors, notes, remarks, *places)
 
     def _refuse(self, number: int, error: BadCellError) -> None:
         column, fix = error.args
@@ -224,7 +229,9 @@ class TableReader:
         elif self._options.twice is None:
             named = "race" in self._table.columns
             where = "this race" if named else "this file, which has no column race,"
-            column = "race=Season+Round" if named else "race=NAME"
+            columns = self._table.columns
+            both = "+".join(columns[ours] for ours in ("race", "ended_at") if ours in columns)
+            column = f"race={both if 'ended_at' in columns else 'Season+Round'}" if named else "race=NAME"
             raise BadCellError(
                 "player",
                 f"{reprlib.repr(result.name)} is already in {where} in line {before.number}: remove one, "
@@ -323,7 +330,7 @@ class TableReader:
         words = Counter(word for _, word in self._unsure)
         if self._says_done:
             for result, word in self._unsure:
-                result.status = DNF
+                result.status, result.place = DNF, None
                 self._said[word, cells.MEANINGS[DNF]] += 1
         elif words:
             shown = ", ".join(map(reprlib.repr, list(words)[:5]))
@@ -417,16 +424,6 @@ class TableReader:
                 yield replace(known, status=each.status, finish_time=time, place=place, team=each.team)
             else:
                 yield Entrant(each.player, each.name, each.status, time, place, each.team)
-
-    def _refuse_scores(self) -> None:
-        """Refuse places that look like scores: most races have no place 1."""
-        without, races = self._ranking.races_without_first, self._ranking.races_with_places
-        if 2 * without > races and self._find is None and not self._ours:
-            title = self._table.columns.get("place", "place")
-            raise PayloadError(
-                f"{self._path}, column {title}: {without} of {counted(races, 'race')} have no place 1: if "
-                f"more is better, add --columns score={title}; if less is, add --lowest-wins to it"
-            )
 
     def _note_rest(self) -> None:
         notes, ranking = self._notes, self._ranking

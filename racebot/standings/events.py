@@ -26,6 +26,7 @@ from racebot.standings.settle import Settler
 from racebot.text.parse import fold_name
 
 _SITE_ID = re.compile("[A-Za-z0-9]{16}")
+_PROFILE = re.compile("https?://[^/]+/user/([A-Za-z0-9]+)(?:/.*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,8 @@ class EventSteps:
         self.settler.ledger.orders.add(order)
 
     def _player(self, players: Mapping[str | None, Entrant], text: str) -> Entrant:
-        """Return the player in the event's rooms or the ledger with an id or a name."""
+        """Return the player in the event's rooms or the ledger with an id, a name or a profile's address."""
+        text = _PROFILE.sub(r"\1", text)
         if found := players.get(text) or players.get(text.casefold()):
             return Entrant(found.user_id, found.name, found.status, discriminator=found.discriminator)
         try:

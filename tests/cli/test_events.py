@@ -273,9 +273,14 @@ def test_in_game_times_come_from_sheets_alone(racebot: Racebot, tmp_path: Path) 
             {"id-ann": "1", "id-bo": "DNF"},
         ),
         ("player,place\nann,2\nbo,1\n", "", {"id-ann": "2", "id-bo": "1"}),
+        (
+            "runner,time\nhttps://racetime.gg/user/abcdefghijklmnop/ann,59:00\nbo,1:00:00\n",
+            "",
+            {"abcdefghijklmnop": "1", "id-bo": "2"},
+        ),
         ('[{"player": "ann", "time": 60}, {"player": "bo", "time": 50}]', "", {"id-ann": "2", "id-bo": "1"}),
     ],
-    ids=["answers of a form", "places", "JSON"],
+    ids=["answers of a form", "places", "addresses of profiles", "JSON"],
 )
 def test_a_sheet_has_any_form_that_a_study_reads(
     racebot: Racebot, tmp_path: Path, sheet: str, columns: str, expected: dict[str, str]

@@ -146,7 +146,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
     [
         ("race,player,time\na,Ann,1:00\na,Bo,99:99:99\n", ["line 3", "--words dnf=99:99:99"]),
         ("race,player,place\na,Ann,1\na,Bo,0\n", ["line 3", "DNS", "--words dns=0"]),
-        ("race,player,place\na,Ann,12\na,Bo,25\n", ["no place 1", "score=place", "--lowest-wins"]),
+        ("race,player,place\na,Ann,12\na,Bo,25\n", ["without a place 1", "score=place", "--lowest-wins"]),
         ("race,player,place\na,Ann,1\na,Ann,2\n", ["'Ann' is already in this race in line 2", "--twice first"]),
         ("player,place\nAnn,1\nAnn,2\n", ["no column race", "--columns race=NAME"]),
         ("race,player,place,status\na,Ann,1,official\na,Bo,2,protest\n", ["--words dnf=", "--columns status="]),
@@ -234,9 +234,13 @@ def test_files_of_one_race_each_are_one_season(tmp_path: Path) -> None:
     }.items():
         written(folder / name, text)
     found = read_races(folder)
-    assert {race.name: order(race) for race in found.results} == {"2": "Bo ann", "10": "ann Bo"}
+    assert {race.name: order(race) for race in found.results} == {
+        "2": "Bo ann",
+        "10": "ann Bo",
+        "11": "Bo ann",
+    }
     assert found.results[0].ended_at < found.results[1].ended_at
-    again = read_races(folder / "2.csv", folder / "10.csv")
+    again = read_races(*(folder / f"{number}.csv" for number in (2, 10, 11)))
     assert again.results == found.results
 
 
