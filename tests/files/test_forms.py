@@ -231,6 +231,7 @@ def test_files_of_one_race_each_are_one_season(tmp_path: Path) -> None:
     for name, text in {
         "2.csv": "player,place\nann,2\nBo,1\n",
         "10.csv": "player,place\nAnn,1\nBo,2\n",
+        "11.csv": "player,place\nAnn,3\nBo,2\n",
     }.items():
         written(folder / name, text)
     found = read_races(folder)
