@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
 from racebot.queries.edits import ResultEdit
-from racebot.queries.fields import FinishChance, FinishTime, IsNew, Place
+from racebot.queries.fields import FinishByRating, FinishChance, FinishTime, IsNew, Place
 from racebot.queries.race import RaceOnBoard
 from racebot.races.result import EntrantStatus
 
@@ -49,6 +49,7 @@ class LiveEntrant:
     chance_now: Annotated[
         float | None, Field(description="Chance to finish next while racing; null before the first finish")
     ] = None
+    finish_by_rating: FinishByRating = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from racebot.live_file import (
 )
 from racebot.queries.edits import ResultEdit, named
 from racebot.queries.leaderboard import new_places, places_now
-from racebot.queries.odds import forecasts
+from racebot.queries.odds import finishing_habits, forecasts
 from racebot.queries.race import race_on_board
 from racebot.queries.standings import Listing
 from racebot.races.change import Change, State
@@ -231,7 +231,9 @@ class LiveWriter:
             address = None if board.id is None else stems[board.id]
             preview = previews.get(board.name)
             masked = None if preview is None else self._ledger.people.masked(preview.result)
-            drafts.append(partial(_live_board, board, address, entrants, states, preview, masked, hidden))
+            habits = finishing_habits(self._ledger, board, [str(e.user_id) for e in entrants])
+            known = tuple(zip(states, habits, strict=True))
+            drafts.append(partial(_live_board, board, address, entrants, known, preview, masked, hidden))
         return drafts
 
 
@@ -239,20 +241,22 @@ def _live_board(
     board: Leaderboard,
     address: str | None,
     entrants: Sequence[Entrant],
-    states: Sequence[tuple[State, bool]],
+    known: Sequence[tuple[tuple[State, bool], float]],
     preview: Preview | None,
     masked: RaceResult | None,
     hidden: Collection[str],
 ) -> _Draft:
     """Describe a room on one leaderboard, and rate its result.
 
-    `masked` is the result without the names of hidden players.
+    `known` are the entrants' states, whether they have raced here, and their finishing habits. `masked` is
+    the result without the names of hidden players.
     """
     record = not board.rule.finished
     if not entrants:
         return LiveBoard(address, board.name, (), needs_record=record), board, None
     by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
-    found = forecasts(board, [state for state, _ in states])
+    states = [state for state, _ in known]
+    found = forecasts(board, [state for state, _ in states], [habit for _, habit in known])
     has_odds = not by_team and len(found) > 1
     racing = [row for row, entrant in enumerate(entrants) if entrant.status is EntrantStatus.RACING]
     chance_now = {}
@@ -267,7 +271,7 @@ def _live_board(
         outcome = race_on_board(board, masked, rated.changes, rated.note, withheld=hidden)
     names = shown_names(entrants)
     shown = []
-    for row, (entrant, (_, known), forecast) in enumerate(zip(entrants, states, found, strict=True)):
+    for row, (entrant, (_, raced), forecast) in enumerate(zip(entrants, states, found, strict=True)):
         player = str(entrant.user_id)
         change = changes.get(player)
         live = LiveEntrant(
@@ -277,12 +281,13 @@ def _live_board(
             place=change.place if change else entrant.place,
             finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
             points=forecast.points,
-            new=not known,
+            new=not raced,
             win_chance=forecast.win_chance if has_odds else None,
             finish_chance=forecast.finish_chance,
             after=change.points_after if change else None,
             change=change.points_change if change else None,
             chance_now=chance_now.get(row),
+            finish_by_rating=forecast.finish_by_rating,
         )
         if player not in hidden:
             shown.append(live)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, result
+from builders import CATEGORY, GOAL, NOON, entrant, existing, result
 from rich.console import Console
 
 from racebot.cli import tables
@@ -26,11 +27,14 @@ from racebot.queries.leaderboard import (
     new_places,
     open_leaderboard,
 )
+from racebot.queries.odds import odds
 from racebot.queries.player import PlayerReport, player_report
 from racebot.queries.race import RatedEntrant, race_report
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
+from racebot.ratings import registry
+from racebot.ratings.forecast import finish_chances, finishing_habit, with_habits
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
@@ -414,3 +418,25 @@ def test_players_read_together_equal_those_read_one_by_one(ledger: Ledger, board
     assert isinstance(players, ListedPlayers)
     read = [players[index] for index in range(len(players))]
     assert [players[:], players[1:], [players[-1]]] == [read, read[1:], read[-1:]]
+
+
+def test_a_forecast_counts_how_often_a_player_finishes(ledger: Ledger) -> None:
+    """By their ratings, hardly anybody finishes. Ann always does."""
+    races = [result(f"r{n}", "ann bo", dnf="cy", after=n) for n in range(30)]
+    on = merge(ledger, races, LeaderboardConfig("thurstone-hurdle", {"finish_level": 3.0}))
+    ann, new = odds(ledger, on, ["id-ann", "id-new"])
+    model = registry.create(on.model, on.parameters)
+    (standing,) = (each for each in ledger.standings.all(on) if each.player == "id-ann")
+    alone = finish_chances(model, np.array([standing.state]))
+    assert ann.finish_by_rating == pytest.approx(float(alone[0]))
+    changes = [
+        change
+        for name in ledger.ratings.races(on)
+        for change in existing(ledger.ratings.get(on, name)).changes
+        if change.player == "id-ann"
+    ]
+    before = finish_chances(model, np.array([change.before for change in changes]))
+    expected = with_habits(alone, np.array([finishing_habit(before, np.ones(30, dtype=np.bool_))]))
+    assert ann.finish_chance == pytest.approx(float(expected[0]))
+    assert float(expected[0]) > float(alone[0])
+    assert new.finish_chance == pytest.approx(new.finish_by_rating)

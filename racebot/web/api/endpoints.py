@@ -17,7 +17,7 @@ from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.live_file import LiveRoom
 from racebot.queries.history import PlayedRace
-from racebot.queries.odds import forecasts, odds
+from racebot.queries.odds import finishing_habits, forecasts, odds
 from racebot.queries.player import Meeting, PlayerStanding, compared
 from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceRow, latest_races, rating_changes
@@ -139,12 +139,13 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
+    habits = finishing_habits(view.ledger, board.stored, [standing.id])
     return with_fields(
         types.StandingOnBoard,
         standing,
         board=board.address.stem,
         page=page_of(view, board.address.player(standing.id)),
-        finish_chance=forecasts(board.stored, [standing.state])[0].finish_chance,
+        finish_chance=forecasts(board.stored, [standing.state], habits)[0].finish_chance,
     )
 
 
