@@ -95,7 +95,8 @@ def import_file(
             f"the settings have several categories: pass one of them with --category: "
             f"{', '.join(settings.slugs())}"
         )
-    results = read_files(files, reading, category=category or "".join(settings.slugs()), goal=goal).results
+    category = category or "".join(settings.slugs())
+    results = read_files(files, reading, category=category, goal=goal, summary=True).results
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))

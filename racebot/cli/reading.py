@@ -12,6 +12,7 @@ import typer
 
 from racebot.cli.common import notices, tell
 from racebot.files.options import Layout, ReadOptions, Twice
+from racebot.races.outcome import TeamPolicy
 
 if TYPE_CHECKING:
     from racebot.files.read import RaceFiles
@@ -82,12 +83,21 @@ reads_files = takes("reading", READING, _reading)
 
 
 def read_files(
-    files: Sequence[Path], reading: ReadOptions, *, category: str = "", goal: str | None, quiet: bool = False
+    files: Sequence[Path],
+    reading: ReadOptions,
+    *,
+    category: str = "",
+    goal: str | None,
+    quiet: bool = False,
+    summary: bool = False,
 ) -> RaceFiles:
-    """Read the races of files, and print how they were read."""
+    """Read the races of files, and print how they were read and, if wanted, a summary."""
     from racebot.files.read import read_races
+    from racebot.study.history import understood
 
     found = read_races(*files, category=category, goal=goal, options=reading)
     for note in () if quiet else found.notes:
         tell(note, to=notices)
+    if summary:
+        tell(understood(found.results, TeamPolicy.TEAM, found.left_out), to=notices)
     return found

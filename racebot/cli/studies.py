@@ -345,7 +345,7 @@ def show_scores(
     parts = {name: _value(text) for name, _, text in (each.partition("=") for each in param or [])}
     rules = rules_of({"rules": scoring, **parts}, cut=cut, races=races)
     options = replace(reading, by_time=True, teams=True)
-    found = [each for each in read_files(files, options, goal=goal).results if each.final]
+    found = [each for each in read_files(files, options, goal=goal, summary=True).results if each.final]
     results = sorted(found, key=lambda each: (each.ended_at, each.name))
     scored = [race for each in results if (race := score_race(each, rules, teams)) is not None]
     if not scored:

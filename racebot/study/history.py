@@ -84,7 +84,7 @@ class History:
             tuple(numbers),
             latest,
             tuple(races),
-            understood=_understood(used, teams, reasons),
+            understood=understood(used, teams, reasons),
             left_out=reasons,
         )
 
@@ -118,7 +118,7 @@ class History:
         )
 
 
-def _understood(results: Sequence[RaceResult], teams: TeamPolicy, left_out: Mapping[str, int]) -> str:
+def understood(results: Sequence[RaceResult], teams: TeamPolicy, left_out: Mapping[str, int]) -> str:
     """Say which races and results count, and how many do not, and why."""
     sizes = [len(result.entrants) for result in results]
     parts = [f"{counted(len(results), 'race')} of {_range(sizes)}" if results else "no race can be rated"]
