@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import get_num_threads, njit, objmode
 from numba.extending import overload, register_jitable
 
 from racebot.races.outcome import BoolArray, IntArray
@@ -28,8 +29,21 @@ from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_gr
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.plackett_luce import tied_losses
 from racebot.ratings.numerics.expectation_propagation import jointly, jointly_banded
-from racebot.ratings.numerics.order_quadrature import order_moments, sums
-from racebot.ratings.numerics.order_statistics import pair_moments, posterior_moments
+from racebot.ratings.numerics.order import (
+    CORRECTIONS,
+    MARGIN,
+    SMALL,
+    SMALL_REACH,
+    crowd_below,
+    crowd_moments,
+    density,
+    on_windows,
+    posterior_moments,
+    running_integral,
+    sums,
+)
+from racebot.ratings.numerics.order_windows import FEW
+from racebot.ratings.numerics.truncated_normal import pair_moments
 
 _BLOCK = 256
 """Number of races that compiled code rates at a time. Threads synchronize after each block."""
@@ -38,7 +52,16 @@ _MANY = 16
 _PART = 8
 """Candidates that a core takes at a time."""
 
-_REPLACED = jointly, posterior_moments, sums, tied_losses
+_REPLACED = (
+    crowd_below,
+    crowd_moments,
+    density,
+    jointly,
+    posterior_moments,
+    running_integral,
+    sums,
+    tied_losses,
+)
 """Functions that compiled code replaces below."""
 
 # Compiled code may call any other function of these modules.
@@ -47,15 +70,115 @@ for _module in [module for name, module in sys.modules.items() if name.startswit
         own = isfunction(_function) and _function.__module__ == _module.__name__
         if own and _function not in _REPLACED:
             register_jitable(_function)
-# Sums in any order can use vector instructions.
-register_jitable(fastmath={"reassoc", "contract", "nsz"})(sums)
 
 
-def _fast_moments(means, scales, places):
-    if len(means) == 2:
-        one, two = pair_moments(means, scales)
-        return np.array(one), np.array(two), True
-    return order_moments(means, scales, places)
+def _moments(means, scales, places):
+    n = len(means)
+    if n == 2:
+        return pair_moments(means, scales)
+    untied = few = True
+    for i in range(1, n):
+        if places[i] == places[i - 1]:
+            untied = False
+            few = few and (i < FEW or places[i] != places[i - FEW])
+    first, second = [math.nan], [math.nan]
+    if untied:
+        first, second = _on_small_grid(means, scales)
+    if few and not (len(first) == n and math.isfinite(sum(first))):
+        first, second = on_windows(means, scales, places)
+    if not (len(first) == n and math.isfinite(sum(first) + sum(second))):
+        m, s, p = np.array(means), np.array(scales), np.array(places)
+        with objmode(found="float64[:, :]"):
+            found = np.array(posterior_moments(m.tolist(), s.tolist(), p.tolist()))
+        first, second = [x for x in found[0]], [x for x in found[1]]  # noqa: C416 - for Numba
+    return first, second
+
+
+def _crowd_below(windows, g, level, start):
+    return level
+
+
+def _crowd_moments(windows, g, below, below_start, level, start, first, second):
+    return level
+
+
+@register_jitable
+def _on_small_grid(means, scales):
+    """Do the same as `order.on_small_grid`, by local integrals on a finer grid, which needs no check."""
+    n, smallest, weakest, upset = len(means), min(scales), means[-1], 0.0
+    low, high = means[0], means[0]
+    for i in range(n - 1, -1, -1):
+        low, high = (
+            min(low, means[i] - SMALL_REACH * scales[i]),
+            max(high, means[i] + SMALL_REACH * scales[i]),
+        )
+        upset += max(means[i] - weakest, 0.0)
+        weakest = min(weakest, means[i])
+    # Within 1e-6 of windows for 3 to 24 entrants.
+    needed = (high - low) / smallest * (n + 6.0 + upset / smallest) / 4.5
+    if not needed < 2 * SMALL:
+        return [0.0 for _ in range(0)], [0.0 for _ in range(0)]
+    points = int(needed) + 2
+    step = (high - low) / (points - 1)
+    level, above = np.ones((n, points)), np.ones(points)
+    own = np.empty((n, points))
+    for i in range(n):
+        peak = int((means[i] - low) / step)
+        own[i] = _density(means[i], scales[i], low, step, 0, points, peak)
+        if i < n - 1:
+            rest = _integral(own[i] * level[i])
+            level[i + 1] = rest / rest[-1]
+    first, second = [0.0 for _ in range(n)], [0.0 for _ in range(n)]
+    for i in range(n - 1, -1, -1):
+        center = int((means[i] - low) / step)
+        level[i] *= above
+        total, linear, square = sums(own[i], level[i], -center)
+        linear, width = linear / total, step / scales[i]
+        first[i] = (low + step * center - means[i]) / scales[i] + width * linear
+        second[i] = width * width * (square / total - linear * linear)
+        rest = _integral((own[i] * above)[::-1].copy())
+        above = rest[::-1].copy() / rest[-1]
+    return first, second
+
+
+@register_jitable
+def _density(mean, scale, origin, step, low, high, peak):
+    values, width = np.empty(high - low), step / scale
+    at = min(max(peak, low), high - 1)
+    least, z = (origin + step * peak - mean) / scale, (origin + step * at - mean) / scale
+    bend, top = math.exp(-width * width), math.exp(min(0.5 * (least * least - z * z), 600.0))
+    # By recurrences outward from the peak, bounded as in plain Python.
+    for side in (1, -1):
+        value, grow = top, math.exp(-width * (side * z + 0.5 * width))
+        for k in range(at - low, high - low if side > 0 else -1, side):
+            values[k] = min(value, 3.7e260)
+            value, grow = value * grow, grow * bend
+    return values
+
+
+@register_jitable
+def _integral(values):
+    padded, integral = np.zeros(len(values) + 2 * MARGIN), np.empty_like(values)
+    total = 0.0
+    for k in range(len(values)):
+        padded[k + MARGIN] = values[k]
+        total += values[k]
+        integral[k] = total - 0.5 * values[k]
+    for d in range(1, MARGIN + 1):
+        weight, before, after = CORRECTIONS[d - 1], padded[MARGIN - d :], padded[MARGIN + d :]
+        for k in range(len(values)):
+            integral[k] += weight * (before[k] - after[k])
+    return integral
+
+
+def _sums(density, other, start):
+    total = linear = square = 0.0
+    for k in range(len(density)):
+        chance, point = density[k] * other[k], float(start + k)
+        total += chance
+        linear += chance * point
+        square += chance * point * point
+    return total, linear, square
 
 
 def _no_losses(rates, mass):
@@ -66,8 +189,13 @@ def _banded(means, variances, winners, losers, margins, rounds, tolerance):
     return jointly_banded(means, variances, winners, losers, margins, rounds, tolerance)
 
 
-# Ties are left to plain Python.
-overload(posterior_moments)(lambda means, scales, places: _fast_moments)
+# Larger ties are left to plain Python.
+overload(crowd_below)(lambda windows, g, level, start: _crowd_below)
+overload(crowd_moments)(lambda windows, g, below, below_start, level, start, first, second: _crowd_moments)
+overload(posterior_moments)(lambda means, scales, places: _moments)
+overload(density)(lambda mean, scale, origin, step, low, high, peak: _density)
+overload(running_integral)(lambda values: _integral)
+overload(sums, jit_options={"fastmath": {"reassoc", "contract", "nsz"}})(lambda density, other, start: _sums)
 overload(tied_losses)(lambda rates, mass: _no_losses)
 overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _banded)
 

@@ -14,8 +14,7 @@ import numpy as np
 from racebot.ratings.model import FloatArray, Number, PredictsPerformance
 from racebot.ratings.models.elo import bounded_gaussian_gain
 from racebot.ratings.models.single import GradientModel, inherited
-from racebot.ratings.numerics.order_recursion import gradient
-from racebot.ratings.numerics.order_statistics import posterior_moments
+from racebot.ratings.numerics.order import posterior_moments
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.ranking import Groups
 
@@ -38,24 +37,17 @@ class Thurstone(GradientModel, PredictsPerformance):
     floor: Number | None = inherited("floor", 0.0)
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        complete = np.unique(groups.label).size == groups.label.size
-        return _complete_order(ratings, groups) if complete else gradient(ratings, groups)
+        """Return the posterior means of the performances, which are the gradient."""
+        worst_first = (-groups.label).argsort(kind="stable")
+        places = groups.label[worst_first].tolist()
+        moves = np.empty_like(ratings)
+        for index in np.ndindex(ratings.shape[:-1]):
+            means = ratings[index][worst_first].tolist()
+            moves[index][worst_first] = posterior_moments(means, [1.0] * len(means), places)[0]
+        return moves
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return bounded_gaussian_gain(b[..., 0] - a[..., 0])
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         return states[..., 0], np.ones(states.shape[:-1])
-
-
-def _complete_order(ratings: FloatArray, groups: Groups) -> FloatArray:
-    """Return posterior means of Gaussian performances for an order without ties: shape [..., n]."""
-    worst_first = (-groups.label).argsort()
-    places = groups.label[worst_first].tolist()
-    flat = ratings.reshape(-1, ratings.shape[-1])
-    moves = np.full_like(flat, np.nan)
-    for row, move in zip(flat, moves, strict=True):
-        if np.isfinite(row).all():
-            means = row[worst_first].tolist()
-            move[worst_first] = posterior_moments(means, [1.0] * len(means), places)[0]
-    return moves.reshape(ratings.shape)

@@ -12,7 +12,8 @@ uses Mills' ratio R(z) = Φ(−z)/φ(z), which does not.
 
 from __future__ import annotations
 
-from math import copysign, erfc, exp, expm1, pi, sqrt
+from collections.abc import Sequence
+from math import copysign, erfc, exp, expm1, hypot, pi, sqrt
 
 ROOT_HALF = sqrt(0.5)
 ROOT_HALF_PI = sqrt(pi / 2)
@@ -35,6 +36,14 @@ def win(t: float, margin: float) -> tuple[float, float]:
     excess = beyond * (1.0 - square * (2.0 - square * (10.0 - square * 74.0)))
     v = excess - x
     return v, v * excess
+
+
+def pair_moments(means: Sequence[float], scales: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return the posterior means and variances of the standardized performances of two, worst first."""
+    root = hypot(scales[0], scales[1])
+    pull, shrink = win((means[1] - means[0]) / root, 0.0)
+    a, b = scales[0] / root, scales[1] / root
+    return [-a * pull, b * pull], [1.0 - a * a * shrink, 1.0 - b * b * shrink]
 
 
 def draw(t: float, margin: float) -> tuple[float, float]:
