@@ -43,7 +43,7 @@ SMALL = 128
 SMALL_REACH = 6.0
 """Limits of that grid, in standard deviations beyond the outermost means."""
 SMALL_COARSEST, SMALL_STEP = 0.7, 1.3
-"""Largest step, and the step in units of the smallest standard deviation, times the square root of the number of entrants."""
+"""Largest step in the smallest standard deviation, and the same times the root of the number of entrants."""
 SMALL_UPSET = 0.5
 """Entrants that one standard deviation of upset (a favorite behind a weaker entrant) counts as."""
 SOUND = 1e-10
