@@ -84,7 +84,7 @@ class WaitingMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuild:
+class WaitingRebuild:
     """A leaderboard with `races` that waits to be rated again. `error` says why the last try failed."""
 
     leaderboard: str
@@ -107,7 +107,7 @@ class Status:
     rooms: Sequence[str]
     pending: Sequence[WaitingRace]
     outbox: Sequence[WaitingMessage]
-    rebuilds: Sequence[Rebuild]
+    rebuilds: Sequence[WaitingRebuild]
     discord: Sequence[str]
     season_offers: Sequence[str] = ()
     failures: Sequence[str] = ()
@@ -174,7 +174,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             for row in ledger.messages.open_in(slug)
         ],
         rebuilds=[
-            Rebuild(
+            WaitingRebuild(
                 leaderboard=rebuild.board.name,
                 category=rebuild.board.category,
                 races=ledger.races.count_between(rebuild.board, START),
