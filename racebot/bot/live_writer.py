@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from typing import TypeAlias
 
 from racebot.addresses import board_addresses
@@ -225,7 +226,8 @@ class LiveWriter:
         if result is not None and result.final and rules.counts(result):
             previews = {each.leaderboard.name: each for each in self.settler.previews(result)}
         drafts, hidden = [], self._ledger.people.hidden()
-        for planned in rules.leaderboards(race):
+        # In the order of the ledger, and so of the pages of recorded races.
+        for planned in sorted(rules.leaderboards(race), key=attrgetter("name")):
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
             states = tuple(current_states(self._ledger, board, [str(e.user_id) for e in entrants]))
             address = None if board.id is None else stems[board.id]

@@ -474,7 +474,7 @@ RUNNING, OPENED, ENDED = ("running", "in_progress", 9), ("opened", "open", 1), (
 @pytest.mark.parametrize(
     ("rooms", "shown"),
     [
-        ([OPENED, ENDED, RUNNING], "ended"),
+        ([OPENED, ENDED, RUNNING], "running"),
         ([OPENED, ("ended", "finished", 0.5), RUNNING], "running"),
         ([ENDED, ("started", "in_progress", 0.05)], "started"),
         ([RUNNING, ("newer", "in_progress", 2)], "newer"),

@@ -11,7 +11,7 @@ from racebot.scoring.rules import rules_of
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Publication
 
-from .conftest import Merge, data_at, page_at
+from .conftest import Merge, data_at, document_at, page_at
 
 BOARD = "leaderboards/orb/any-orb.html"
 RACES = "leaderboards/orb/any-orb/races.html"
@@ -36,6 +36,15 @@ def test_the_table_of_scores_has_races_cut_and_chances(view: LedgerView) -> None
     assert page.count('class="cut"') == 1
     nobody_ranked = LedgerView(view.ledger, Publication(lambda _: replace(SCORED, minimum_finishes=9)))
     assert all("<span>5 players</span>" in page_at(nobody_ranked, each) for each in (BOARD, RACES))
+
+
+def test_preview_and_card_of_a_league_show_its_leader_by_score(merge: Merge, drawn: list[str]) -> None:
+    view = merge(listing=SCORED, url="https://pages.example")
+    page = page_at(view, BOARD)
+    title, about = (page[page.index(each) :].partition(">")[0] for each in ('"og:title"', '"description"'))
+    assert "Ann leads with a score of 67." in title and "1 Ann 67." in about and "2 qualify" in about
+    document_at(view, "cards/leaderboards/orb/any-orb.png")
+    assert [text for text in drawn if text.startswith("67.")] and "1190" not in drawn
 
 
 def test_a_leaderboard_ordered_by_rating_shows_scores_below(view: LedgerView) -> None:

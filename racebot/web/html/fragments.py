@@ -47,7 +47,7 @@ def new_place(places: tuple[int | None, int]) -> Markup:
     """Return the place after a race, with an arrow if it was another one before."""
     after = places[1]
     before = places[0] or after
-    shown, spoken = ("▲ ", "up to") if after < before else ("▼ ", "down to")
+    shown, spoken = ("▲ ", "up to ") if after < before else ("▼ ", "down to ")
     arrow = f'<span role="img" aria-label="{spoken}">{shown}</span>' if after != before else ""
     text = f'<span class="new-place {sign(before - after)}">{arrow}{ordinal(after)}</span>'
     return Markup(text)  # noqa: S704 - a number and our own words
@@ -184,8 +184,11 @@ def who(request: PageRequest, player: Linkable, stem: str | None = None, extra: 
 
 def score_cells(racer: LeagueStanding) -> Markup:
     """Return the cells of a racer's scores. A template is too slow for the 6,000 of a large league."""
-    texts = (
-        "" if each is None else f"{each.score:.1f}" if at in racer.counted else f"<s>{each.score:.1f}</s>"
+    cells = (
+        "<td></td>"
+        if each is None
+        else f"<td data-race={at + 1}>"
+        + (f"{each.score:.1f}</td>" if at in racer.counted else f"<s>{each.score:.1f}</s></td>")
         for at, each in enumerate(racer.scores)
     )
-    return Markup(f"<td>{'</td><td>'.join(texts)}</td>")  # noqa: S704 - numbers alone
+    return Markup("".join(cells))  # noqa: S704 - numbers alone

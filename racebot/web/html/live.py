@@ -199,17 +199,21 @@ def _race_rows(request: PageRequest, race: str | None) -> Document:
     """Render what is known about a race: its odds, the changes to come, or the final changes."""
     room = None if race is None else request.view.live_room(race)
     rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant] = ()
+    boards: list[tuple[str | None, str]] = []
     heading = "final"
     if room is not None:
         shown = (board.entrants for board in room.leaderboards if _wanted(request, board.board))
         rows = entrants = next(shown, ())
+        boards = [(each.board, each.leaderboard) for each in room.leaderboards]
         known = (each.change if room.finished else each.win_chance for each in entrants)
         if any(value is not None for value in known):  # not for a team race or a single entrant
             heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
     elif race is not None and (report := request.view.race(race)) is not None:
-        boards = zip(request.view.boards_of(report), report.leaderboards, strict=True)
-        rows = next((part.placed for board, part in boards if _wanted(request, board.address.stem)), ())
-    return race_table(request, race, room, rows, heading)
+        boards = [(board.address.stem, board.name) for board in request.view.boards_of(report)]
+        shown_parts = zip(boards, report.leaderboards, strict=True)
+        rows = next((part.placed for (stem, _), part in shown_parts if _wanted(request, stem)), ())
+    name = next((name for stem, name in boards if _wanted(request, stem)), "") if len(boards) > 1 else ""
+    return race_table(request, race, room, rows, heading, name)
 
 
 def _overlay(template: str, request: PageRequest, **context: Any) -> Document:
@@ -222,8 +226,12 @@ def race_table(
     room: LiveRoom | None,
     rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant],
     heading: str,
+    board: str = "",
 ) -> Document:
-    """Render the rows of a race on an overlay, up to the number that its address chooses."""
+    """Render the rows of a race on an overlay, up to the number that its address chooses.
+
+    `board` is the name of the leaderboard, empty if the race counts on no other.
+    """
     limit = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
     return _overlay(
         "overlay_room.html",
@@ -233,6 +241,7 @@ def race_table(
         rows=rows[:limit],
         more=len(rows[limit:]),
         heading=heading,
+        board=board,
         timed=any(row.finish_time is not None for row in rows),
     )
 
@@ -268,7 +277,7 @@ def _current_of(request: PageRequest, player: str) -> tuple[str | None, LiveRoom
 
 
 def _first(request: PageRequest, found: Iterable[tuple[str | None, T]]) -> tuple[str | None, T] | None:
-    """Return the race to show: the last that started or just ended, an open one, or one that ended lately."""
+    """Return the race to show: the last that started, else one that just ended, is open or ended lately."""
     now = datetime.now(UTC)
     ranked = ((_rank(each, now), (board, each)) for board, each in found if _wanted(request, board))
     possible = [(rank, each) for rank, each in ranked if rank is not None]
@@ -279,10 +288,10 @@ def _rank(race: LiveRoom | PlayedRace | RaceRow, now: datetime) -> tuple[int, fl
     """Return a race's rank for an overlay, the lowest first, and its age; None if it ended long ago."""
     if race.ended_at is not None:
         age = now - race.ended_at
-        return (0 if age < JUST_ENDED else 2, age.total_seconds()) if age < RECENT else None
+        return (1 if age < JUST_ENDED else 3, age.total_seconds()) if age < RECENT else None
     is_open = race.status in {"open", "invitational"}
     since = (race.opened_at if is_open else race.started_at) or now
-    return 1 if is_open else 0, (now - since).total_seconds()
+    return 2 if is_open else 0, (now - since).total_seconds()
 
 
 def studio(request: PageRequest) -> Content:

@@ -195,6 +195,17 @@ def board_card(request: PageRequest, board: Board) -> Content:
     report = request.view.report(board)
     category = request.view.category_face(board.category).name
     about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
+    league = None if board.listing.by_rating else request.view.league(board)
+    if league is not None and league.standings:
+        about = (
+            f"{name(category)}: {counted(len(league.standings), 'racer')}, {counted(report.races, 'race')}"
+        )
+        about += f", {league.rules.cut} qualify" if league.rules.cut else ""
+        canvas = _card_of(request, board.name, about)
+        for row, racer in enumerate(league.standings[:ROWS]):
+            scored = sum(each is not None for each in racer.scores)
+            canvas.total(row, racer.place, name(racer.name, racer.id), scored, f"{racer.total.score:.1f}")
+        return _card(request, canvas)
     canvas = _card_of(request, board.name, about)
     if not report.players:
         canvas.text(MARGIN, 300, "No player is listed yet", _ROW)

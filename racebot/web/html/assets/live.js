@@ -23,7 +23,7 @@
     else {
       for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name); // the reader opened it
       for (const { name, value } of fresh.attributes) {
-        if (old.getAttribute(name) !== value) old.setAttribute(name, value); // the same `src` would load again
+        if (name !== "open" && old.getAttribute(name) !== value) old.setAttribute(name, value); // the same `src` would load again
       }
       merge(old, fresh);
     }
@@ -108,6 +108,22 @@
     if (delay) setTimeout(() => display(text), delay);
     else display(text);
   };
+  // Screen readers hear of each racer who is in, a few at a time. The table itself and its clock stay silent.
+  const said = document.getElementById("live-said");
+  let told = null, toTell = [], telling = 0;
+  const listen = () => {
+    if (!said) return;
+    const ended = new Map([...shown.querySelectorAll("tr[data-key]")].flatMap(row => {
+      const [place, name] = [".place", ".player"].map(each => row.querySelector(each)?.textContent.trim());
+      return place && name ? [[`${row.closest("section")?.id} ${row.dataset.key} ${place}`, `${name}: ${place}`]] : [];
+    }));
+    if (told) for (const [key, words] of ended) if (!told.has(key)) toTell.push(words);
+    told = new Map([...told ?? [], ...ended]);
+    if (toTell.length) telling ||= setTimeout(() => {
+      said.textContent = [...new Set(toTell)].join(", ");
+      [toTell, telling] = [[], 0];
+    }, 1000);
+  };
   const display = text => {
     if (text === last) return;
     last = text;
@@ -118,6 +134,7 @@
     final = shown.querySelector("[data-recorded]") !== null;
     if (final) stop();
     tick();
+    listen();
     if (notice) window.racebot.refresh();
     else fit();
   };
@@ -140,6 +157,7 @@
   if (notice) document.addEventListener("visibilitychange", followIfSeen);
   followIfSeen();
   tick();
+  listen();
   if (!notice) {
     fit();
     addEventListener("resize", fit);

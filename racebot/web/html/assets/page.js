@@ -299,7 +299,16 @@
       clearTimeout(pause);
       pause = setTimeout(ask, 150);
     });
-    form.addEventListener("keydown", event => { if (event.key === "Escape") document.activeElement.blur(); });
+    // Arrow keys move between the field and what it found. Enter opens a single match.
+    form.addEventListener("keydown", event => {
+      const links = [...document.getElementById(form.dataset.found).querySelectorAll("a")], at = links.indexOf(document.activeElement);
+      if (event.key === "Escape") document.activeElement.blur();
+      else if (event.key === "Enter" && at < 0 && links.length === 1) links[0].click();
+      else if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
+      else if (event.key === "ArrowUp" && at >= 0) (links[at - 1] ?? form.q).focus();
+      else return;
+      event.preventDefault();
+    });
   }
 
   for (const table of document.querySelectorAll("table.opponents")) list(table, table.dataset.pages.split(" ").filter(Boolean)).makeSortable();
