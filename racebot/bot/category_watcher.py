@@ -80,6 +80,9 @@ class CategoryWorker:
         self._followed: set[str] = set()
         """Goals for which the list of past races has been read: none of them is an old one renamed since."""
         self._following = asyncio.Lock()
+        self._orders_followed: int | None = None
+        """The number of the last order whose races show what they do after it; None before the first look."""
+        self._to_follow: set[str] = set()
         self._seen_rooms: set[str] = set()
         """Rooms that ended, as the site has shown."""
         self._openers: dict[str, str] = {}
@@ -142,11 +145,24 @@ class CategoryWorker:
         for name in list(self._watches):
             with self._backoff.trying(f"{name} event"):
                 await self._call(self._context.work.tell_of_event, name)
+        await self._follow_orders()
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
         self._alive(self.slug, self._offers)
         if self._waits_since:
             await self.past_races()
+
+    async def _follow_orders(self) -> None:
+        """Let races show what they do after orders from the shell, as they do after orders in chat."""
+        last, given = await self._call(self._ledger.orders.last), self._orders_followed
+        if given is not None:
+            ordered = await self._call(self._ledger.orders.races_since, given)
+            self._to_follow.update(filter(self._is_ours, ordered))
+        self._orders_followed = last
+        for race in sorted(self._to_follow):
+            with self._backoff.trying(f"{race} order"):
+                if await self._call(self._context.work.follow_order, race):
+                    self._to_follow.remove(race)
 
     async def _take_in(self, category: Category, appeared: Collection[str]) -> None:
         """Take in the category's goals, some of which `appeared`, its name and its picture."""

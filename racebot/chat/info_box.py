@@ -48,10 +48,13 @@ def merged_info(
 ) -> str | None:
     """Return the new text of `info_bot`, or None to leave it alone.
 
-    A line is ours if it begins like `texts.info`, as set or by default. Other lines are kept. Blocks that do
-    not fit below them are left out.
+    A line is ours if it begins like `texts.info` or is `texts.not_counted`, as set or by default. Other lines
+    are kept. Blocks that do not fit below them are left out.
     """
-    openings = tuple(own.info.partition("{")[0] for own in (texts, DEFAULT_TEXTS) if own.info)
+    own = (
+        text.partition("{")[0] for each in (texts, DEFAULT_TEXTS) for text in (each.info, each.not_counted)
+    )
+    openings = tuple(filter(None, own))
     foreign = [line for line in existing.split("\n") if not line.startswith(openings)]
     while foreign and not foreign[-1].strip():
         foreign.pop()

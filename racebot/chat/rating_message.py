@@ -48,14 +48,21 @@ RankChangesByBoard = Mapping[str, RankChanges]
 
 
 def announcement(
-    rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS, *, ranks: RankChangesByBoard | None = None
+    rated: Sequence[RatedRace],
+    texts: Texts = DEFAULT_TEXTS,
+    *,
+    ranks: RankChangesByBoard | None = None,
+    settled: bool = False,
 ) -> list[str]:
-    """Return the messages that announce the changes of a finished race, if there are any."""
+    """Return the messages that announce the changes of a finished race, if there are any.
+
+    `settled`: the race counts already, without a record.
+    """
     changed = [each for each in rated if each.changes]
     if not changed:
         teams = [each for each in rated if each.note == TEAM_RACE]
         return [texts.team_race.format(goal=_goal(teams))] if teams and texts.team_race else []
-    first = opening(changed, texts)
+    first = texts.info.format(goal=_goal(changed)) if settled else opening(changed, texts)
     return split(first, _joined(entries(changed, texts, ranks), texts), texts) if first else []
 
 

@@ -73,14 +73,25 @@ class Orders(Table):
         sql = "SELECT race FROM excluded_races WHERE kind = ?"
         return {row[0] for row in self._connection.rows(sql, kind.value)}
 
-    def last_about(self, race: str) -> datetime | None:
-        """Return when the last order on whether a race counts by itself was given, or None."""
+    def last_in_chat(self, race: str) -> datetime | None:
+        """Return when the last order on where a race counts was given in chat, or None.
+
+        Orders of chat carry the site's time, those of the shell the machine's, which may be ahead.
+        """
         sql = (
-            "SELECT max(given_at) FROM orders WHERE (subject = ?1 AND kind IN ('skip', 'count'))"
-            " OR (target = ?1 AND kind IN ('event add', 'event remove'))"
+            "SELECT max(given_at) FROM orders WHERE author <> ''"
+            " AND ((subject = ?1 AND kind IN ('skip', 'count')) OR (target = ?1 AND kind = 'event add'))"
         )
         given_at = self._connection.value(sql, race)
         return given_at and moment_of(given_at)
+
+    def races_since(self, number: int) -> list[str]:
+        """Return the races that orders after this number are about, or the rooms."""
+        sql = (
+            "SELECT DISTINCT coalesce(target, subject) FROM orders WHERE id > ?"
+            " AND kind IN ('exclude', 'include', 'skip', 'count', 'event add', 'event remove')"
+        )
+        return [row[0] for row in self._connection.rows(sql, number)]
 
     def last_of_event(self, room: str) -> Order | None:
         """Return the last order by which a room joined or left an event, or its event closed or reopened."""

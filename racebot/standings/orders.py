@@ -112,7 +112,9 @@ def exclude(
         return _rate_again(settler, settler.holding(name), race.position, f"{name} was {done}")
 
 
-def skip(settler: Settler, race: str, reason: str, now: datetime, *, undo: bool = False) -> list[Leaderboard]:
+def skip(
+    settler: Settler, race: str, reason: str, now: datetime, *, undo: bool = False, author: str = ""
+) -> list[Leaderboard]:
     """Keep a race off the leaderboards that need no record, or let it count there at once.
 
     The race need not be stored, nor be over. If it is to count and is not stored yet, the caller must settle
@@ -123,7 +125,7 @@ def skip(settler: Settler, race: str, reason: str, now: datetime, *, undo: bool 
         if not undo and is_skipped(ledger, race):
             raise OrderError(f"{race} is already skipped")
         kind, done = (OrderKind.COUNT, "counted") if undo else (OrderKind.SKIP, "skipped")
-        ledger.orders.add(Order(now, kind, race, None, on_one_line(reason)))
+        ledger.orders.add(Order(now, kind, race, None, on_one_line(reason), author=author))
         position = ledger.races.position(race)
         if position is None:
             return []

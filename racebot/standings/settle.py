@@ -99,7 +99,7 @@ class Settler:
         for config in self.rules.configs_to_rate(result):
             board = self._stored_or_new(config, result)
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
-            rater = current_rater(self.ledger, board, players, moment)
+            rater = current_rater(self.ledger, board, players, moment, result.name)
             states = tuple(rater.state(player) for player in players)
             note = self.ledger.races.note(board, result.name)
             found.append(Preview(board, result, states, rater, note))

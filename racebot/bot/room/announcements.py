@@ -46,11 +46,11 @@ class Announcements:
     settings: Settings
     bot: str | None
 
-    def announce(self, rated: Sequence[RatedRace]) -> str | None:
+    def announce(self, rated: Sequence[RatedRace], *, settled: bool = False) -> str | None:
         """Queue the changes of a finished race, or a correction of those that chat was told.
 
-        Waiting messages that this one replaces are dropped. Returns `announcement` or `correction` if one is
-        needed, otherwise None.
+        `settled`: they count already, without a record. Waiting messages that this one replaces are dropped.
+        Returns `announcement` or `correction` if one is needed, otherwise None.
         """
         result, key = rated[0].result, self.key(rated)
         if self.queued_key(result.name) == key:
@@ -63,7 +63,7 @@ class Announcements:
             if states[-1] in {Delivery.SENT, Delivery.DELIVERED}:
                 return None
             last = None  # a part of it was dropped
-        return self._put_announcement(rated, last, key)
+        return self._put_announcement(rated, last, key, settled=settled)
 
     def announce_again(self, rated: Sequence[RatedRace]) -> None:
         """Queue a correction if points in an announcement were wrong from the start."""
@@ -72,17 +72,21 @@ class Announcements:
             self.drop_waiting(rated[0].result.name, "the ratings were corrected")
             self._put_announcement(rated, self._last_announced(rated[0].result.name), key)
 
-    def _put_announcement(self, rated: Sequence[RatedRace], last: ChatBody | None, key: str) -> str | None:
+    def _put_announcement(
+        self, rated: Sequence[RatedRace], last: ChatBody | None, key: str, *, settled: bool = False
+    ) -> str | None:
         """Queue a correction of the last announcement, or the first one."""
         result = rated[0].result
         if last is None:
-            return "announcement" if self._put_changes(rated, ChatBody("", result=key)) else None
+            body = ChatBody("", result=key)
+            return "announcement" if self._put_changes(rated, body, settled=settled) else None
         edits = edits_between(last.told, result)
-        if not edits and list(self._entries(rated).values()) == list(last.entries.values()):
+        entries = self._entries(rated, settled=settled)
+        if not edits and list(entries.values()) == list(last.entries.values()):
             return None
         number = 1 + max(body.correction for _, body in chat_messages(self.ledger.messages.of(result.name)))
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
-        return "correction" if self._put_changes(rated, body, last.entries) else None
+        return "correction" if self._put_changes(rated, body, last.entries, settled=settled) else None
 
     def key(self, rated: Sequence[RatedRace]) -> str:
         """Return a key that changes if the result behind an announcement changes.
@@ -150,7 +154,12 @@ class Announcements:
         `reason` replaces the text for a race that is not recorded; nothing is said if it is empty.
         """
         reason = self.settings.texts.withdrawn if reason is None else reason
-        if not (reason and self._is_told(race)):
+        queued = [
+            body
+            for row, body in chat_messages(self.ledger.messages.of(race))
+            if row.state is not Delivery.DROPPED and (body.announces or body.withdraws)
+        ]
+        if not (reason and self._is_told(race)) or queued[-1].withdraws:
             return False
         self._put(race, ChatBody(reason, withdraws=True))
         return True
@@ -179,20 +188,24 @@ class Announcements:
                 key = body.result
         return key
 
-    def final(self, rated: Sequence[RatedRace]) -> Iterator[Message]:
-        """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted."""
-        boards = [masked(self.ledger, each, self.settings.texts) for each in rated if each.changes]
-        if not boards or self.bot is None:
+    def final(self, race: str, rated: Sequence[RatedRace]) -> Iterator[Message]:
+        """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted.
+
+        A race that counted and does not any more replaces them.
+        """
+        texts = self.settings.texts
+        boards = [masked(self.ledger, each, texts) for each in rated if each.changes]
+        kinds = {each.message.kind for each in self.ledger.messages.of(race)}
+        if self.bot is None or not (boards or "meta" in kinds):
             return
-        texts, race = self.settings.texts, boards[0].result
-        yield self._message(race.name, MetaBody(tuple(map(info_box.meta_entry, boards))))
-        if texts.info:
-            ranks, page = self._rank_changes(boards, settled=True), race_page(self.settings, race.name)
-            blocks = (
+        yield self._message(race, MetaBody(tuple(map(info_box.meta_entry, boards))))
+        if texts.info and (boards or "info" in kinds):
+            ranks, page = self._rank_changes(boards, settled=True), race_page(self.settings, race)
+            blocks = [
                 info_box.info_block(each, texts, ranks.get(each.leaderboard.name, NO_RANK_CHANGES), page=page)
                 for each in boards
-            )
-            yield self._message(race.name, InfoBody(tuple(blocks)))
+            ]
+            yield self._message(race, InfoBody(tuple(blocks or [texts.not_counted])))
 
     def _rank_changes(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, RankChanges]:
         """Return what a race changed in the ranking, by leaderboard.
@@ -205,9 +218,9 @@ class Announcements:
         )
         return {each.leaderboard.name: found(each, listing(each.leaderboard)) for each in rated}
 
-    def _entries(self, rated: Sequence[RatedRace]) -> dict[str, dict[str, str]]:
+    def _entries(self, rated: Sequence[RatedRace], *, settled: bool) -> dict[str, dict[str, str]]:
         named = [masked(self.ledger, each, self.settings.texts) for each in rated if each.changes]
-        return rating_message.entries(named, self.settings.texts, self._rank_changes(named))
+        return rating_message.entries(named, self.settings.texts, self._rank_changes(named, settled=settled))
 
     def _put_changes(
         self,
@@ -216,6 +229,7 @@ class Announcements:
         announced: rating_message.Entries | None = None,
         *,
         seed: str | None = None,
+        settled: bool = False,
     ) -> bool:
         """Queue the changes as messages like `body`, and return whether there are any.
 
@@ -223,11 +237,11 @@ class Announcements:
         """
         result, texts = rated[0].result, self.settings.texts
         rated = [masked(self.ledger, each, texts) for each in rated]
-        ranks = self._rank_changes(rated)
+        ranks = self._rank_changes(rated, settled=settled)
         if body.correction:
             parts = rating_message.correction(rated, announced or {}, body.edits, texts, ranks=ranks)
         else:
-            parts = rating_message.announcement(rated, texts, ranks=ranks)
+            parts = rating_message.announcement(rated, texts, ranks=ranks, settled=settled)
         for each in rated:
             parts += self._race_scores(each)
         changed = [each for each in rated if each.changes]

@@ -306,7 +306,7 @@ class _Step:
                 self._on_missing()
             case QuietOrder(quiet, given_at):
                 self._on_quiet_order(quiet, given_at)
-            case CountOrder():
+            case CountOrder() if not self.case.is_recorded:
                 result = self.case.shown.result if self.case.shown else None
                 if result is not None and result.final and self.rating.grace(result) is not None:
                     self._settle_without_record(result)
@@ -386,7 +386,7 @@ class _Step:
         case, key, now = self.case, result.fingerprint(), self.now.site
         row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)
         if key == case.settled_as:
-            self._forget_candidate()
+            self._offer(result)  # chat may have heard of an edit that was taken back
             case.row = replace(row, over=False, standing=key, unrecorded_since=None)
             if now - result.ended_at > FOLLOW_AFTER and not result.countable:
                 case.row = None
@@ -409,7 +409,6 @@ class _Step:
     def _settle_without_record(self, result: RaceResult) -> None:
         case = self.case
         self.effects.append(Settle(result, self.now.site - result.ended_at < STAY_AFTER_OVER))
-        self._forget_candidate()
         case.is_settled, case.settled_as = True, result.fingerprint()
         row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)
         self._poll(replace(row, standing=case.settled_as, over=False))
@@ -455,12 +454,16 @@ class _Step:
         case = self.case
         case._was_over = False
         self._await_record(result)
-        if not case.is_watched:
+        if case.is_watched:
+            self._offer(result)
+        else:
             self._announce(result)
-            return
-        if not case.holds(result):
-            case._stands_at = self.now.seconds + case.rules.quiet
-        case._candidate = result
+
+    def _offer(self, result: RaceResult) -> None:
+        """Announce a result in its room once it has not changed for the quiet time."""
+        if self.case.is_watched and not self.case.holds(result):
+            self.case._stands_at = self.now.seconds + self.case.rules.quiet
+        self.case._candidate = result
 
     def _await_record(self, result: RaceResult) -> None:
         """Poll the finished race until it is recorded."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from racebot.bot.retry import retry_pauses
 from racebot.bot.room import case as cases
-from racebot.bot.room.answers import EXPIRES, CommandHandler, Question, recent
+from racebot.bot.room.answers import EXPIRES, CommandHandler, Question
 from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Signal, step
 from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.ledger_work import LedgerWork
@@ -28,7 +28,7 @@ from racebot.telemetry.logs import FailureLog
 log = logging.getLogger(__name__)
 
 RETRY_COMMAND = 5.0
-"""Seconds until a command is tried again that the ledger could not carry out."""
+"""Seconds until a question is tried again that the ledger could not carry out."""
 READ_FOR_ANSWER = 10.0
 """Seconds that an answer waits for the site to show the race, if no edit was announced."""
 
@@ -81,6 +81,7 @@ class Inbox:
     """Effects to carry out. They are kept while the ledger is unavailable."""
     _retry_at: float | None = None
     _pauses: Iterator[float] = field(default_factory=retry_pauses)
+    _orders: deque[Question] = field(default_factory=deque)
     _questions: deque[Question] = field(default_factory=deque)
     _saw_history: bool = False
     _history: ChatHistory | None = None
@@ -117,7 +118,7 @@ class Inbox:
     def may_leave(self) -> bool:
         """Return whether nothing is left to do in the room, apart from its outbox."""
         busy = self._is_busy or self._is_unstored()
-        idle = not (busy or self._events or self._questions or self._answering)
+        idle = not (busy or self._events or self._orders or self._questions or self._answering)
         return idle and self._case is not None and self._case.may_leave(self.context.now())
 
     async def run(self) -> None:
@@ -191,7 +192,8 @@ class Inbox:
                 if self._history is not None and self.race is not None:
                     self._on_history(self._history)
         await self._carry_out()
-        await self._answer_next()
+        await self._obey()
+        self._answer_next()
 
     def _step(self, event: cases.Event) -> None:
         assert self._case is not None  # noqa: S101 - loaded before the first event
@@ -263,7 +265,7 @@ class Inbox:
             return
         question = handler.parse(message, case.shown)
         if question is not None:
-            self._questions.append(question)
+            (self._orders if question.order else self._questions).append(question)
 
     def _on_history(self, history: ChatHistory) -> None:
         """Queue the commands that the chat history shows."""
@@ -273,16 +275,34 @@ class Inbox:
         self._history = history if case.shown is None else None
         if self._history is not None:
             return  # until the race is shown
-        if self._saw_history:
-            lines = recent(history)
-        else:
-            lines = handler.of_first_history(history, case.row.ordered_at if case.row else None)
-            self._saw_history = True
-        for line in lines:
+        ordered_at = case.row.ordered_at if case.row else None
+        for line in handler.of_history(history, ordered_at, is_first=not self._saw_history):
             self._ask(line)
+        self._saw_history = True
 
-    async def _answer_next(self) -> None:
-        """Carry out or answer the first command that is ready, one at a time."""
+    async def _obey(self) -> None:
+        """Carry out the orders, in turn. None waits for a read, and none is lost while the ledger is busy."""
+        work, call = self.context.work, self.context.call
+        while self._orders and not self._is_unstored():
+            question = self._orders[0]
+            try:
+                await self._answer(question)
+                if question.order and (event := question.order.for_case) is not None:
+                    self._step(event)
+                    await self._carry_out()
+                if question.order and question.order.decides:
+                    await call(work.follow_order, self.name)
+            except LedgerUnavailable:
+                raise
+            except LedgerError as error:
+                # A damaged database stops the bot elsewhere; a command must not.
+                log.error("%s; the order is not carried out", error)
+            except Exception:
+                log.exception("%s: unexpected error while carrying out an order", self.name)
+            self._orders.popleft()
+
+    def _answer_next(self) -> None:
+        """Answer the first question that is ready, one at a time."""
         now = time.monotonic()
         while self._answering is None and self._case is not None:
             for late in [question for question in self._questions if now >= question.asked_at + EXPIRES]:
@@ -291,13 +311,8 @@ class Inbox:
             ready = next((question for question in self._questions if self._is_ready(question, now)), None)
             if ready is None:
                 return
-            if (order := ready.case_order) is not None:
-                self._step(order)
-                await self._carry_out()
-            if self._is_unstored():
-                return  # until the ledger can store the order
             self._questions.remove(ready)
-            self._answering = asyncio.create_task(self._answer(ready), name=f"answer {self.name}")
+            self._answering = asyncio.create_task(self._answer_alone(ready), name=f"answer {self.name}")
 
     def _is_ready(self, question: Question, now: float) -> bool:
         """Return whether the case is fresh enough to answer; read the race again if it is not.
@@ -320,21 +335,24 @@ class Inbox:
         return False
 
     async def _answer(self, question: Question) -> None:
-        """Answer a command. If it fails, only this answer is lost."""
+        """Carry out an order or draft an answer, and queue what to say."""
         handler, race, case = self.context.commands, self.race, self._case
+        if handler is None or case is None or race is None or race.recorded:
+            return
+        reply = await self.context.call(handler.reply, question, race, is_quiet=case.is_quiet)
+        # Explaining a large race is slow, and must not block the ledger's thread.
+        text = "" if reply is None else await asyncio.to_thread(reply.draft)
+        is_wanted = text and not handler.silent
+        if reply is not None and is_wanted and not handler.is_repeat(race.name, reply, text):
+            metrics.COMMANDS.labels(question.command.command.value).inc()
+            self.delivery.answer(text, question.message.id, to=reply.to)
+
+    async def _answer_alone(self, question: Question) -> None:
+        """Answer a question. If that fails, only this answer is lost."""
         try:
-            if handler is None or case is None or race is None or race.recorded:
-                return
-            reply = await self.context.call(handler.reply, question, race, is_quiet=case.is_quiet)
-            # Explaining a large race is slow, and must not block the ledger's thread.
-            text = "" if reply is None else await asyncio.to_thread(reply.draft)
-            is_wanted = text and not handler.silent
-            if reply is not None and is_wanted and not handler.is_repeat(race.name, reply, text):
-                metrics.COMMANDS.labels(question.command.command.value).inc()
-                self.delivery.answer(text, question.message.id, to=reply.to)
+            await self._answer(question)
         except LedgerUnavailable as error:
             log.warning("%s; trying again", error)
-            # Later commands wait, since the next order may be the opposite.
             await asyncio.sleep(RETRY_COMMAND)
             self._questions.appendleft(question)
         except LedgerError as error:

@@ -8,9 +8,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from racebot.bot.room.announcements import Announcements
-from racebot.bot.room.case import Act, Announce, Case, Effect, GiveUp, Rules, Settle
+from racebot.bot.room.case import (
+    STAY_AFTER_FINISH,
+    Act,
+    Announce,
+    Case,
+    Effect,
+    GiveUp,
+    Rules,
+    Settle,
+)
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.rows import RATED_LATER
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
@@ -92,7 +102,7 @@ class LedgerWork:
         if result is None or not result.final or not self.settler.rules.counts(result):
             return False
         with self.ledger.transaction():
-            if self.ledger.races.has(result.name):
+            if self._is_recorded(result.name):
                 return False
             rated = self.settler.preview(result)
             return bool(rated) and self._announcements.repeat(rated, ordered_in)
@@ -117,6 +127,37 @@ class LedgerWork:
             self.ledger.posts.withdraw(race)
             return self._announcements.withdraw(race, reason)
 
+    def follow_order(self, race: str) -> bool:
+        """Show what a race does after an order about it: its info box, `bot_meta`, Discord, and open chat.
+
+        Return False while the race is rated again, so that this is not known yet.
+        """
+        ledger, told = self.ledger, self._announcements
+        with ledger.transaction():
+            rated, row = self.settler.rated(race), ledger.cases.get(race)
+            if any(each.note == RATED_LATER for each in rated):
+                return False
+            changed, is_known = any(each.changes for each in rated), bool(ledger.messages.of(race))
+            for message in told.final(race, rated) if is_known else ():
+                ledger.messages.put(message, self.clock())
+            if changed:
+                told.post(rated[0].result, rated, settled=True, is_new=is_known)
+            else:
+                ledger.posts.withdraw(race)
+            ended_at = row.ended_at if row else None
+            if row is None or row.quiet or self._is_recorded(race) or ended_at is None:
+                return True
+            if changed and self.clock() - ended_at < STAY_AFTER_FINISH:
+                told.announce(rated, settled=True)
+            elif not changed:
+                told.withdraw(race, told.settings.texts.not_counted)
+            return True
+
+    def _is_recorded(self, race: str) -> bool:
+        """Return whether a race is stored with its record, so that its chat is closed."""
+        stored = self.ledger.races.state(race)
+        return stored is not None and stored[1]
+
     def follow_renames(self, listed: Iterable[RaceResult], goals: Collection[str]) -> None:
         """Follow renamed goals, and correct what was said of races whose goal was taken for a new one.
 
@@ -128,7 +169,8 @@ class LedgerWork:
                 self.ledger.posts.refresh(name)
                 if self.ledger.races.has(name):
                     is_shown = bool(self.ledger.messages.of(name))
-                    for message in self._announcements.final(self.settler.rated(name)) if is_shown else ():
+                    final = self._announcements.final(name, self.settler.rated(name)) if is_shown else ()
+                    for message in final:
                         self.ledger.messages.put(message, self.clock())
                 elif not ((row := self.ledger.cases.get(name)) and row.quiet):
                     self._announcements.announce_again(self.settler.preview(result))
@@ -168,15 +210,17 @@ class LedgerWork:
                 log.warning("%s: no longer recorded on the site, so its rating changes are undone", name)
 
     def _announce(self, result: RaceResult, *, is_late: bool) -> None:
-        if self.ledger.races.has(result.name):
+        if self._is_recorded(result.name):
             return  # another source showed the record first
         if is_late and not self._announcements.was_told(result.name):
             return
         rated = self.settler.preview(result)
         if not rated:
             return  # the operator has just added the room to an event
-        self._announcements.post(rated[0].result, rated)
-        said = self._announcements.announce(rated)
+        is_settled = self.ledger.races.has(result.name)
+        if not is_settled:
+            self._announcements.post(rated[0].result, rated)
+        said = self._announcements.announce(rated, settled=is_settled)
         if said is not None:
             log.info("%s: queued the %s of the rating changes", result.name, said)
 
@@ -185,8 +229,9 @@ class LedgerWork:
         is_known = is_known or bool(self.ledger.messages.of(result.name))
 
         def final_messages(rated: list[RatedRace]) -> Iterable[Message]:
-            self._announcements.drop_waiting(result.name, "the result is final")
-            return self._announcements.final(rated) if is_known else ()
+            if result.recorded:  # otherwise, chat is open
+                self._announcements.drop_waiting(result.name, "the result is final")
+            return self._announcements.final(result.name, rated) if is_known else ()
 
         began = time.perf_counter()
         rated = self.settler.settle(result, final_messages, self.clock())

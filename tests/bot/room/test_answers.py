@@ -86,10 +86,11 @@ class Talk:
         question = self.commands.parse(message, race)
         if question is None:
             return None
-        if isinstance(order := question.case_order, cases.QuietOrder):
+        event = question.order and question.order.for_case
+        if isinstance(event, cases.QuietOrder):
             if race.name not in self.follower.watched:
                 self.follower.frame(race)
-            self.follower.on(race.name, order)
+            self.follower.on(race.name, event)
         reply = self.commands.reply(question, race, is_quiet=self.is_quiet(race.name))
         text = "" if reply is None else reply.draft()
         return None if reply is None or not text else Said(text, reply.to)
@@ -358,7 +359,7 @@ def test_an_order_about_an_event_that_was_carried_out_is_not_repeated(talk: Talk
     steps, event = week_one(talk)
     line = talk.line("!ratings event Week 1", moderator=True, posted_at=NOON.timestamp())
     history = ChatHistory((line,), NOON.timestamp() + 600)
-    assert talk.commands.of_first_history(history, None) == [line]
+    assert talk.commands.of_history(history, None, is_first=True) == [line]
     question = existing(talk.commands.parse(line, FINISHED))
     talk.commands.reply(question, FINISHED, is_quiet=False)
     replace(steps, now=NOON + timedelta(minutes=5)).remove(event, [NAME])

@@ -210,9 +210,9 @@ class Handler:
         if asked is None or message.id in self.seen:
             return None
         self.seen.add(message.id)
-        return Question(asked, message, False, time.monotonic())
+        return Question(asked, message, None, time.monotonic())
 
-    def of_first_history(self, history: ChatHistory, _: object) -> Sequence[ChatMessage]:
+    def of_history(self, history: ChatHistory, _: object, *, is_first: bool) -> Sequence[ChatMessage]:
         return answers.recent(history)
 
     def reply(self, question: Question, *_: object, **facts: object) -> Reply:
