@@ -148,66 +148,9 @@ class Rater:
         return list(changes), self.model.rating(after).tolist()
 
 
-<<<<<<< HEAD
-def current_rater(ledger: Ledger, board: Leaderboard, players: Iterable[str], moment: datetime) -> Rater:
-=======
-class StoredRaces:
-    """A leaderboard's stored races from one of them on, and its standings while they are rated again.
-
-    Args:
-        ledger: holds the races, and the standings of players who are not in `earlier`.
-        sequence: number of the first race in the leaderboard's sequence.
-        after: position of the race before it.
-        earlier: standings before the first race, at least of the players who have raced since. Their ratings
-            are computed.
-    """
-
-    def __init__(
-        self, ledger: Ledger, board: Leaderboard, sequence: int, after: Position, earlier: Sequence[Standing]
-    ) -> None:
-        self._ledger = ledger
-        self._board = board
-        self._from_start = sequence == 1
-        self._last = after
-        self.next_sequence = sequence
-        """The number of the next race in the leaderboard's sequence."""
-        carried, excluded = ledger.leaderboards.carried(board), ledger.orders.excluded(board)
-        self._rater = Rater(board, carried, next_sequence=sequence, excluded=excluded)
-        self._earlier = {standing.player: standing for standing in earlier}
-        self._known = set(self._earlier)
-        if raced := [standing for standing in earlier if standing.races]:
-            ratings = self._rater.model.rating(np.array([standing.state for standing in raced])).tolist()
-            self._rater.load(each._replace(rating=r) for each, r in zip(raced, ratings, strict=True))
-
-    def rate_batch(self) -> list[RatedRow]:
-        """Rate the next `BATCH` races, and return them with their changes; an empty list at the end.
-
-        Raises:
-            DamagedRaceError: a stored result does not match its fingerprint.
-        """
-        races = list(self._ledger.races.of(self._board, self._last, limit=BATCH))
-        for stored in races:
-            stored.require_intact()
-        if not self._from_start:
-            players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
-            self._rater.load(self._ledger.standings.of(self._board, players - self._known))
-            self._known |= players
-        if races:
-            self._last = races[-1].position
-            self.next_sequence += len(races)
-        return [self._rater.rate(stored.result) for stored in races]
-
-    def standings(self) -> list[Standing]:
-        """Return the standings of all loaded players. A player without any race left has zero races."""
-        found = self._rater.standings()
-        present = {standing.player for standing in found}
-        return found + [before for player, before in self._earlier.items() if player not in present]
-
-
 def current_rater(
     ledger: Ledger, board: Leaderboard, players: Iterable[str], moment: datetime, race: str = ""
 ) -> Rater:
->>>>>>> df418eab (Carry out orders at once, and let them change what a race did like edits)
     """Return a rater with these players' current standings, for a race that would count at `moment`.
 
     If `race` is stored already, it is rated again: its players have the states before it. The leaderboard
@@ -215,11 +158,7 @@ def current_rater(
     """
     first = None if board.id is None or board.carry is None else ledger.races.first_position(board)
     carried = states_to_carry(ledger, board, moment) if first is None else ledger.leaderboards.carried(board)
-<<<<<<< HEAD
     rater = Rater(board, carried)
-    rater.load(ledger.standings.of(board, players))
-=======
-    rater = Rater(board, carried, excluded=ledger.orders.excluded(board))
     row = None if board.id is None else ledger.ratings.get(board, race)
     before = {change.player: change for change in (row.changes if row else ())}
     rater.load(
@@ -229,7 +168,6 @@ def current_rater(
         for s in ledger.standings.of(board, players)
         if s.player not in before or before[s.player].races_before
     )
->>>>>>> df418eab (Carry out orders at once, and let them change what a race did like edits)
     return rater
 
 

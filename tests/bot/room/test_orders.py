@@ -23,7 +23,7 @@ from racebot.chat.answers.answers import Answers
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.outbox import InfoBody, MetaBody
 from racebot.ledger.store import Ledger
-from racebot.queries.listing import Listing
+from racebot.queries.standings import Listing
 from racebot.races.events import Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.races.rooms import RoomRule
@@ -36,7 +36,7 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
-from racebot.telemetry.failure_log import FailureLog
+from racebot.telemetry.logs import FailureLog
 
 TEXTS = Texts()
 CUSTOM: dict[str, Any] = {"goal": "Cup 1", "custom_goal": True, "recordable": False, "recorded": False}
