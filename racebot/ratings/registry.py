@@ -38,9 +38,6 @@ MODELS: Mapping[str, type[Any]] = {
 }
 """Model classes by key."""
 DEFAULT_MODEL = ThurstoneHurdle.key
-REVISION = 2
-"""Raised whenever a model's ratings of the same races change, if only in the last digits."""
-
 OFFLINE = {
     "iterated-elo": "rates a whole history at once and predicts no race from those before it: "
     "use `racebot iterate`"
