@@ -242,6 +242,25 @@ def test_page_of_a_race_that_changes_no_rating_keeps_its_result(live: Live, refu
     assert "live-1" not in words(live.get("/live")) and live.get("/api/live").json()["rooms"] == []
 
 
+@pytest.mark.parametrize(
+    ("facts", "news"),
+    [
+        ({}, "2 racers, Ann 73% to win"),
+        ({"status": "in_progress"}, "2 racers, Ann 73% to win"),
+        ({"leaderboards": FINISHED.leaderboards, "status": "in_progress"}, "1/2 in, Zoe first, 1:02:03"),
+        ({"leaderboards": FINISHED.leaderboards, "status": "finished"}, "Zoe won, 1:02:03 (if recorded)"),
+    ],
+)
+def test_link_to_a_live_race_tells_how_it_stands(live: Live, facts: dict[str, Any], news: str) -> None:
+    live.app = application(live.ledger.path, Publication(url="https://pages.example"))
+    live.write(replace(OPEN, **facts))
+    page = live.get("/races/orb/live-1").text
+    assert f'property="og:title" content="live-1: {news}"' in page
+    assert "https://pages.example/cards/races/orb/live-1.png" in page
+    assert live.get("/cards/races/orb/live-1.png").headers["content-type"] == "image/png"
+    assert live.get("/cards/races/orb/live-9.png").status_code == 404
+
+
 def test_page_of_an_unknown_race_ends_after_some_minutes(live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     live.write()
     assert live.get("/races/orb/soon-1").status_code == 200

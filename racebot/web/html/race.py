@@ -14,6 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from racebot import addresses
+from racebot.live_file import LiveRoom
 from racebot.queries.edits import edits_of
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import listed_points, new_places
@@ -21,6 +22,7 @@ from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_o
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
+from racebot.text.format import counted, timer
 from racebot.web.html import charts, fragments, templating
 from racebot.web.site.formats import ordinal, percent, shown_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
@@ -86,6 +88,7 @@ def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool 
         race=race,
         room=room,
         awaited=awaited,
+        news=news_of(room),
         live=view.live_rooms(),
         now=datetime.now(UTC),
         category=view.category_face(category),
@@ -93,6 +96,26 @@ def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool 
         events=f"events/{addresses.RACE_PART.path(race=race)}",
         **table(request),
     )
+
+
+def news_of(room: LiveRoom | None) -> str:
+    """Return in a few words how a live race stands: odds, the first racers or the winner, if known."""
+    board = room.leaderboards[0] if room and room.leaderboards else None
+    if room is None or board is None or not board.entrants:
+        return ""
+    first, racers = board.entrants[0], counted(len(board.entrants), "racer")
+    names = " and ".join(shown_name(each.name, 40) for each in board.entrants if each.place == 1)
+    time = "" if first.finish_time is None else f", {timer(first.finish_time)}"
+    if room.refused:
+        return f"{room.refused}, changed no rating"
+    if room.finished:
+        return f"{names} won{time} ({board.condition})" if names else "nobody finished"
+    if names:
+        done = sum(each.place is not None for each in board.entrants)
+        return f"{done}/{len(board.entrants)} in, {names} first{time}"
+    if first.win_chance is None:
+        return racers
+    return f"{racers}, {shown_name(first.name, 40)} {percent(first.win_chance)} to win"
 
 
 def fastest(part: RaceOnBoard) -> float | None:

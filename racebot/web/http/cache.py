@@ -87,7 +87,8 @@ class CachedPages:
         """Return the content at an address, from the cache if the ledger has not changed."""
         cache = self._current_cache()
         key = cache_key(match, query)
-        race = match.fields["race"] if match.route is addresses.RACE else dict(key[1]).get("race")
+        is_race = match.route in {addresses.RACE, addresses.RACE_CARD}
+        race = match.fields["race"] if is_race else dict(key[1]).get("race")
         if (race is not None and self._live.knows(race)) or match.route in _ON_LIVE_FILE:
             key = key[0], (*key[1], ("live", self._live.stamp()))
         elif match.route is addresses.PLAYER_ON_BOARD:

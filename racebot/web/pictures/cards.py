@@ -12,6 +12,7 @@ from math import inf
 
 from PIL import Image, ImageDraw
 
+from racebot.live_file import LiveRoom
 from racebot.queries.player import best_of_year
 from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
@@ -171,7 +172,7 @@ def race_card(request: PageRequest, race: str) -> Content:
     """Draw a race's result and its changes on the first of its leaderboards."""
     report = request.view.race(race)
     if report is None:
-        return None
+        return _live_card(request, request.view.listed_room(race))
     part = report.leaderboards[0]
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
     canvas = _card_of(request, race.rpartition("/")[2], about)
@@ -188,6 +189,24 @@ def race_card(request: PageRequest, race: str) -> Content:
             canvas.text(RIGHT, y, "not rated", _SMALL, SOFT, align=1)
         if entrant.finish_time is not None:
             canvas.text(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT, align=1)
+    return _card(request, canvas)
+
+
+def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
+    """Draw a race before its record: its racers with their times, or else their chances to win."""
+    if room is None or not room.leaderboards:
+        return None
+    board = room.leaderboards[0]
+    stage = "open" if room.before_start else "in progress" if room.ended_at is None else board.condition
+    about = f"{name(room.goal)}, {room.refused or stage}, {counted(len(board.entrants), 'entrant')}"
+    canvas = _card_of(request, room.race.rpartition("/")[2], about)
+    for row, each in enumerate(board.entrants[:ROWS]):
+        y = canvas.row(row, str(each.place or ""), name(each.name, each.id), limit=RIGHT - 510)
+        chance = "" if each.win_chance is None else f"{percent(each.win_chance)} to win"
+        text = chance if each.finish_time is None else timer(each.finish_time)
+        canvas.text(RIGHT, y, text if each.change is None else signed(each.change), Style(34, 700), align=1)
+        if each.change is not None and each.finish_time is not None:
+            canvas.text(RIGHT - 160, y, timer(each.finish_time), _SMALL, SOFT, align=1)
     return _card(request, canvas)
 
 

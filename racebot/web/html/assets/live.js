@@ -133,6 +133,7 @@
     if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
     final = shown.querySelector("[data-recorded]") !== null;
     if (final) stop();
+    document.title = shown.querySelector("[data-title]")?.dataset.title ?? document.title;
     tick();
     listen();
     if (notice) window.racebot.refresh();
