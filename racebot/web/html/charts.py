@@ -157,7 +157,7 @@ class Story(Places):
                     break
             corners.append((float(self.end), self.y(row)))
             surprise = upset and row == 1
-            name, kind = plain_name(entrant.name, 12 if surprise else 15), sign(entrant.change)
+            name, kind = plain_name(entrant.name, 12), sign(entrant.change)
             path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(corners))
             title = f"{name}: expected {start:.1f}, {entrant.standing}, {signed(entrant.change)}"
             self.lines.append((f"{kind} upset" if surprise else kind, f"M{path}", title))
