@@ -1,0 +1,48 @@
+"""The page of the benchmark shows the stored results, and the converters read what the sources publish."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from racebot.races.outcome import Outcome
+
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "benchmarks"))
+
+import public_data  # noqa: E402 - beside the package
+import systems  # noqa: E402
+
+
+def test_tables_and_picture_are_those_of_the_stored_results() -> None:
+    results = json.loads((ROOT / "docs" / "benchmark.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    for name, found in results.items():
+        assert f"<!-- {name} -->\n{systems.table(found)}\n<!-- end -->" in page
+    picture = (ROOT / "docs" / "images" / "benchmark.svg").read_text(encoding="utf-8")
+    assert picture == systems.picture(results)
+
+
+def test_glicko_2_rates_the_example_of_its_paper() -> None:
+    """Against 1400, 1550 and 1700 with deviations 30, 100 and 300: one win, two losses; it gives 1464.06."""
+    scale = 173.7178
+    mean = (np.array([1500.0, 1400.0, 1550.0, 1700.0]) - 1500) / scale
+    deviation = np.array([200.0, 30.0, 100.0, 300.0]) / scale
+    outcome = Outcome.of([2, 3, 1, 1])
+    after, spread, volatility = systems.after_glicko_2(outcome, mean, deviation, np.full(4, 0.06))
+    assert 1500 + scale * after[0] == pytest.approx(1464.06, abs=0.02)
+    assert scale * spread[0] == pytest.approx(151.52, abs=0.02)
+    assert volatility[0] == pytest.approx(0.05999, abs=1e-5)
+
+
+def test_racers_who_did_not_run_to_the_end_have_not_finished(tmp_path: Path) -> None:
+    file = tmp_path / "cup.csv"
+    head = "series_id,race_id,race_date,driver_id,finishing_position,finishing_status"
+    file.write_text(
+        f"{head}\n1,5,2014-02-23,7,2,Running\n1,5,2014-02-23,8,3,Engine\n2,6,2014-02-23,9,1,Running\n"
+    )
+    assert [row[2:] for row in public_data.nascar(file)] == [("7", "2"), ("8", "DNF")]
