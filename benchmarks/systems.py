@@ -144,7 +144,8 @@ def after_glicko_2(
     moved, changed = (met * weight * (won - expected)).sum(1), sigma.copy()
     for i, at in enumerate(2 * np.log(sigma)):
         given = phi[i] ** 2 + 1 / information[i], (moved[i] / information[i]) ** 2, at
-        changed[i] = np.exp(brentq(volatility_slope, at - 30, at + 30, given) / 2)
+        if np.isfinite(given).all():
+            changed[i] = np.exp(brentq(volatility_slope, at - 30, at + 30, given) / 2)
     spread = 1 / np.sqrt(1 / (phi**2 + changed**2) + information)
     return mu + spread**2 * moved, spread, changed
 
@@ -179,9 +180,17 @@ def one_by_one(
 
 
 def by_trueskill(history: History, values: Values) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Rate with the package. A race that it cannot compute with these values changes nothing."""
     sigma, beta, tau = values
     environment = trueskill.TrueSkill(sigma=sigma, beta=beta, tau=tau)
-    return one_by_one(environment.create_rating(), tuple, environment.rate, history)
+
+    def rate(teams: list[Any], ranks: list[int]) -> Any:
+        try:
+            return environment.rate(teams, ranks=ranks)
+        except FloatingPointError:
+            return teams
+
+    return one_by_one(environment.create_rating(), tuple, rate, history)
 
 
 def by_openskill(
