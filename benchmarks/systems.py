@@ -436,6 +436,8 @@ def main() -> None:
         given.page.write_text(text)
         (given.page.parent / "images" / "benchmark.svg").write_text(picture(results))
         return
+    if not any(given.only in name for name in (*OURS, *SYSTEMS)):
+        parser.error(f"--only {given.only}: it is in none of {', '.join((*OURS, *SYSTEMS))}")
     run = joblib.Memory(given.cache, verbose=0).cache(measured) if given.cache else measured
     results = {}
     for path in given.files:
