@@ -31,8 +31,8 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from peers import one_by_one
 from support import people
+from systems import one_by_one
 from trueskill import TrueSkill
 
 from racebot.files.read import read_races

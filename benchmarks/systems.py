@@ -17,6 +17,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,8 @@ DOUBTS = (0.0, 1.0, 2.0, 3.0)
 """Deviations to take from the mean for the order: what is best on the first half counts."""
 EVALUATIONS = 60
 """Most replays of a search."""
+DIVERGED = 1e5
+"""Ratings so far apart have diverged, and forecast no winner."""
 Values = Sequence[float] | FloatArray
 
 
@@ -144,7 +147,7 @@ def after_glicko_2(
     moved, changed = (met * weight * (won - expected)).sum(1), sigma.copy()
     for i, at in enumerate(2 * np.log(sigma)):
         given = phi[i] ** 2 + 1 / information[i], (moved[i] / information[i]) ** 2, at
-        if np.isfinite(given).all():
+        with suppress(ValueError):  # not finite, for values that a search tries
             changed[i] = np.exp(brentq(volatility_slope, at - 30, at + 30, given) / 2)
     spread = 1 / np.sqrt(1 / (phi**2 + changed**2) + information)
     return mu + spread**2 * moved, spread, changed
@@ -289,7 +292,8 @@ def costs(model: Any, steps: Sequence[Step], *, winners: bool = True) -> Costs:
         rose = np.sign(np.round(model.rating(after) - rating, 9))
         unfair += ((~done & (rose > 0)).sum(), (first & done & (rose < 0)).sum())
         said = winners and done.any()
-        winner = -np.log(max(win_chances(model, before)[first & done].sum(), 1e-9)) if said else 0.0
+        won = first & done if said and np.ptp(rating) < DIVERGED else np.zeros(0, dtype=int)
+        winner = -np.log(max(win_chances(model, before)[won].sum() if won.size else 0.0, 1e-9)) * said
         wrong = misordered(rating[better], rating[worse]).sum()
         surprise = log_loss(np.where(done, finishes, 1 - finishes)).sum()
         rows.append((wrong, log_loss(chances[-1]).sum(), surprise, winner, better.size, done.size, said))
@@ -411,7 +415,8 @@ def picture(results: dict[str, Any]) -> str:
             color = "#0550ae" if label.partition(",")[0] in OURS else "#777"
             parts.append(f'<text x="{left + 8}" y="{y + 4}">{label.removesuffix(", tuned")}</text>')
             parts.append(f'<path d="M{x - span:.0f} {y}H{x + span:.0f}" stroke="{color}" stroke-width="2"/>')
-            parts.append(f'<circle cx="{x:.0f}" cy="{y}" r="4" fill="{color}"/>')
+            fill = color if row["tuned"] else "#fff"
+            parts.append(f'<circle cx="{x:.0f}" cy="{y}" r="4" fill="{fill}" stroke="{color}"/>')
     size = f'width="{330 * len(results)}" height="{20 * rows + 20}"'
     style = 'font-family="sans-serif" font-size="11" fill="#555"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{"".join(parts)}</svg>\n'

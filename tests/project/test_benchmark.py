@@ -1,7 +1,8 @@
-"""The systems of the benchmark agree with their papers, and the converters read what the sources publish."""
+"""The page of the benchmark shows the stored results, and the converters read what the sources publish."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -15,6 +16,15 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import public_data  # noqa: E402 - beside the package
 import systems  # noqa: E402
+
+
+def test_tables_and_picture_are_those_of_the_stored_results() -> None:
+    results = json.loads((ROOT / "docs" / "benchmark.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    for name, found in results.items():
+        assert f"<!-- {name} -->\n{systems.table(found)}\n<!-- end -->" in page
+    picture = (ROOT / "docs" / "images" / "benchmark.svg").read_text(encoding="utf-8")
+    assert picture == systems.picture(results)
 
 
 def test_glicko_2_rates_the_example_of_its_paper() -> None:
