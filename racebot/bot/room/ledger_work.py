@@ -214,10 +214,12 @@ class LedgerWork:
             return  # another source showed the record first
         if is_late and not self._announcements.was_told(result.name):
             return
+        is_settled = self.ledger.races.has(result.name)
+        if is_settled and not self.ledger.messages.of(result.name):
+            return  # it counted while the bot was not in its room
         rated = self.settler.preview(result)
         if not rated:
             return  # the operator has just added the room to an event
-        is_settled = self.ledger.races.has(result.name)
         if not is_settled:
             self._announcements.post(rated[0].result, rated)
         said = self._announcements.announce(rated, settled=is_settled)
