@@ -26,7 +26,7 @@ import numpy as np
 from support import CATEGORY, GOAL, RULES, environment, peak_mib, people, race, rate, serving
 
 from racebot.bot.heartbeat import read_heartbeat, utc_now
-from racebot.bot.room.case import Settle
+from racebot.bot.room.events import Settle
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
 from racebot.ledger.rows import Leaderboard, NamedPlayer

@@ -10,8 +10,9 @@ from typing import Any
 from builders import NOON, chat_body, seen
 from worker_support import spaced
 
-from racebot.bot.room import case as cases
-from racebot.bot.room.case import Act, Case, Moment, Signal, step
+from racebot.bot.room import events as cases
+from racebot.bot.room.case import Case, step
+from racebot.bot.room.events import Act, Moment, Signal
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery

@@ -12,12 +12,14 @@ from functools import partial
 
 from racebot.bot.links import board_page, comparison_page
 from racebot.bot.retry import Backoff
-from racebot.bot.room import case as cases
+from racebot.bot.room import events
 from racebot.bot.room.answers import CommandHandler
-from racebot.bot.room.case import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal, step
+from racebot.bot.room.case import step
 from racebot.bot.room.connection import RoomWatch
+from racebot.bot.room.events import Signal
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
+from racebot.bot.room.polls import STAY_AFTER_FINISH, STAY_AFTER_OVER
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
@@ -205,7 +207,7 @@ class CategoryWorker:
                 if race.result is None and not race.over:
                     self._watch(name)
                     continue
-                await self._follow_race(name, cases.Read(race, sent_at))
+                await self._follow_race(name, events.Read(race, sent_at))
                 self._seen_rooms.add(name)
 
     async def _with_opener(self, race: Race) -> Race:
@@ -235,7 +237,7 @@ class CategoryWorker:
                 self._note_problems([f"{race.name}: listed in category {self.slug}"])
             elif not self._backoff.rests(source):
                 with about(race.name), self._backoff.trying(source):
-                    await self._follow_race(race.name, cases.Listed(await self._with_opener(race)))
+                    await self._follow_race(race.name, events.Listed(await self._with_opener(race)))
                     self._seen_rooms.add(race.name)
         self._followed.update(followed, (race.goal for race in seen.values()))
         self._waits_since = {g: since for g, since in self._waits_since.items() if g not in followed}
@@ -316,18 +318,18 @@ class CategoryWorker:
             raise
         if race.status == "in_progress":
             self._watch(name)
-        await self._follow_race(name, cases.Read(race, sent_at), Signal.LOOKED)
+        await self._follow_race(name, events.Read(race, sent_at), Signal.LOOKED)
 
-    async def _follow_race(self, name: str, *events: cases.Event) -> None:
+    async def _follow_race(self, name: str, *happened: events.Event) -> None:
         """Hand events to the race's room, or step through them here if its room is not watched."""
         if watched := self._watches.get(name):
-            watched.put(*events)
+            watched.put(*happened)
             return
         work = self._context.work
         case = await self._call(work.load, name, watched=False)
         stored = case.row
-        effects: list[cases.Effect] = []
-        for event in events:
+        effects: list[events.Effect] = []
+        for event in happened:
             case, found = step(case, event, self._context.now())
             effects += found
         if (effects or case.row != stored) and await self._call(work.carry_out, case, stored, effects):

@@ -67,6 +67,16 @@ class Race:
         return self.status in {"open", "invitational", "pending"}
 
     @property
+    def starts_soon(self) -> bool:
+        """Return whether most of at least two entrants are ready, or the countdown runs.
+
+        A room opens empty and fills up over half an hour or more, and racers don't read chat after the start.
+        """
+        entered = sum(entrant.user_id is not None for entrant in self.entrants)
+        is_near = self.status == "pending" or 2 * self.ready > entered
+        return self.before_start and is_near and entered >= 2 and not self.hidden
+
+    @property
     def over(self) -> bool:
         """Return whether the race was cancelled, split, or will not be recorded."""
         return self.status in {"cancelled", "partitioned"} or (

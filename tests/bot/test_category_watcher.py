@@ -32,8 +32,8 @@ from room_support import Follower
 from racebot.bot import category_watcher, retry
 from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContext
 from racebot.bot.retry import Backoff
-from racebot.bot.room import case as cases
-from racebot.bot.room.case import Signal
+from racebot.bot.room import events as cases
+from racebot.bot.room.events import Signal
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import InfoBody, MetaBody

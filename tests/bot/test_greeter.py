@@ -4,7 +4,6 @@ import pytest
 from builders import entrant, seen
 from worker_support import Sandbox, finish, said, settled, until
 
-from racebot.bot.room.case import is_time_to_greet
 from racebot.sandbox.room import FakeRoom
 
 
@@ -36,7 +35,7 @@ def test_entrants_are_greeted_when_the_start_is_near(
     field = tuple(entrant(f"racer-{n}") for n in range(entered))
     is_hidden = status == "hidden"
     race = seen(status="open" if is_hidden else status, entrants=field, ready=ready, hidden=is_hidden)
-    assert is_time_to_greet(race) is greets
+    assert race.starts_soon is greets
 
 
 def gather(sandbox: Sandbox, count: int = 2) -> FakeRoom:

@@ -29,7 +29,8 @@ from fuzz.mutation import Bytes, bent, damaged, written
 from pydantic import SecretStr
 
 from racebot.bot.room.answers import CommandHandler
-from racebot.bot.room.case import Frame, Listed, Moment, step
+from racebot.bot.room.case import step
+from racebot.bot.room.events import Frame, Listed, Moment
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat import info_box
 from racebot.chat.answers.answers import Answers

@@ -10,15 +10,39 @@ ended leads to two reads: one soon, and one after the site's cache of the old an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from enum import Enum
 
+from racebot.bot.room.events import (
+    Act,
+    Announce,
+    CountOrder,
+    Effect,
+    Event,
+    Frame,
+    GiveUp,
+    Listed,
+    Moment,
+    QuietOrder,
+    Read,
+    RoomPolicy,
+    Settle,
+    Signal,
+)
+from racebot.bot.room.polls import (
+    ANNOUNCE_WITHIN,
+    EXPIRE_AFTER,
+    FOLLOW_AFTER,
+    GIVE_UP_AFTER,
+    STAY_AFTER_FINISH,
+    STAY_AFTER_OVER,
+    UNDO_AFTER,
+    miss_pause,
+    poll_pause,
+)
 from racebot.ledger.cases import CaseRow
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings.counting import RatingRules
 
 SITE_CACHE = 5.0
 """Seconds for which the site caches a race's data."""
@@ -35,152 +59,6 @@ MAX_AGE = 10.0
 LONGEST_DOUBT = 60.0
 """Seconds for which a result waits for a read that shows it after the last system message."""
 
-ANNOUNCE_WITHIN = timedelta(hours=1)
-"""An older result is not announced when it is first seen: its racers have left the room."""
-STAY_AFTER_FINISH = timedelta(hours=6)
-"""How long the socket of a finished room stays open. After that, its race is polled."""
-STAY_AFTER_OVER = timedelta(hours=1)
-"""How long the site keeps the chat of a cancelled or unrecorded race open."""
-UNDO_AFTER = timedelta(hours=1)
-"""How long the site must show a settled race as not recorded before the bot undoes its ratings.
-
-This is far longer than the site's caches, and gives administrators time to record the race again.
-"""
-GIVE_UP_AFTER = timedelta(days=1)
-"""Age at which the bot gives up a race that the site does not find."""
-FOLLOW_AFTER = timedelta(days=7)
-"""Age until which edits of a race that counts without a record are followed."""
-EXPIRE_AFTER = timedelta(days=90)
-"""Age at which the bot gives up a race that was never recorded."""
-LONGEST_MISS_PAUSE = timedelta(hours=1)
-POLL_PAUSES = (
-    (timedelta(hours=6), timedelta(minutes=1)),
-    (timedelta(days=2), timedelta(minutes=10)),
-    (timedelta(days=14), timedelta(hours=1)),
-)
-"""Pauses between looks at an ended race that is younger than this."""
-LONGEST_POLL_PAUSE = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """The time of an event: seconds on a monotonic scale, and the time by the site's clock."""
-
-    seconds: float
-    site: datetime
-
-
-# Events
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """The race as a frame of its room shows it. Frames can be repeated, late, or older than an edit."""
-
-    race: Race
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """The race as the site answered over HTTP to a request of `sent_at`, in monotonic seconds.
-
-    The answer is at most `SITE_CACHE` seconds older.
-    """
-
-    race: Race
-    sent_at: float
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """The race as the list of past races shows it. It may be a minute old, and has no version."""
-
-    race: Race
-
-
-@dataclass(frozen=True, slots=True)
-class QuietOrder:
-    """A moderator asked for quiet in the room, or for an end of it, at a time by the site's clock."""
-
-    quiet: bool
-    given_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class CountOrder:
-    """A moderator orders that the result counts now, without a record."""
-
-
-class Signal(Enum):
-    """An event without content."""
-
-    READ_FAILED = "the site did not answer a read"
-    SYSTEM_LINE = "a system message in chat, which may announce an edit, or an unreadable frame"
-    TICK = "time has passed"
-    LOOKED = "the poll looked at the race, whether the site answered or not"
-    MISSING = "the site says that the race does not exist"
-
-
-Event = Frame | Read | Listed | QuietOrder | CountOrder | Signal
-
-# Effects
-
-
-@dataclass(frozen=True, slots=True)
-class Announce:
-    """Tell chat what the result would change, or correct what chat was told.
-
-    If the race is only polled, join its room if this result differs from the one that chat was told.
-    `is_late` says that its racers have left the room, so that only a correction is worth a message.
-    """
-
-    result: RaceResult
-    is_late: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Rate the result, which is recorded or needs no record, or hand it to the event of the room.
-
-    `chat_is_open` says that the site still takes messages for the race, though the bot may not know its room.
-    """
-
-    result: RaceResult
-    chat_is_open: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """Drop all messages for the race, which is no longer followed."""
-
-    reason: str
-
-
-class Act(Enum):
-    """An effect without content."""
-
-    READ = "read the race over HTTP now"
-    GREET = "greet the room with the odds, unless that has been done"
-    TAKE_BACK = "drop announcements that wait: the race goes on again"
-    KEEP_QUIET = "drop messages that wait: a moderator asked for quiet"
-    WITHDRAW = "tell chat that what it was told no longer holds: the race does not count"
-    UNDO_SETTLING = "remove the race from the ratings: the site no longer has its record"
-
-
-Effect = Announce | Settle | GiveUp | Act
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The operator's choices."""
-
-    quiet: float
-    """Seconds for which a result must not change before it is announced."""
-    rating: Callable[[], RatingRules]
-    """Returns which races count where. That changes when a goal is renamed."""
-    announce: bool = True
-    greet: bool = False
-
 
 @dataclass(slots=True)
 class Case:
@@ -196,7 +74,7 @@ class Case:
     """
 
     name: str
-    rules: Rules
+    policy: RoomPolicy
     row: CaseRow | None = None
     is_settled: bool = False
     settled_as: str | None = None
@@ -244,7 +122,6 @@ class Case:
 
     @property
     def is_quiet(self) -> bool:
-        """Return whether a moderator asked for quiet in the room."""
         return self.row is not None and self.row.quiet
 
     def is_old(self, now: Moment) -> bool:
@@ -279,7 +156,7 @@ class _Step:
 
     def __init__(self, case: Case, now: Moment) -> None:
         self.case = case
-        self.rating = case.rules.rating()
+        self.rating = case.policy.rating()
         self.now = now
         self.effects: list[Effect] = []
         self.is_read = False
@@ -447,7 +324,7 @@ class _Step:
             case.row = CaseRow(case.name, race.category)  # so that a restart rejoins the room
         elif race.result is not None and not race.result.hidden:
             self._await_record(race.result)
-        if case.rules.greet and is_time_to_greet(race) and not case.is_quiet:
+        if case.policy.greet and race.starts_soon and not case.is_quiet:
             self.effects.append(Act.GREET)
 
     def _finished(self, result: RaceResult) -> None:
@@ -462,7 +339,7 @@ class _Step:
     def _offer(self, result: RaceResult) -> None:
         """Announce a result in its room once it has not changed for the quiet time."""
         if self.case.is_watched and not self.case.holds(result):
-            self.case._stands_at = self.now.seconds + self.case.rules.quiet
+            self.case._stands_at = self.now.seconds + self.case.policy.quiet
         self.case._candidate = result
 
     def _await_record(self, result: RaceResult) -> None:
@@ -500,9 +377,8 @@ class _Step:
             self._announce(case._candidate)
 
     def _announce(self, result: RaceResult) -> None:
-        if self.case.rules.announce and not self.case.is_quiet:
-            is_late = self.now.site - result.ended_at > ANNOUNCE_WITHIN
-            self.effects.append(Announce(result, is_late))
+        if self.case.policy.announce and not self.case.is_quiet:
+            self.effects.append(Announce(result, self.now.site - result.ended_at > ANNOUNCE_WITHIN))
 
     def _on_quiet_order(self, quiet: bool, given_at: datetime) -> None:
         case, shown = self.case, self.case.shown
@@ -535,8 +411,7 @@ class _Step:
             self.effects.append(GiveUp("the site has no such race any more"))
             self.case.row = None
         else:
-            pause = min(timedelta(minutes=1) * 2 ** min(row.misses, 10), LONGEST_MISS_PAUSE)
-            self.case.row = replace(row, misses=row.misses + 1, next_look=now + pause)
+            self.case.row = replace(row, misses=row.misses + 1, next_look=now + miss_pause(row.misses))
 
     def _return_possible_since(self, race: Race) -> datetime | None:
         """Return when a race ended if an edit can still make it count, otherwise None."""
@@ -549,9 +424,7 @@ class _Step:
         """Schedule the next look at an ended race. Older races are polled less often."""
         now = self.now.site
         age = now - (row.ended_at or now)
-        pause = next((pause for below, pause in POLL_PAUSES if age < below), LONGEST_POLL_PAUSE)
-        # Cancelled races rarely come back.
-        pause = min(5 * pause, LONGEST_POLL_PAUSE) if row.over else pause
+        pause = poll_pause(age, is_over=row.over)
         due = self.case._due
         is_due = row.standing is not None and due is not None and now < due < now + pause
         self.case.row = replace(row, next_look=due if is_due else now + pause)
@@ -569,18 +442,6 @@ class _Step:
 
     def _forget_candidate(self) -> None:
         self.case._candidate = self.case._stands_at = None
-
-
-def is_time_to_greet(race: Race) -> bool:
-    """Return whether the start is near: most of at least two entrants are ready, or the countdown runs.
-
-    A room opens empty and fills up over half an hour or more. The odds of the first two entrants say little,
-    and racers don't read chat once the race has begun.
-    """
-    entered = sum(entrant.user_id is not None for entrant in race.entrants)
-    if entered < 2 or race.hidden:
-        return False
-    return race.before_start and (race.status == "pending" or 2 * race.ready > entered)
 
 
 def _state(race: Race) -> tuple[str, bool, str | None]:

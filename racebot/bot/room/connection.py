@@ -7,8 +7,8 @@ import logging
 import time
 
 from racebot.bot.retry import retry_pauses
-from racebot.bot.room.case import Event as CaseEvent, Signal
 from racebot.bot.room.delivery import Conversation, OutboxDelivery
+from racebot.bot.room.events import Event as CaseEvent, Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
 from racebot.errors import (
     ConnectionLost,

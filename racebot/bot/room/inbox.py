@@ -10,10 +10,11 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from racebot.bot.retry import retry_pauses
-from racebot.bot.room import case as cases
+from racebot.bot.room import events
 from racebot.bot.room.answers import EXPIRES, CommandHandler, Question
-from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Signal, step
+from racebot.bot.room.case import Case, step
 from racebot.bot.room.delivery import OutboxDelivery
+from racebot.bot.room.events import Act, Announce, Effect, Moment, Signal
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import LedgerError, LedgerUnavailable, RacebotError, SiteError, in_words
 from racebot.ledger.cases import CaseRow
@@ -32,7 +33,7 @@ RETRY_COMMAND = 5.0
 READ_FOR_ANSWER = 10.0
 """Seconds that an answer waits for the site to show the race, if no edit was announced."""
 
-RoomEvent = cases.Event | ChatMessage | ChatHistory
+RoomEvent = events.Event | ChatMessage | ChatHistory
 """An event that the inbox handles."""
 
 
@@ -100,7 +101,7 @@ class Inbox:
 
     def put(self, event: RoomEvent) -> None:
         """Queue an event. A frame with the race replaces one that waits right before it."""
-        if isinstance(event, cases.Frame) and self._events and isinstance(self._events[-1], cases.Frame):
+        if isinstance(event, events.Frame) and self._events and isinstance(self._events[-1], events.Frame):
             self._events.pop()
         self._events.append(event)
         self._came.set()
@@ -109,7 +110,7 @@ class Inbox:
         """Queue what matters of a frame of the room's socket."""
         match event:
             case RaceUpdate(race):
-                self.put(cases.Frame(race))
+                self.put(events.Frame(race))
             case Unreadable() | ChatMessage(is_system=True):
                 self.put(Signal.SYSTEM_LINE)
             case ChatMessage() | ChatHistory() if self.context.commands is not None:
@@ -186,7 +187,7 @@ class Inbox:
             case ChatHistory():
                 self._on_history(event)
             case _:
-                if isinstance(event, (cases.Frame, cases.Read, cases.Listed)):
+                if isinstance(event, (events.Frame, events.Read, events.Listed)):
                     await self.context.follow_goal(event.race)
                 self._step(event)
                 if self._history is not None and self.race is not None:
@@ -195,7 +196,7 @@ class Inbox:
         await self._obey()
         self._answer_next()
 
-    def _step(self, event: cases.Event) -> None:
+    def _step(self, event: events.Event) -> None:
         assert self._case is not None  # noqa: S101 - loaded before the first event
         before = self._case.shown
         self._case, effects = step(self._case, event, self.context.now())
@@ -244,9 +245,9 @@ class Inbox:
         source = f"{self.name} read"
         while True:
             self._read_again = False
-            event: cases.Event = Signal.READ_FAILED
+            event: events.Event = Signal.READ_FAILED
             try:
-                event = cases.Read(*await self.context.site.race(self.name))
+                event = events.Read(*await self.context.site.race(self.name))
             except Exception as error:
                 self.context.failures.failed(source, str(error) or repr(error))
             else:

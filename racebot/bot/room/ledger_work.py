@@ -8,16 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 
 from racebot.bot.room.announcements import Announcements
-from racebot.bot.room.case import (
-    STAY_AFTER_FINISH,
-    Act,
-    Announce,
-    Case,
-    Effect,
-    GiveUp,
-    Rules,
-    Settle,
-)
+from racebot.bot.room.case import Case
+from racebot.bot.room.events import Act, Announce, Effect, GiveUp, RoomPolicy, Settle
+from racebot.bot.room.polls import STAY_AFTER_FINISH
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
 from racebot.ledger.rows import RATED_LATER
@@ -50,7 +43,7 @@ class LedgerWork:
         self.ledger = settler.ledger
         self.clock = clock
         speaks = settings.announce and bot is not None
-        self._rules = Rules(
+        self._rules = RoomPolicy(
             settings.quiet_seconds, lambda: settler.rules, announce=speaks, greet=speaks and settings.greet
         )
         self._greeting = greeting

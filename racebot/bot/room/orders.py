@@ -10,7 +10,7 @@ import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from racebot.bot.room.case import CountOrder, QuietOrder
+from racebot.bot.room.events import CountOrder, QuietOrder
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import OrderError
 from racebot.ledger.rows import Player

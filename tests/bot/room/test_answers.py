@@ -9,7 +9,7 @@ from builders import CATEGORY, GOAL, NOON, Clock, entrant, existing, result, see
 from room_support import NAME, Follower
 from worker_support import spaced
 
-from racebot.bot.room import case as cases
+from racebot.bot.room import events as cases
 from racebot.bot.room.answers import CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
 from racebot.chat.rate_limit import ORDERS_PER_PERSON

@@ -20,7 +20,7 @@ from builders import NOON, Streamed, at_once, chat_body, result, seen
 from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
-from racebot.bot.room import answers, case as cases, connection, inbox
+from racebot.bot.room import answers, connection, events as cases, inbox
 from racebot.bot.room.answers import CommandHandler, Question, Reply
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork

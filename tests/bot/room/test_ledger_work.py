@@ -26,8 +26,8 @@ from builders import (
 from room_support import NAME, QUIET, Follower
 from worker_support import spaced
 
-from racebot.bot.room import case as cases
-from racebot.bot.room.case import Signal
+from racebot.bot.room import events as cases
+from racebot.bot.room.events import Signal
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Delivery, Edit, MetaBody, MetaEntry

@@ -15,9 +15,9 @@ from builders import CATEGORY, NOON, Clock, at_once, chat_body, existing, result
 from room_support import NAME, Follower
 from worker_support import spaced, until
 
-from racebot.bot.room import answers, case as cases
+from racebot.bot.room import answers, events as cases
 from racebot.bot.room.answers import CommandHandler
-from racebot.bot.room.case import Signal
+from racebot.bot.room.events import Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
 from racebot.chat.answers.answers import Answers
 from racebot.errors import LedgerUnavailable, SiteError

@@ -13,8 +13,9 @@ from builders import CATEGORY, NOON, Clock, existing, result, room, seen
 from room_support import Follower
 from standings.seasons import board_of
 
-from racebot.bot.room import case as cases
-from racebot.bot.room.case import Act, Announce, Case, Effect, Moment, Rules, Settle, Signal, step
+from racebot.bot.room import events as cases
+from racebot.bot.room.case import Case, step
+from racebot.bot.room.events import Act, Announce, Effect, Moment, RoomPolicy, Settle, Signal
 from racebot.errors import OrderError
 from racebot.ledger.races import SKIPPED
 from racebot.ledger.store import Ledger
@@ -46,7 +47,9 @@ RULES = RatingRules(OWN, (LEAGUE, MIXED))
 class Polled:
     """A race that is polled, with minutes since its end."""
 
-    case: Case = field(default_factory=lambda: Case(FIRST.name, Rules(0, lambda: RULES), is_watched=False))
+    case: Case = field(
+        default_factory=lambda: Case(FIRST.name, RoomPolicy(0, lambda: RULES), is_watched=False)
+    )
 
     def on(self, minutes: float, *events: cases.Event) -> list[Effect]:
         effects: list[Effect] = []
