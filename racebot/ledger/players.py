@@ -164,7 +164,7 @@ class Players(Table):
             best[row] = max(score, best.get(row, 0))
         near = sorted((row for row in best if letters not in names[row]), key=lambda row: (-best[row], row))
         chosen = dict.fromkeys(names[row] for row in near[:limit])
-        sql = "SELECT players.id FROM json_each(?) CROSS JOIN players ON letters = value ORDER BY key, 1 LIMIT ?"
+        sql = "SELECT players.id FROM json_each(?) CROSS JOIN players ON letters = value ORDER BY key LIMIT ?"
         return [as_text(key) for (key,) in self._connection.rows(sql, json.dumps(list(chosen)), limit)]
 
     def _hint(self, text: str) -> str:
