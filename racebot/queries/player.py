@@ -25,6 +25,13 @@ from racebot.ratings import registry
 from racebot.standings.rater import current_states
 from racebot.text.format import with_fields
 
+_TOGETHER = (
+    "FROM changes AS mine INDEXED BY changes_by_player"
+    " CROSS JOIN changes AS other USING (leaderboard, sequence)"
+    " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player = ?3"
+)
+"""The changes of two players in each race that both entered."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlayerStanding(PlacedPlayer):
@@ -67,12 +74,13 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two players against each other: all races of both, newest first, and the chance in the next."""
+    """The record of two players against each other, and the chance in their next race."""
 
     chance: Annotated[float, Field(description="Chance of `a` to be placed before `b` next time")]
+    met: Annotated[int, Field(description="Races that both entered")]
     ahead: Annotated[int, Field(description="Races in which `a` was placed before `b`")]
     behind: int
-    meetings: Sequence[Meeting]
+    unfinished: Annotated[int, Field(description="Races that neither finished")]
 
 
 class OpponentRecord(NamedTuple):
@@ -236,28 +244,35 @@ def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Com
     """Compare two players on a leaderboard. A player who has not raced there counts as a newcomer."""
     model = registry.create(board.model, board.parameters)
     states = np.array([state for state, _ in current_states(ledger, board, [player, other])])
-    found = meetings(ledger, board, player, other)
-    places = [(each.place or np.inf, each.other_place or np.inf) for each in found]
-    return Comparison(
-        chance=float(model.win_probability(states[:1], states[1:])[0]),
-        ahead=sum(mine < theirs for mine, theirs in places),
-        behind=sum(mine > theirs for mine, theirs in places),
-        meetings=found,
-    )
-
-
-def meetings(ledger: Ledger, board: Leaderboard, player: str, other: str) -> list[Meeting]:
-    """Return every race of two players against each other, newest first."""
-    rows = ledger.connection.rows(
-        "SELECT race, ended_at, mine.place, theirs.place, result,"
-        " mine.points_after - mine.points_before, theirs.points_after - theirs.points_before"
-        " FROM changes AS mine INDEXED BY changes_by_player"
-        " CROSS JOIN changes AS theirs USING (leaderboard, sequence)"
-        " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-        " WHERE leaderboard = ? AND mine.player = ? AND theirs.player = ? ORDER BY sequence DESC",
+    ((met, ahead, behind, unfinished),) = ledger.connection.rows(
+        "SELECT count(*), coalesce(sum(coalesce(mine.place, 1e9) < coalesce(other.place, 1e9)), 0),"
+        " coalesce(sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9)), 0),"
+        f" coalesce(sum(coalesce(mine.place, other.place) IS NULL), 0) {_TOGETHER}",
         board.id,
         player,
         other,
+    )
+    chance = float(model.win_probability(states[:1], states[1:])[0])
+    return Comparison(chance, met, ahead, behind, unfinished)
+
+
+def meetings(
+    ledger: Ledger, board: Leaderboard, player: str, other: str, limit: int = -1, offset: int = 0
+) -> list[Meeting]:
+    """Return the races of two players against each other, newest first; all of them if `limit` is -1."""
+    rows = ledger.connection.rows(
+        "SELECT race, ended_at, mine.place, other.place, result,"  # noqa: S608 - constants
+        " mine.points_after - mine.points_before, other.points_after - other.points_before"
+        f" FROM (SELECT mine.* {_TOGETHER} ORDER BY sequence DESC LIMIT ?4 OFFSET ?5) AS mine"
+        " CROSS JOIN changes AS other ON other.leaderboard = ?1 AND other.sequence = mine.sequence"
+        "  AND other.player = ?3"
+        " CROSS JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = mine.sequence"
+        " CROSS JOIN races ON races.name = rated.race ORDER BY mine.sequence DESC",
+        board.id,
+        player,
+        other,
+        limit,
+        offset,
     )
     found = []
     for race, ended_at, place, other_place, result, *changes in rows:

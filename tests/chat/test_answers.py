@@ -41,9 +41,10 @@ def asking(
     listing: Listing | None = None,
     listings: Mapping[str, Listing] | None = None,
     link: str | None = None,
+    named: tuple[LeaderboardConfig, ...] = (),
 ) -> Ask:
     """Asks in a room of `GOAL`, after three races: Ann beats Bo twice and Bo her once, Cy never finishes."""
-    settler = Settler(ledger, RatingRules(LeaderboardConfig(model)))
+    settler = Settler(ledger, RatingRules(LeaderboardConfig(model), named))
     settler.add_past_races(
         [
             result("a", "ann bo", dnf="cy"),

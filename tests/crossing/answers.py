@@ -83,10 +83,12 @@ def new_side(truth: Truth, counted: Counted, odds: Mapping[str, Any], now: datet
     rooms = {name: room(slug=f"ask-{number}") for number, name in enumerate(counted)}
     planned = {table["name"]: table for table in truth.plan.boards()}
     tables = []
-    for name, races in counted.items():
+    for name in [*counted, *(planned.keys() - counted.keys())]:
+        races = counted.get(name, ())
         scored = {key: planned[name][key] for key in ("scoring", "cut") if name in planned}
         carry = {"carry_over": {"from": seasons[name], "factor": 0.8}} if name in seasons else {}
-        chosen = {"rooms": [rooms[name].name, *(race.name for race, _ in races)]}
+        asked = [rooms[name].name] if name in rooms else [f"{CATEGORY}/of-no-race"]
+        chosen = {"rooms": [*asked, *(race.name for race, _ in races)]}
         rates = {"model": truth.plan.model, "parameters": {**truth.plan.parameters, **odds[name]}}
         counts = {"counts": "finished", "grace": "0 s"}
         tables.append({"name": name, **counts, **chosen, **rates, **scored, **carry})

@@ -170,7 +170,9 @@ class Answers:
             return finished(self.texts.player_hidden)
         if command.command in {Command.SCORE, Command.NEED}:
             found = scores.answer(context, command.command, person, race)
-            boards = self.settler.ledger.leaderboards.all()
+            rules, stored = self.settler.rules, self.settler.ledger.leaderboards.all()
+            named = (each.leaderboard(race.category, race.goal) for each in rules.named_in(race.category))
+            boards = [*stored, *named]  # a named one may have no race yet
             if not found and any(
                 self.listing(each).scoring for each in boards if each.category == race.category
             ):

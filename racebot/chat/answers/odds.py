@@ -85,22 +85,20 @@ def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> s
     )
     opening = texts.versus.format(name=plain(one.name), other=plain(other.name), leaderboard=context.name)
     phrases = [
-        _head_to_head(found, texts) if found.meetings else texts.versus_never,
+        _head_to_head(found, texts) if found.met else texts.versus_never,
         texts.versus_points.format(points=points, other_points=other_points),
         texts.versus_chance.format(chance=percent(found.chance, texts), other=plain(other.name)),
-        context.link_phrase(context.links.comparison(board, one.id, other.id)) if found.meetings else "",
+        context.link_phrase(context.links.comparison(board, one.id, other.id)) if found.met else "",
     ]
     return one_message(phrases, texts, opening)
 
 
 def _head_to_head(found: Comparison, texts: Texts) -> str:
     """Sum up every race of two players."""
-    met = len(found.meetings)
-    unfinished = sum(each.place is None and each.other_place is None for each in found.meetings)
-    tied = met - found.ahead - found.behind - unfinished
+    tied = found.met - found.ahead - found.behind - found.unfinished
     phrases = [
-        texts.versus_record.format(won=found.ahead, lost=found.behind, met=Count(met)),
+        texts.versus_record.format(won=found.ahead, lost=found.behind, met=Count(found.met)),
         texts.versus_tied.format(tied=tied) if tied else "",
-        texts.versus_unfinished.format(unfinished=unfinished) if unfinished else "",
+        texts.versus_unfinished.format(unfinished=found.unfinished) if found.unfinished else "",
     ]
     return ", ".join(filter(None, phrases))

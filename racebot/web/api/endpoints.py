@@ -18,7 +18,7 @@ from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.live_file import LiveRoom
 from racebot.queries.history import PlayedRace
 from racebot.queries.odds import finishing_habits, forecasts, odds
-from racebot.queries.player import Meeting, PlayerStanding, compared
+from racebot.queries.player import Meeting, PlayerStanding, compared, meetings
 from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceRow, latest_races, rating_changes
 from racebot.queries.scores import LeagueTable, document
@@ -170,8 +170,8 @@ def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
         return None
     found = compared(view.ledger, board.stored, a, b)
     both = {"a": _on_board(view, board, one), "b": _on_board(view, board, other)}
-    answer = with_fields(types.HeadToHead, found, board=board.address.stem, **both)
-    return replace(answer, meetings=_with_addresses(view, types.SharedRace, found.meetings))
+    together = _with_addresses(view, types.SharedRace, meetings(view.ledger, board.stored, a, b))
+    return with_fields(types.HeadToHead, found, meetings=together, board=board.address.stem, **both)
 
 
 def find_players(request: PageRequest) -> types.FoundPlayers:

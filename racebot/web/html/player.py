@@ -12,7 +12,7 @@ from markupsafe import Markup
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.history import PlayedRace, figures, milestones
-from racebot.queries.player import PlayerRecord, highlights
+from racebot.queries.player import PlayerRecord, highlights, meetings
 from racebot.queries.races import winners_of
 from racebot.text.format import integer
 from racebot.web.html import charts, templating
@@ -219,7 +219,8 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
     found = request.view.pair(player, other, request.query.get("on", on)) if request.served else None
     if found is None:
         return None
-    number, count = page_number(request.query) or 1, -(-len(found.comparison.meetings) // MEETINGS)
+    (one, two), number = found.people, page_number(request.query) or 1
+    count = -(-found.comparison.met // MEETINGS)
     if not 1 <= number <= max(count, 1):
         return None
     own = compare_link(request, found.board, player, other)
@@ -233,7 +234,9 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
         comparison=found.comparison,
         graph=charts.ratings(histories, f"Ratings of {names[0]} and {names[1]}"),
         graph_data=charts.graph_data(request.path, list(zip(names, histories, strict=True))),
-        meetings=found.comparison.meetings[(number - 1) * MEETINGS : number * MEETINGS],
+        meetings=meetings(
+            request.view.ledger, found.board.stored, one.id, two.id, MEETINGS, (number - 1) * MEETINGS
+        ),
         pages=pager(number, count, lambda page: own if page == 1 else f"{own}&page={page}"),
     )
 
