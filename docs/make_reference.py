@@ -147,7 +147,7 @@ def with_address(name: str) -> str:
     """Return a page with the repository's address from pyproject.toml in its command to clone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     page = (ROOT / name).read_text(encoding="utf-8")
-    return re.sub(r"git clone https://\S+", f"git clone {project['urls']['Repository']}", page)
+    return re.sub(r"(git clone|PROGRAM:) https://\S+", rf"\1 {project['urls']['Repository']}", page)
 
 
 FILES: dict[str, Callable[[], str]] = {
@@ -156,6 +156,7 @@ FILES: dict[str, Callable[[], str]] = {
     "examples/texts.en.toml": texts,
     "README.md": partial(with_address, "README.md"),
     "docs/operating.md": partial(with_address, "docs/operating.md"),
+    "deploy/league.yml": partial(with_address, "deploy/league.yml"),
 }
 
 

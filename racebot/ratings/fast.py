@@ -1,4 +1,4 @@
-"""Replay a history with compiled kernels, for studies. Needs the extra `racebot[fast]`.
+"""Replay a history with compiled kernels, for studies. Needs the extra `fast`.
 
 Without Numba, everything here runs in plain Python. Compiled results may differ in the last digits, so a
 ledger is always rated with `RatingModel.rate`. The first use of a model compiles its kernel, which takes
