@@ -146,11 +146,15 @@ class Leaderboards(Table):
     def rename(self, board: Leaderboard, name: str, goals: Sequence[str]) -> None:
         """Store a leaderboard's new name and goals, and its rule. Changes no rating."""
         self._connection.ratings_written += 1
-        for table, column in (("races", "counts_on"), ("events", "leaderboard")):
-            sql = f"UPDATE {table} SET {column} = ? WHERE category = ? AND {column} = ?"  # noqa: S608 - ours
-            self._connection.write(sql, name, board.category, board.name)
+        self.move_events(board.category, board.name, name)
         sql = "UPDATE leaderboards SET name = ?, goals = ?, rule = ? WHERE id = ?"
         self._connection.write(sql, name, json.dumps(goals), board.rule.to_json(), board.key)
+
+    def move_events(self, category: str, earlier: str, name: str) -> None:
+        """Let the events of a leaderboard, stored or not, belong to the one with another name."""
+        for table, column in (("races", "counts_on"), ("events", "leaderboard")):
+            sql = f"UPDATE {table} SET {column} = ? WHERE category = ? AND {column} = ?"  # noqa: S608 - ours
+            self._connection.write(sql, name, category, earlier)
 
     def remove(self, board: Leaderboard) -> None:
         """Delete a leaderboard with its changes and standings. The races stay."""

@@ -60,6 +60,8 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
         since = _joined_since(ledger, boards, {earlier, goal})
         own, renamed = (settler.rules.default_name(category, each) for each in (earlier, goal))
         ledger.races.rename_goal(category, earlier, goal)
+        if own not in named:  # a named leaderboard may have its goal for a while
+            ledger.leaderboards.move_events(category, own, renamed)
         for board in boards:
             if earlier in board.goals:
                 name = renamed if board.name == own and own not in named else board.name

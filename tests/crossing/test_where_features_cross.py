@@ -1,7 +1,4 @@
-"""Faults where two features meet, each with the fewest steps that show it.
-
-Those that are not corrected yet are marked `xfail`; the mark goes with the correction.
-"""
+"""Faults where two features meet, each with the fewest steps that show it."""
 
 from __future__ import annotations
 
@@ -18,13 +15,13 @@ from racebot.files.options import DEFAULT
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.queries.scores import league
 from racebot.races.events import Event, Timing
-from racebot.races.rooms import RoomRule
+from racebot.races.rooms import BY_GOALS, RoomRule
 from racebot.ratings.parameters import Parameters
 from racebot.scoring.rules import Rules
 from racebot.standings import fitted_odds, orders, rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
-from racebot.standings.follow_settings import follow_renames
+from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -152,3 +149,16 @@ def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(
     (kept,) = settler.ledger.leaderboards.all()
     assert (kept.name, kept.goals, kept.parameters["odds_scale"]) == ("New Orb", ("New Orb",), 1.25)
     assert settler.ledger.ratings.count(kept) == len(RACES)
+
+
+def test_an_event_follows_its_goal_that_is_renamed_while_another_leaderboard_has_it(settler: Settler) -> None:
+    settler.add_past_races(RACES, "import")
+    steps = EventSteps(settler, NOW)
+    event = opened(steps, board_of(settler))
+    steps.add_room(event, f"{CATEGORY}/q", result("q", "cy ann bo", after=9))
+    steps.close(event, early=True)
+    joined = replace(settler.rules, named=(replace(LEAGUE, name="Joined", rule=BY_GOALS),))
+    apply_settings(Settler(settler.ledger, joined))
+    follow_renames(Settler(settler.ledger, joined), [replace(r, goal="New Orb") for r in RACES], ["New Orb"])
+    apply_settings(settler)
+    assert settler.ledger.ratings.has(board_of(settler, "New Orb"), event.name)
