@@ -9,100 +9,149 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-import httpx
 from pydantic import SecretStr
 
 from racebot.bot.discord_posts import body as body_of, digest_embeds, queue_digests, race_embeds
 from racebot.bot.heartbeat import utc_now
-from racebot.bot.retry import retry_pauses
-from racebot.errors import RacebotError
+from racebot.bot.retry import Backoff
+from racebot.errors import PayloadError, RacebotError, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
 from racebot.ledger.store import Ledger
+from racebot.racetime.http import Answer, Http
 from racebot.settings.model import Settings
-from racebot.telemetry.logs import FailureLog
+from racebot.telemetry.logs import Redactor
+from racebot.text.parse import read_json
 from racebot.text.safe import printable
 
 log = logging.getLogger(__name__)
 
 SEND_EVERY = 1.0
 """Seconds between looks for messages to post or edit."""
+AT_ONCE = 5
+"""Most messages to send in one look, so that a new race does not wait for many old ones."""
 TIMEOUT, LONGEST_PAUSE, MOST_POSTS = 30.0, 3600.0, 2
+POST_WITHIN = 5.0
+"""Seconds that a bot that stops waits for the id of a message which it just posted."""
+LARGEST_ANSWER = 2**20
 REFUSALS = {401, 403, 404}
 UNKNOWN_MESSAGE = 10008  # https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
 GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
+ALL = "Discord"
+"""The name of all webhooks, where one limit holds for them."""
 
 
-async def ask(
-    client: httpx.AsyncClient, webhook: SecretStr, method: str, message: str = "", body: object = None
-) -> tuple[int, dict[str, Any], float]:
-    """Ask a webhook about itself, or post, edit or delete its message with this id.
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What Discord answered: the id of the message if there is one, and how long it wants no more requests.
 
-    Return the status, the document, and for how many seconds Discord wants no more requests.
+    `code` is Discord's own, None if something before it answered. A pause may be for all webhooks.
     """
-    url = webhook.get_secret_value() + (message and f"/messages/{message}")
-    wait = {"wait": "true"} if method == "POST" else None
-    answer = await client.request(method, url, json=body, params=wait)
-    document, pause, headers = dict[str, Any](), 0.0, answer.headers
-    with suppress(TypeError, ValueError):
-        document = dict(answer.json())
-    with suppress(TypeError, ValueError):
-        spent = headers.get("X-RateLimit-Remaining") == "0" and headers.get("X-RateLimit-Reset-After")
-        pause = float(document.get("retry_after") or headers.get("Retry-After") or spent)
-    return answer.status_code, document, min(pause, LONGEST_PAUSE)
+
+    status: int
+    code: object
+    message: str | None
+    pause: float
+    problem: str
+    is_global: bool = False
+
+    @property
+    def good(self) -> bool:
+        return self.status in range(200, 300)
+
+
+def client(tls: ssl.SSLContext | None = None) -> Http:
+    return Http("Discord", tls=tls, timeout=TIMEOUT)
+
+
+async def ask(http: Http, webhook: SecretStr, method: str, message: str = "", body: object = None) -> Reply:
+    """Ask a webhook about itself, or post, edit or delete its message with this id."""
+    address = webhook.get_secret_value()
+    answer = await http.ask(
+        method,
+        address + (message and f"/messages/{message}"),
+        where="Discord",
+        most=LARGEST_ANSWER,
+        within=TIMEOUT,
+        json=body,
+        params={"wait": "true"} if method == "POST" else None,
+    )
+    found: dict[str, Any] = {}
+    with suppress(PayloadError, TypeError, ValueError):
+        found = dict(read_json(answer.body))
+    known, said = found.get("id"), f"{answer.status}: {found.get('errors') or found.get('message')}"
+    is_id = isinstance(known, str) and known.isascii() and known.isdecimal() and len(known) <= 20
+    hide = Redactor([address, address.rpartition("/")[2]])
+    return Reply(
+        answer.status,
+        found.get("code"),
+        known if is_id else None,
+        _pause(found, answer),
+        hide(printable(said[: 2**14]))[:300],
+        bool(found.get("global")),
+    )
+
+
+def _pause(found: dict[str, Any], answer: Answer) -> float:
+    """Return for how many seconds Discord wants no more requests, 0 if it does not say so in earnest."""
+    headers = answer.headers
+    spent = headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset-after")
+    for value in (found.get("retry_after"), headers.get("retry-after"), spent):
+        with suppress(TypeError, ValueError, OverflowError):
+            if (seconds := float(value or 0)) > 0:  # not NaN
+                return min(seconds, LONGEST_PAUSE)
+    return 0.0
 
 
 async def check(webhook: SecretStr, *, post: bool = False) -> str | None:
     """Ask for a webhook, or `post` a sample and delete it again. Return what is wrong."""
     sample = {"content": "A sample of racebot, which is deleted at once."} if post else None
     try:
-        async with httpx.AsyncClient(timeout=TIMEOUT) as client:
-            status, found, _ = await ask(client, webhook, "POST" if sample else "GET", "", sample)
-            if sample and status in range(200, 300):
-                status, found, _ = await ask(client, webhook, "DELETE", str(found.get("id")))
-    except httpx.HTTPError as error:
-        return f"Discord does not answer ({type(error).__name__}): check the network"
-    if status in range(200, 300):
+        async with client() as http:
+            reply = await ask(http, webhook, "POST" if sample else "GET", "", sample)
+            if sample and reply.good:
+                if reply.message is None:
+                    return "Discord fails: its answer has no message id"
+                reply = await ask(http, webhook, "DELETE", reply.message)
+    except RacebotError as error:
+        return f"{error}: check the network"
+    if reply.good:
         return None
-    return f"{GONE if status in REFUSALS else 'Discord fails'}: {_problem(status, found)}"
-
-
-def _problem(status: int, found: dict[str, Any]) -> str:
-    return printable(f"{status}: {found.get('errors') or found.get('message')}")[:300]
+    return f"{GONE if reply.status in REFUSALS else 'Discord fails'}: {reply.problem}"
 
 
 @dataclass
 class DiscordSender:
-    """Shows each race in one message."""
+    """Shows each race in one message. `backoff` names webhooks and races that fail."""
 
     settings: Settings
     ledger: Ledger
     call: RunOnLedger
-    failures: FailureLog
+    backoff: Backoff
     tls: ssl.SSLContext
     clock: Callable[[], datetime] = utc_now
-    _resume: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """When to use a webhook again, any of them (`""`), or to show a race, on the monotonic clock."""
-    _pauses: dict[str, Iterator[float]] = field(default_factory=lambda: defaultdict(retry_pauses))
-    """The pauses of webhooks and races that failed, where Discord does not say how long."""
+    _is_posting: bool = False
 
     async def send(self) -> None:
-        """Post and edit what waits, apart from webhooks that pause. If cancelled, finish the request."""
+        """Post and edit what waits, apart from webhooks that pause.
+
+        If cancelled, wait for the id of a message that is being posted: the next start would post it again.
+        """
         sending = asyncio.create_task(self._send_all())
         try:
             await asyncio.shield(sending)
         except asyncio.CancelledError:
-            self._resume[""] = float("inf")
-            await sending
+            self.backoff.rest(ALL, float("inf"))
+            await asyncio.wait({sending}, timeout=POST_WITHIN if self._is_posting else 0)
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
             raise
 
     async def summarize(self) -> None:
@@ -111,58 +160,62 @@ class DiscordSender:
 
     async def _send_all(self) -> None:
         for webhook, address in self.settings.webhooks().items():
-            if posts := await self.call(self.ledger.posts.waiting, webhook):
-                async with httpx.AsyncClient(timeout=TIMEOUT, verify=self.tls) as http:
-                    for post in posts:
-                        if time.monotonic() >= max(self._resume[key] for key in ("", webhook, post.race)):
-                            await self._send(post, http, address)
+            posts = await self.call(self.ledger.posts.waiting, webhook)
+            source, left = f"Discord webhook {webhook}", AT_ONCE
+            async with client(self.tls) as http:
+                for post in posts:
+                    if left and not self.backoff.rests(ALL, source, f"{post.race} on Discord"):
+                        await self._send(post, http, address, source)
+                        left -= 1
 
-    async def _send(self, post: Post, http: httpx.AsyncClient, address: SecretStr) -> None:
-        source, note = f"Discord webhook {post.webhook}", partial(self.ledger.posts.note, post)
+    async def _send(self, post: Post, http: Http, address: SecretStr, source: str) -> None:
+        item, note = f"{post.race} on Discord", partial(self.ledger.posts.note, post)
         try:
-            body = await asyncio.to_thread(self._body, post)
+            body, players = await asyncio.to_thread(self._body, post)
             if body is None:
                 await self.call(note, post.message)
                 return
-            method, message = ("PATCH", post.message) if post.message else ("POST", "")
-            status, found, pause = await ask(http, address, method, message, body)
-            if found.get("code") == UNKNOWN_MESSAGE and post.posts < MOST_POSTS:  # somebody deleted it
-                status, found, pause = await ask(http, address, "POST", "", body)
-        except RacebotError as error:
-            self._fail(post.race, source, str(error))
-            return
-        except httpx.HTTPError as error:
-            self._fail(post.webhook, source, str(error) or type(error).__name__)
-            return
         except Exception as error:  # it must not keep other races waiting
-            self._fail(post.race, source, f"{post.race}: unexpected error: {error!r}", error)
+            self.backoff.note(item, error)
             return
-        problem, is_answer = _problem(status, found), "code" in found
-        if status in range(200, 300) and "id" in found:
-            self.failures.recovered(source)
-            self._pauses.pop(post.webhook, None)
-            self._pauses.pop(post.race, None)
-            await self.call(note, str(found["id"]))
-        elif is_answer and status in REFUSALS and found["code"] != UNKNOWN_MESSAGE:
-            pause = float("inf")
-            log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
-            await self.call(note, post.message, GONE, waits=True)
-        elif is_answer and status in range(400, 429):
-            log.error("%s: %s is not shown: %s", source, post.race, problem)
-            await self.call(note, post.message, problem)
-        elif not pause:
-            self._fail(post.webhook, source, problem)
-            return
-        self._resume["" if found.get("global") else post.webhook] = time.monotonic() + pause
+        try:
+            reply = await self._show(post, http, address, body)
+            problem, is_answer = reply.problem, reply.code is not None
+            if reply.good and (message := reply.message or post.message):
+                self.backoff.worked(source)
+                self.backoff.worked(item)
+                await self.call(note, message, players=players)
+            elif is_answer and reply.status in REFUSALS and reply.code != UNKNOWN_MESSAGE:
+                log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
+                self.backoff.rest(source, float("inf"))
+                await self.call(note, post.message, GONE, waits=True)
+            elif is_answer and reply.status in range(400, 429):
+                log.error("%s: %s is not shown: %s", source, post.race, problem)
+                await self.call(note, post.message, problem)
+            elif reply.good or not reply.pause:
+                raise SiteError(
+                    "Discord answers without a message id" if reply.good else f"Discord: {problem}"
+                )
+            if reply.pause:
+                self.backoff.rest(ALL if reply.is_global else source, reply.pause)
+        except Exception as error:
+            self.backoff.note(source, error)
+        finally:
+            self._is_posting = False
 
-    def _fail(self, key: str, source: str, problem: str, unexpected: Exception | None = None) -> None:
-        """Report a failure, and leave a webhook or race alone for a while."""
-        self.failures.failed(source, f"{source}: {problem}", error=unexpected)
-        self._resume[key] = time.monotonic() + next(self._pauses[key])
+    async def _show(self, post: Post, http: Http, address: SecretStr, body: object) -> Reply:
+        """Edit the message of a post, or post it if it has none or somebody deleted it."""
+        if post.message:
+            reply = await ask(http, address, "PATCH", post.message, body)
+            if reply.code != UNKNOWN_MESSAGE or post.posts >= MOST_POSTS:
+                return reply
+        self._is_posting = True
+        return await ask(http, address, "POST", "", body)
 
-    def _body(self, post: Post) -> dict[str, Any] | None:
-        """Return what a post should show now, None if it stays as it is."""
+    def _body(self, post: Post) -> tuple[dict[str, Any] | None, frozenset[str]]:
+        """Return what a post should show now, None if it stays as it is, and the players of a summary."""
         with Ledger.open_to_read(self.ledger.path) as ledger:
             draw = digest_embeds if post.is_digest else race_embeds
             embeds = draw(ledger, self.settings, post)
-            return body_of(embeds, self.settings.texts) if embeds else None
+            players = frozenset[str]().union(*(each.players for each in embeds))
+            return body_of(embeds, self.settings.texts) if embeds else None, players

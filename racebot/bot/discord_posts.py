@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any
 from urllib.parse import urljoin
 
@@ -24,8 +25,8 @@ from racebot.errors import RacebotError
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.recap import WEEK, Recap, Week, final_since, recap, week
-from racebot.queries.records import UPSET, Upset, personal_bests
+from racebot.queries.recap import WEEK, PodiumPlace, Recap, Week, final_since, recap, week
+from racebot.queries.records import UPSET, Record, Upset, personal_bests
 from racebot.queries.scores import league, scored
 from racebot.queries.standings import listing_of
 from racebot.ratings import registry
@@ -49,7 +50,7 @@ class Embed:
     """One leaderboard's part of a message, in lines of Markdown. `board` chooses its color.
 
     The last `entries` may be left out; then a line links to the `page` with all, or else to `url`.
-    `pictures` have Discord's names.
+    `pictures` have Discord's names. `players` are the ids of those whom a summary names.
     """
 
     title: str
@@ -61,6 +62,7 @@ class Embed:
     closing: Sequence[str] = ()
     timestamp: str | None = None
     pictures: Mapping[str, str | None] = field(default_factory=dict)
+    players: frozenset[str] = frozenset()
 
 
 def body(embeds: Sequence[Embed], texts: Texts) -> dict[str, Any]:
@@ -222,15 +224,15 @@ def digest_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]
             continue
         if post.race == _season_key(board):
             title = texts.discord_season.format(leaderboard=name)
-            lines = _season(recap(ledger, board, listing, settled=settled), texts)
+            lines, players = _season(recap(ledger, board, listing, settled=settled), texts)
         elif post.race.startswith("week "):
             end = datetime.fromisoformat(post.race.removeprefix("week ")).replace(tzinfo=UTC)
             title = texts.discord_week.format(leaderboard=name, date=(end - WEEK / 7).date())
             found = week(ledger, board, listing, end, settled=settled)
-            lines = _week(ledger, found, texts) if found else []
+            lines, players = _week(ledger, found, texts) if found else ([], frozenset())
         if lines:
             url = board_page(settings, ledger, board)
-            embeds.append(Embed(title=title, url=url, board=board.name, entries=lines))
+            embeds.append(Embed(title=title, url=url, board=board.name, entries=lines, players=players))
     return embeds
 
 
@@ -238,7 +240,8 @@ def _season_key(board: Leaderboard) -> str:
     return f"season {board.category} {board.name}"
 
 
-def _week(ledger: Ledger, found: Week, texts: Texts) -> list[str]:
+def _week(ledger: Ledger, found: Week, texts: Texts) -> tuple[list[str], frozenset[str]]:
+    """Return the lines about a week, and the ids of its players."""
     names = ledger.people.names([*found.climbers, *found.most_races])
     lines = [
         texts.discord_climber.format(
@@ -246,11 +249,13 @@ def _week(ledger: Ledger, found: Week, texts: Texts) -> list[str]:
         )
         for player, place in found.climbers.items()
     ]
-    most = [names[player] for player in found.most_races]
-    return lines + _digest_notes(found.upsets, most, max(found.most_races.values(), default=0), texts)
+    most, races = [names[player] for player in found.most_races], max(found.most_races.values(), default=0)
+    players = {*names, *(each.player.id for each in found.upsets)}
+    return lines + _digest_notes(found.upsets, most, races, texts), frozenset(players)
 
 
-def _season(found: Recap, texts: Texts) -> list[str]:
+def _season(found: Recap, texts: Texts) -> tuple[list[str], frozenset[str]]:
+    """Return the lines about a season, and the ids of its players."""
     lines = []
     for each in found.podium:
         total = f"{each.total:.1f}" if each.wins is None else integer(round(each.total))
@@ -260,10 +265,10 @@ def _season(found: Recap, texts: Texts) -> list[str]:
         improved = names_line([each.player.name for each in found.improved], texts)
         change = signed(round(found.improved[0].number))
         lines.append(texts.discord_improved.format(name=improved, change=change))
-    most = [each.player.name for each in found.most_races]
-    return lines + _digest_notes(
-        found.upsets, most, max((each.number for each in found.most_races), default=0), texts
-    )
+    most, races = found.most_races, max((each.number for each in found.most_races), default=0)
+    lines += _digest_notes(found.upsets, [each.player.name for each in most], races, texts)
+    named = chain[PodiumPlace | Record | Upset](found.podium, found.improved, most, found.upsets)
+    return lines, frozenset(each.player.id for each in named)
 
 
 def _digest_notes(upsets: Sequence[Upset], most: Sequence[str], races: float, texts: Texts) -> list[str]:

@@ -22,8 +22,8 @@ Job = Callable[[], Awaitable[bool | None]]
 
 CHECK_CLOCK_EVERY = 5.0
 """Seconds between two looks at the wall clock."""
-STOP_WITHIN = 1.0
-"""Seconds that cancelled jobs have to end."""
+STOP_WITHIN = 6.0
+"""Seconds that cancelled jobs have to end. Only a message that is being posted takes more than one."""
 
 
 @dataclass

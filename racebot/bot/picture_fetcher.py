@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urljoin, urlsplit
 
-import httpx
-
 from racebot.errors import SiteError
 from racebot.ledger.pictures import MOST, Pictures
-from racebot.racetime.client import USER_AGENT, Gate, read_body
+from racebot.racetime.client import Gate
+from racebot.racetime.http import Answer, Http, Transport
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +52,7 @@ class PictureFetcher:
     pictures: Pictures
     wanted: Callable[[], Awaitable[list[str]]]
     gate: Gate
-    transport: httpx.AsyncBaseTransport | None = None
+    transport: Transport | None = None
     pause: float = PAUSE
 
     async def fetch(self) -> None:
@@ -64,19 +63,12 @@ class PictureFetcher:
         if not missing:
             return
         fetched = 0
-        async with httpx.AsyncClient(
-            headers={"User-Agent": USER_AGENT, "Accept": ", ".join(_TYPES), "Accept-Encoding": "gzip"},
-            timeout=TIMEOUT,
-            follow_redirects=False,
-            verify=self.gate.tls if self.transport is None else True,
-            transport=self.transport,
-        ) as client:
+        accept, tls = ", ".join(_TYPES), self.gate.tls
+        async with Http(self.site, accept=accept, tls=tls, transport=self.transport, timeout=TIMEOUT) as http:
             for address in missing:
                 try:
-                    async with asyncio.timeout(2 * TIMEOUT):
-                        picture = await self._picture(client, address)
-                # An address that cannot be parsed is a ValueError.
-                except (SiteError, httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
+                    picture = await self._picture(http, address)
+                except (SiteError, ValueError) as error:  # an address that cannot be parsed
                     log.debug("picture %s: %s", address, error)
                     await asyncio.to_thread(self.pictures.store, address, b"")
                 else:
@@ -85,18 +77,29 @@ class PictureFetcher:
                 await asyncio.sleep(self.pause)
         log.info("fetched %d of %d new pictures", fetched, len(missing))
 
-    async def _picture(self, client: httpx.AsyncClient, address: str) -> bytes:
+    async def _picture(self, http: Http, address: str) -> bytes:
         url = urljoin(self.site + "/", address)
         if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
             raise SiteError("on another host than the site")
-        async with client.stream("GET", url) as answer:
-            kind = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-            if answer.status_code != httpx.codes.OK or kind not in _TYPES:
-                raise SiteError(f"status {answer.status_code}, type {kind}")
-            body = await read_body(answer, url, MOST_BYTES)
+        answer = await http.ask(
+            "GET",
+            url,
+            where=url,
+            most=MOST_BYTES,
+            within=2 * TIMEOUT,
+            reads=lambda answer: bool(_kind(answer)),
+        )
+        if not (kind := _kind(answer)):
+            raise SiteError(f"status {answer.status}, not a picture")
         # Noted first, so that a picture whose decoding kills the bot is not fetched again at once.
         await asyncio.to_thread(self.pictures.store, address, b"")
-        return await asyncio.to_thread(resized, body, _TYPES[kind])
+        return await asyncio.to_thread(resized, answer.body, kind)
+
+
+def _kind(answer: Answer) -> str:
+    """Return the format of a picture, as Pillow names it; empty for an answer without one."""
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return _TYPES.get(kind, "") if answer.status == 200 else ""
 
 
 def resized(content: bytes, kind: str) -> bytes:

@@ -180,7 +180,7 @@ class Worker:
             fetcher = PictureFetcher(settings.site, pictures, wanted, gate)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.webhooks():
-            sender = DiscordSender(settings, ledger, self._call, self._failures, gate.tls, self._clock)
+            sender = DiscordSender(settings, ledger, self._call, self._backoff, gate.tls, self._clock)
             jobs.every(SEND_EVERY, sender.send, "Discord")
             jobs.nightly(DIGESTS_HOUR, sender.summarize, "summaries on Discord", at_once=True)
         if settings.pages_dir is not None:
@@ -219,10 +219,9 @@ class Worker:
             log.info("deleted %d old messages", cleared)
 
     async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
-        await jobs.stop()
         try:
             async with asyncio.timeout(SHUTDOWN_WITHIN):
-                await asyncio.gather(*(category.close() for category in categories))
+                await asyncio.gather(jobs.stop(), *(category.close() for category in categories))
         except TimeoutError:
             log.warning("some rooms did not close in time")
 

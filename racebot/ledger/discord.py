@@ -6,7 +6,7 @@ Those of races are written in the same transaction as the changes of a race that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from racebot.ledger.connection import Table
@@ -23,7 +23,7 @@ class Post:
 
     `wanted` names what it shows: a `result`, or the stored one; without any, the race is withdrawn. `moves`
     are by the fingerprint of a result. `message` is its id once it is posted, and `posts` counts how often it
-    was, since somebody may delete it.
+    was, since somebody may delete it. `named` are the ids of the players whom a posted summary ever named.
     """
 
     race: str
@@ -33,6 +33,7 @@ class Post:
     moves: Mapping[str, Moves]
     message: str | None
     posts: int = 0
+    named: frozenset[str] = frozenset()
 
     @property
     def is_digest(self) -> bool:
@@ -63,30 +64,52 @@ class Posts(Table):
         self._connection.write(sql, race)
 
     def refresh(self, subject: str) -> None:
-        """Show a race, or a player's races, again after an order about them, and all posted summaries."""
+        """Show a race, or a player's races and posted summaries, again after an order about them."""
         sql = (
             "UPDATE discord SET wanted = wanted || '+' WHERE race = ?1 OR instr(result, ?2)"
             " OR race IN (SELECT name FROM races WHERE instr(races.result, ?2))"
-            " OR race LIKE '% %' AND message IS NOT NULL"
+            " OR message IS NOT NULL AND ("
+            "race LIKE '% %' AND (instr(moves, ?2) OR moves = '{}')"  # of an earlier version
+            " OR race LIKE 'season %' AND EXISTS (SELECT 1 FROM races WHERE name = ?1)"
+            " OR race = (SELECT 'week ' || date(ended_at, '+1 day', 'weekday 1') FROM races WHERE name = ?1))"
         )
         self._connection.write(sql, subject, json.dumps(subject, ensure_ascii=False))
 
     def waiting(self, webhook: str) -> list[Post]:
-        """Return the messages to post or edit, in the order of their races."""
-        sql = "SELECT * FROM discord WHERE shown <> wanted AND webhook = ? ORDER BY id LIMIT 100"
+        """Return the messages to post in the order of their races, then those to edit, newest first."""
+        sql = (
+            "SELECT * FROM discord WHERE shown <> wanted AND webhook = ?"
+            " ORDER BY message IS NOT NULL, iif(message IS NULL, id, -id) LIMIT 100"
+        )
         found = []
         for row in self._connection.rows(sql, webhook):
-            result = row["result"] and result_of(row["race"], row["result"])
-            found.append({**row, "result": result, "moves": json.loads(row["moves"])})
+            post = {**row, "moves": json.loads(row["moves"])}
+            if " " in row["race"]:
+                post |= {"named": frozenset(post["moves"]), "moves": {}}
+            elif row["result"]:
+                post["result"] = result_of(row["race"], row["result"])
+            found.append(post)
         return read(Post, found)
 
-    def note(self, post: Post, message: str | None, problem: str | None = None, waits: bool = False) -> None:
+    def note(
+        self,
+        post: Post,
+        message: str | None,
+        problem: str | None = None,
+        *,
+        waits: bool = False,
+        players: Collection[str] = (),
+    ) -> None:
         """Store the id of the message that shows a post now, or the problem that keeps it from that."""
         sql = (
             "UPDATE discord SET posts = posts + (?2 IS NOT NULL AND ?2 IS NOT message),"
-            " shown = ?1, message = ?2, problem = ?3 WHERE race = ?4 AND webhook = ?5"
+            " shown = ?1, message = ?2, problem = ?3, moves = iif(?6 = '', moves, ?6)"
+            " WHERE race = ?4 AND webhook = ?5"
         )
-        self._connection.write(sql, "" if waits else post.wanted, message, problem, post.race, post.webhook)
+        of_digest: Moves = dict.fromkeys(sorted({*post.named, *players}), {})
+        named = json.dumps(of_digest, ensure_ascii=False) if post.is_digest else ""
+        shown = "" if waits else post.wanted
+        self._connection.write(sql, shown, message, problem, post.race, post.webhook, named)
 
     def delayed(self) -> list[tuple[str, int, str | None]]:
         """Return the webhooks with waiting messages: the id, the number of them, and a problem."""

@@ -11,7 +11,6 @@ import logging
 import random
 import ssl
 import time
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,20 +18,18 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any, Self
 
-import httpx
 from pydantic import SecretStr
 
-from racebot import __version__
-from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, in_words, reason
+from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, in_words
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
+from racebot.racetime.http import Answer, Http, Transient, Transport, tls_context
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 from racebot.telemetry.logs import FailureLog
 from racebot.text.parse import read_json
 
 log = logging.getLogger(__name__)
 
-USER_AGENT = f"racebot/{__version__} (httpx)"
 LONGEST_PAUSE = 300.0
 """Longest pause, in seconds, that the site may ask for."""
 LONGEST_BACKOFF = 60.0
@@ -50,14 +47,6 @@ RENEW_BEFORE = 600.0
 """Seconds before its expiry when a token is renewed."""
 
 
-class Transient(SiteError):  # noqa: N818 - a reason to retry
-    """The site cannot answer at the moment."""
-
-    def __init__(self, text: str, retry_after: float | None = None) -> None:
-        super().__init__(text)
-        self.retry_after = retry_after
-
-
 class Gate:
     """Limits how many rooms of a site are joined at a time, and holds what their sockets share."""
 
@@ -68,8 +57,8 @@ class Gate:
 
     @cached_property
     def tls(self) -> ssl.SSLContext:
-        """Shared TLS context. Loading the CA store takes 20 to 65 ms and 1 MiB."""
-        return httpx.create_ssl_context()
+        """The TLS context of all connections."""
+        return tls_context()
 
 
 class Site:
@@ -97,7 +86,7 @@ class Site:
         attempts: int = 5,
         failures: FailureLog | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: Transport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.url = url.rstrip("/")
@@ -109,20 +98,13 @@ class Site:
         self._sleep = sleep
         self._turn = asyncio.Lock()
         self._last_start = float("-inf")
-        self._client = httpx.AsyncClient(
-            base_url=self.url,
-            headers={"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": "gzip"},
-            timeout=httpx.Timeout(20.0),
-            follow_redirects=False,
-            verify=self.gate.tls if transport is None else True,
-            transport=transport,
-        )
+        self._http = Http(self.url, self.url, tls=self.gate.tls, transport=transport)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._client.aclose()
+        await self._http.__aexit__(*exc)
 
     def set_clock(self, shown: datetime) -> None:
         """Take in the time that the site shows now."""
@@ -240,27 +222,21 @@ class Site:
 
     async def _once(self, method: str, path: str, **kwargs: Any) -> tuple[Any, float]:
         where = f"{self.url}{path}"
-        try:
-            async with self._turn:
-                await self._sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
-                self._last_start = sent_at = time.monotonic()
-                async with (
-                    asyncio.timeout(ANSWER_WITHIN),
-                    self._client.stream(method, path, **kwargs) as answer,
-                ):
-                    good = answer.status_code == 200
-                    body = await read_body(answer, where, LARGEST_ANSWER) if good else b""
-        except httpx.RequestError as error:
-            if (distrust := certificate_problem(error)) is not None:
-                raise SiteError(f"{self.url} is not trusted: {distrust}") from error
-            # Other errors may quote a header, and so a token.
-            why = reason(error) if isinstance(error, httpx.ConnectError) else type(error).__name__
-            raise Transient(f"{self.url} cannot be reached ({why})") from error
-        except TimeoutError:
-            raise Transient(f"{where} took longer than {ANSWER_WITHIN:.0f} s to answer") from None
-        if (shown := time_or_none(answer.headers.get("X-Date-Exact"))) is not None:
+        async with self._turn:
+            await self._sleep(max(0.0, self._last_start + self._interval - time.monotonic()))
+            self._last_start = sent_at = time.monotonic()
+            answer = await self._http.ask(
+                method,
+                path,
+                where=where,
+                most=LARGEST_ANSWER,
+                within=ANSWER_WITHIN,
+                reads=lambda answer: answer.status == 200,
+                **kwargs,
+            )
+        if (shown := time_or_none(answer.headers.get("x-date-exact"))) is not None:
             self.set_clock(shown)
-        status = answer.status_code
+        status = answer.status
         # Elsewhere, a front proxy refuses. The site answers 401 to a wrong secret, and 403 to a bad token.
         if path.startswith("/o/") and status in ({401} if path == "/o/token" else {401, 403}):
             raise CredentialsError(f"{where} refuses the credentials ({status})")
@@ -268,14 +244,14 @@ class Site:
             raise NotFoundError(f"{where} does not exist")
         if status == 429 or status >= 500:
             raise Transient(f"{where} answered {status}", _retry_after(answer))
-        if answer.has_redirect_location:
+        if status in range(300, 400) and "location" in answer.headers:
             # The target may repeat what was sent, so it is not shown.
             raise SiteError(f"{where} redirects ({status}): check RACEBOT_SITE")
         if status != 200:
             raise SiteError(f"{where} answered {status}")
         try:
             # In a thread: decoding the largest answer takes seconds.
-            return await asyncio.to_thread(read_json, body), sent_at
+            return await asyncio.to_thread(read_json, answer.body), sent_at
         except PayloadError as error:
             raise Transient(f"{where} answered something other than JSON") from error
 
@@ -307,42 +283,8 @@ class TokenSource:
             self._token = None
 
 
-async def read_body(answer: httpx.Response, where: str, most: int) -> bytes:
-    """Read and decode a streamed response body, never holding more than `most` bytes of it.
-
-    httpx would undo any number of nested encodings, each without a limit on its output.
-
-    Raises:
-        SiteError: the body is larger, damaged, or in an encoding other than gzip.
-    """
-    encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
-    if encoding not in {"identity", "gzip"}:
-        raise SiteError(f"{where} answered with the unsupported Content-Encoding {encoding!r}")
-    decoder = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding == "gzip" else None
-    body = bytearray()
-    try:
-        async for part in answer.aiter_raw():
-            body += part if decoder is None else decoder.decompress(part, most + 1 - len(body))
-            if len(body) > most:
-                raise SiteError(f"{where} answered more than {most // 1024**2} MiB")
-    except zlib.error as error:
-        raise Transient(f"{where} answered with damaged gzip data") from error
-    if decoder is not None and not decoder.eof:
-        raise Transient(f"{where} answered with truncated gzip data")
-    return bytes(body)
-
-
-def certificate_problem(error: BaseException | None) -> str | None:
-    """Return why a certificate was refused, or None if the error has another cause."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return f"its TLS certificate was refused ({error.verify_message})"
-        error = error.__cause__ or error.__context__
-    return None
-
-
-def _retry_after(response: httpx.Response) -> float | None:
-    text = response.headers.get("Retry-After", "")
+def _retry_after(answer: Answer) -> float | None:
+    text = answer.headers.get("retry-after", "")
     if text.isdecimal():
         return min(float(text), LONGEST_PAUSE)
     try:

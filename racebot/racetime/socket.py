@@ -12,8 +12,9 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 
 from racebot.errors import ConnectionLost, PayloadError
 from racebot.racetime.actions import Action
-from racebot.racetime.client import USER_AGENT, Gate, certificate_problem
+from racebot.racetime.client import Gate
 from racebot.racetime.frames import Event, RaceUpdate, Unreadable, parse_event
+from racebot.racetime.http import USER_AGENT, certificate_problem
 from racebot.text.parse import read_json
 
 LARGEST_FRAME = 4 * 1024 * 1024

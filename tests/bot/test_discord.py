@@ -19,8 +19,10 @@ from pydantic import SecretStr, ValidationError
 from room_support import NAME, Follower
 from worker_support import Sandbox, spaced
 
-from racebot.bot.discord import DiscordSender, ask
+from racebot.bot.discord import DiscordSender
 from racebot.bot.discord_posts import Embed
+from racebot.bot.health import Health
+from racebot.bot.retry import Backoff
 from racebot.bot.status import status
 from racebot.errors import SettingsError
 from racebot.ledger.discord import Post
@@ -55,7 +57,10 @@ class Channel:
 
     def start(self) -> None:
         """Start the sender, as a new process does."""
-        self.sender = DiscordSender(self.settings, self.ledger, at_once, FailureLog(), self.tls, self.clock)
+        failures = FailureLog()
+        health = Health(self.ledger.path, [], failures, self.clock)
+        self.backoff = Backoff(health.is_fatal, failures.recovered)
+        self.sender = DiscordSender(self.settings, self.ledger, at_once, self.backoff, self.tls, self.clock)
 
     def record(self, race: RaceResult = RECORDED) -> None:
         self.follower.frame(seen(race))
@@ -74,7 +79,7 @@ class Channel:
 
 @pytest.fixture
 def channel(sandbox: Sandbox, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Channel:
-    monkeypatch.setattr("racebot.bot.discord.retry_pauses", lambda: repeat(0.01))
+    monkeypatch.setattr("racebot.bot.retry.retry_pauses", lambda: repeat(0.01))
     sandbox.site.webhook_rate = (5, 0.01)
     return Channel(sandbox, ledger, clock)
 
@@ -139,7 +144,7 @@ async def test_pauses_grow_where_discord_names_none(
     channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses = iter((0.01, 0.02, 0.03))
-    monkeypatch.setattr("racebot.bot.discord.retry_pauses", lambda: pauses)
+    monkeypatch.setattr("racebot.bot.retry.retry_pauses", lambda: pauses)
     channel.start()
     channel.faults.fail_http(3, path="/api/")
     channel.record()
@@ -382,11 +387,12 @@ async def test_sandbox_refuses_what_discord_refuses(channel: Channel, body: obje
     """The limits: https://docs.discord.com/developers/resources/message#embed-object-embed-limits"""
     webhook = existing(channel.settings.discord_webhook)
     async with httpx.AsyncClient() as client:
-        status, found, _ = await ask(client, webhook, "POST", "", body)
+        answer = await client.post(webhook.get_secret_value(), json=body, params={"wait": "true"})
+    found = answer.json()
     at = found["errors"]
     for name in where.split():
         at = at[name]
-    assert (status, found["code"], list(at)) == (400, 50035, ["_errors"])
+    assert (answer.status_code, found["code"], list(at)) == (400, 50035, ["_errors"])
 
 
 @pytest.mark.parametrize(
