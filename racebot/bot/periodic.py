@@ -33,8 +33,8 @@ class Jobs:
     `failed` is called with the name of a job that failed and its error, `works` with one that worked.
     """
 
-    failed: Callable[[str, Exception], None]
-    works: Callable[[str], None]
+    failed: Callable[[str, Exception], object]
+    works: Callable[[str], object]
     clock: Callable[[], datetime] = utc_now
     _loops: dict[str, Callable[[], Coroutine[None, None, None]]] = field(default_factory=dict)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)

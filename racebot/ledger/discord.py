@@ -106,7 +106,7 @@ class Posts(Table):
             " shown = ?1, message = ?2, problem = ?3, moves = iif(?6 = '', moves, ?6)"
             " WHERE race = ?4 AND webhook = ?5"
         )
-        of_digest: Moves = dict.fromkeys(sorted({*post.named, *players}), {})
+        of_digest: Moves = {player: {} for player in sorted({*post.named, *players})}
         named = json.dumps(of_digest, ensure_ascii=False) if post.is_digest else ""
         shown = "" if waits else post.wanted
         self._connection.write(sql, shown, message, problem, post.race, post.webhook, named)

@@ -22,10 +22,12 @@ from worker_support import Sandbox, spaced
 from racebot.bot.discord import DiscordSender
 from racebot.bot.discord_posts import Embed
 from racebot.bot.health import Health
+from racebot.bot.periodic import Jobs
 from racebot.bot.retry import Backoff
 from racebot.bot.status import status
 from racebot.errors import SettingsError
 from racebot.ledger.discord import Post
+from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
 from racebot.settings.model import Settings
@@ -342,6 +344,88 @@ async def test_recap_is_posted_once_when_a_season_is_final(
     assert await summarized(channel, (9, 2, 1, 30)) == [0, 1, 1, 1]
     (text,) = await channel.shown()
     assert text.splitlines()[0].startswith("**1** Ann")
+
+
+async def test_stop_waits_for_the_id_of_a_message_that_is_being_posted(channel: Channel) -> None:
+    jobs = Jobs(channel.backoff.failed, channel.backoff.works)
+    jobs.every(0.01, channel.sender.send, "Discord")
+    channel.record()
+    channel.faults.stall(1.5)
+    jobs.start()
+    await asyncio.sleep(0.2)
+    await jobs.stop()
+    assert channel.ledger.posts.delayed() == []
+    channel.start()
+    assert len(await channel.shown()) == channel.site.posts == 1
+
+
+async def test_order_edits_what_names_its_player_after_new_races_and_newest_first(
+    sandbox: Sandbox, ledger: Ledger, clock: Clock
+) -> None:
+    channel = Channel(sandbox, ledger, clock, discord_weekly=True, minimum_finishes=0)
+    for week, names in enumerate(("ann bo cy", "bo cy", "ann bo")):
+        races = [result(f"w{week}-{number}", names, after=168 * week + number / 10) for number in range(9)]
+        channel.settler.add_past_races(races, "import")
+    await summarized(channel, (1, 7, 7))
+    channel.record(replace(RECORDED, name="orb/shown"))
+    await channel.shown()
+    orders.hide(channel.settler, existing(ledger.players.get("id-ann")), "", clock())
+    ledger.posts.put(replace(RECORDED, name="orb/new"), ["1"], None)
+    waiting = [post.race for post in ledger.posts.waiting("1")]
+    assert waiting == ["orb/new", "orb/shown", "week 2026-03-16", "week 2026-03-02"]
+    await channel.shown()
+    orders.unhide(channel.settler, existing(ledger.players.get("id-ann")), "", clock())
+    waiting = [post.race for post in ledger.posts.waiting("1")]
+    assert waiting == ["orb/shown", "week 2026-03-16", "week 2026-03-02"]
+    await channel.shown()
+    stored = existing(ledger.races.find("orb/w1-0"))
+    orders.exclude(channel.settler, stored, "test", clock())
+    assert [post.race for post in ledger.posts.waiting("1")] == ["week 2026-03-09"]
+
+
+async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(
+    sandbox: Sandbox, ledger: Ledger, clock: Clock
+) -> None:
+    own = {"name": "B", "goals": ["B"], "discord": f"{sandbox.address}/api/webhooks/2/x"}
+    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
+    everywhere = json.dumps({"message": "slow down", "retry_after": 60, "global": True})
+    channel.faults.fail_http(1, 429, body=everywhere, path="/api/")
+    for race in RECORDED, result("q", "ann bo", goal="B"):
+        channel.record(race)
+    assert {webhook for webhook, _, _ in ledger.posts.delayed()} == {"1", "2"}
+    for _ in range(3):
+        await channel.sender.send()
+    assert channel.requests() == 1
+
+
+async def test_backfilled_races_and_old_seasons_are_not_posted(
+    sandbox: Sandbox, ledger: Ledger, clock: Clock
+) -> None:
+    own = {"name": "Spring", "goals": ["Any Orb"], "from": "2025-01-01", "until": "2026-03-10"}
+    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
+    clock.advance(days=40)
+    channel.follower.read(seen(RECORDED))
+    assert ledger.races.has(NAME)
+    assert await summarized(channel, (0, 1)) == [0, 0]
+    assert channel.requests() == 0
+
+
+async def test_hidden_players_have_no_personal_bests(channel: Channel) -> None:
+    for number in range(3):
+        channel.record(result(f"r{number}", "bo ann" if number else "bo ann cy", after=number))
+    orders.hide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
+    channel.record(result("last", "ann cy bo", after=20))
+    assert "Personal best" not in (await channel.shown())[-1]
+
+
+async def test_race_that_is_being_rated_again_waits(channel: Channel) -> None:
+    channel.record()
+    await channel.shown()
+    channel.ledger.connection.write("UPDATE rated SET note = ?", RATED_LATER)
+    channel.ledger.posts.refresh(NAME)
+    await channel.sender.send()
+    assert channel.requests() == 1
+    assert len(channel.ledger.posts.waiting("1")) == 1
 
 
 async def test_new_places_stay_after_the_record(channel: Channel) -> None:

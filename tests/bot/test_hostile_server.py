@@ -94,6 +94,8 @@ MODES: dict[str, Callable[[], Parts]] = {
     ),
 }
 """What the server answers to each request."""
+ENDLESS = {"silence", "slow headers", "slow body", "endless 100 Continue"}
+"""The modes in which only a limit of time helps."""
 
 
 class HostileServer:
@@ -174,7 +176,8 @@ async def test_clients_stay_small_quick_and_discreet(
 ) -> None:
     server, address = hostile
     for module, name in (client, "ANSWER_WITHIN"), (discord, "TIMEOUT"), (picture_fetcher, "TIMEOUT"):
-        monkeypatch.setattr(module, name, 0.4)
+        monkeypatch.setattr(module, name, 0.4 if server.mode in ENDLESS else 10.0)
+    monkeypatch.setattr(client, "LARGEST_ANSWER", MIB)
     caplog.set_level(logging.DEBUG, "racebot")
     clients = Clients(address, ledger)
     tracemalloc.start()
@@ -184,8 +187,8 @@ async def test_clients_stay_small_quick_and_discreet(
         took, (_, peak) = time.monotonic() - began, tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert took < 20, "a busy machine needs a while; without a limit it never ends"
-    assert peak < 100 * MIB
+    assert took < 9, "only limits end the answers"
+    assert peak < 25 * MIB
     posted = [line for line in server.asked if line.startswith("POST")]
     assert len(posted) <= 2, "the second look leaves a webhook that failed alone"
     assert not [line for line in server.asked if "elsewhere" in line or "users" in line]
@@ -221,12 +224,12 @@ async def test_worker_stays_small_and_stops_at_once(
             await until(lambda: settled(sandbox, room))
         await until(lambda: server.asked)
         await asyncio.sleep(1.5)
-        assert peak_of(worker.pid) < 150
+        if worker.running:  # it ends by itself if no category is one
+            assert peak_of(worker.pid) < 150
         began = time.monotonic()
-        assert await worker.terminate() in {0, 75}
+        await worker.terminate()
         took = time.monotonic() - began
     # A message that is being posted may take longer, since its id would be lost.
-    slow = role == "Discord" and server.mode in {"silence", "slow headers", "slow body"}
-    assert took < (discord.POST_WITHIN + 2 if slow else 2)
+    assert took < (discord.POST_WITHIN + 2 if role == "Discord" and server.mode in ENDLESS else 2)
     assert "Traceback" not in worker.output
     assert TOKEN not in worker.output
