@@ -59,6 +59,8 @@ _BY_MEAN: tuple[str, Parameters] = ("thurstone-filter", {"conservative": 0.0})
 ALTERNATIVES = {"thurstone-hurdle": [("thurstone-filter", {}), _BY_MEAN], "thurstone-filter": [_BY_MEAN]}
 """Other models to try, by model, with parameters that are not fitted."""
 _STEP = 1e-3
+MOST_PAIRS = 500_000
+"""Most pairs of entrants in a fit of odds, which bounds its memory and time."""
 
 Fitted = dict[str, ParameterValue]
 """All parameters of a model, some of them fitted."""
@@ -192,7 +194,7 @@ class _Seen(NamedTuple):
     """The states before each of some races: of its observed pairs [pairs, k], and of its entrants.
 
     `both_finished` tells of each pair whether both finished. `pairs` and `entrants` are their numbers by
-    race: shapes [races].
+    race: shapes [races]. Of more than `MOST_PAIRS`, it has a share of each race's pairs.
     """
 
     better: FloatArray
@@ -204,10 +206,12 @@ class _Seen(NamedTuple):
     entrants: IntArray
 
     @classmethod
-    def of(cls, steps: Iterable[Step]) -> _Seen:
+    def of(cls, steps: Sequence[Step]) -> _Seen:
         rows = []
-        for step in steps:
-            better, worse = observed_pairs(step.race.outcome)
+        entrants = np.array([step.race.outcome.size for step in steps])
+        every = 1 + int(np.sum(entrants * (entrants - 1) // 2)) // MOST_PAIRS
+        for number, step in enumerate(steps):
+            better, worse = (each[number % every :: every] for each in observed_pairs(step.race.outcome))
             finished = ~step.race.outcome.unfinished
             sizes = np.array([better.size]), np.array([finished.size])
             states = step.before
@@ -310,7 +314,7 @@ def _everything(history: History, key: str, parameters: Parameters, fixed: Colle
     if not parameters.get("odds_by_finish"):
         return as_json(found)
     through = create(key, as_json(found) | {"odds_by_finish": True})
-    return as_json(_odds(_Seen.of(replay(through, history)), through))
+    return as_json(_odds(_Seen.of(list(replay(through, history))), through))
 
 
 def _fitted(

@@ -89,7 +89,7 @@ def new_side(truth: Truth, counted: Counted, odds: Mapping[str, Any], now: datet
         carry = {"carry_over": {"from": seasons[name], "factor": 0.8}} if name in seasons else {}
         asked = [rooms[name].name] if name in rooms else [f"{CATEGORY}/of-no-race"]
         chosen = {"rooms": [*asked, *(race.name for race, _ in races)]}
-        rates = {"model": truth.plan.model, "parameters": {**truth.plan.parameters, **odds[name]}}
+        rates = {"model": truth.plan.model, "parameters": {**truth.plan.parameters, **odds.get(name, {})}}
         counts = {"counts": "finished", "grace": "0 s"}
         tables.append({"name": name, **counts, **chosen, **rates, **scored, **carry})
     settings = _settings(goals=["none"], leaderboards=tables)

@@ -15,6 +15,7 @@ from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.parameters import ParameterValue, defaults
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import MOVE_NO_RATING
+from racebot.study import fit as fit_module
 from racebot.study.fit import ODDS_FROM, SPREADS, Fit, fit, fit_odds
 from racebot.study.history import History, final_states, replay
 from racebot.study.paired import Objective, tallies
@@ -43,6 +44,17 @@ def test_fitted_odds_move_no_rating(season: History) -> None:
     assert changed <= {*MOVE_NO_RATING, "newcomer_spread"}
     before, after = (create(KEY, each) for each in ({"newcomer_spread": 1.5}, found))
     np.testing.assert_array_equal(final_states(before, season), final_states(after, season))
+
+
+def test_a_share_of_the_pairs_gives_nearly_the_same_odds(
+    season: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = fit_odds(season, KEY, CERTAIN)
+    pairs = sum(race.outcome.size * (race.outcome.size - 1) // 2 for race in season.races)
+    monkeypatch.setattr(fit_module, "MOST_PAIRS", pairs // 3)
+    share = fit_odds(season, KEY, CERTAIN)
+    assert number(share["odds_scale"]) == pytest.approx(number(whole["odds_scale"]), rel=0.15)
+    assert share["odds_scale"] != whole["odds_scale"]
 
 
 def test_fitted_odds_are_the_best_on_a_grid_once_the_defaults_count(season: History) -> None:
