@@ -265,10 +265,7 @@ class BoardAddress:
     stem: str
 
     def of(self, route: Route, **fields: Any) -> str:
-        """Return the address of the page of this leaderboard that a route names.
-
-        A list of races without a `number` is the page of the newest ones.
-        """
+        """Return the address of the page of this leaderboard that a route names."""
         return route.path(board=self.stem, **fields)
 
     def page(self, number: int = 1) -> str:

@@ -124,10 +124,7 @@ class LiveRoom:
 
 @dataclass(frozen=True, slots=True)
 class LiveReport:
-    """The live rooms by the name of the race, and when the worker last wrote the file.
-
-    `unlisted` are the names of races that the site does not list before their record.
-    """
+    """The live rooms, when the worker last wrote the file, and the races that the site does not list."""
 
     seen_at: datetime
     rooms: tuple[LiveRoom, ...]

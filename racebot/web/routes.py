@@ -41,10 +41,7 @@ class MatchedRoute:
 
 
 class Pages:
-    """Renders all pages and data from one snapshot of the ledger.
-
-    A server (`served`) can search, sort and page lists; the files of an export hold complete lists.
-    """
+    """Renders all pages from one snapshot of the ledger, as a server (`served`) or an export has them."""
 
     def __init__(self, view: LedgerView, *, served: bool) -> None:
         self.view = view
@@ -121,10 +118,7 @@ def _picture(request: PageRequest, picture: str, *, small: bool = False) -> Cont
 
 
 def match_of(path: str) -> MatchedRoute | None:
-    """Return the route that matches a path, with its fields.
-
-    An empty path means the front page. `.html` may be left out, and `.json` below `api/`.
-    """
+    """Return the route of a path with its fields. `.html` may be left out, and `.json` below `api/`."""
     path = _INDEXES.get(path, path)
     ending = ".json" if path.startswith("api/") else ".html"
     for each in (path, path + ending):

@@ -43,6 +43,15 @@ def test_feed_of_a_leaderboard_has_its_last_races(view: LedgerView) -> None:
     assert texts(found, "updated")[:2] == [RACES[2].ended_at.strftime("%Y-%m-%dT%H:%M:%SZ")] * 2
 
 
+def test_feed_of_a_player_tells_who_passed_them(merge: Merge) -> None:
+    # Bo, at 900, is passed by Ed, who has 800 before and 1000 after a win against Cy, at 1200.
+    view = merge((*RACES[:2], result("d", "ed cy", after=48)))
+    found = feed(view, "players/id-bo/orb/any-orb/feed.xml")
+    assert texts(found, "title")[1:] == ["Ed passed Bo", "Bo: 1000 → 900 (−100), 2 of 2 in a"]
+    assert len(set(texts(found, "id"))) == 3
+    assert "passed" not in "".join(texts(feed(view, "players/id-cy/orb/any-orb/feed.xml"), "title"))
+
+
 def test_feed_of_a_player_has_the_changes(view: LedgerView) -> None:
     found = feed(view, PLAYER_FEED)
     assert texts(found, "title")[1:] == [

@@ -1,7 +1,4 @@
-"""The data API: makes what the addresses under `api/` return as JSON.
-
-The server pages long lists. An export writes each list to one file.
-"""
+"""The data API as JSON. The server pages long lists; an export writes each list to one file."""
 
 from __future__ import annotations
 
@@ -41,18 +38,19 @@ def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
     return types.LeaderboardsAnswer(
         [
             types.BoardSummary(
-                id=board.address.stem,
-                leaderboard=board.name,
-                category=board.category,
-                goals=board.stored.goals,
-                model=board.stored.model,
-                races=view.totals(board).races,
-                last_race_at=view.totals(board).last_race_at,
-                final_since=board.final_since,
-                listed=view.totals(board).listed,
-                page=page_of(view, board.address.page()),
+                board.address.stem,
+                board.name,
+                board.category,
+                board.stored.goals,
+                board.stored.model,
+                totals.races,
+                totals.last_race_at,
+                board.final_since,
+                totals.listed,
+                page_of(view, board.address.page()),
             )
             for board in view.boards
+            for totals in [view.totals(board)]
         ]
     )
 
@@ -63,15 +61,8 @@ def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:
     report = view.report(board)
     part = _part(request, len(report.players))
     players = report.players[part.offset : part.offset + part.per_page]
-    address = page_of(view, board.address.page())
-    found = with_fields(
-        types.LeaderboardPart,
-        report,
-        id=board.address.stem,
-        address=address,
-        final_since=board.final_since,
-        **asdict(part),
-    )
+    facts = {"id": board.address.stem, "address": page_of(view, board.address.page()), **asdict(part)}
+    found = with_fields(types.LeaderboardPart, report, final_since=board.final_since, **facts)
     return replace(found, players=players)
 
 
@@ -99,11 +90,7 @@ def changes(request: PageRequest, board: Board) -> types.Changes:
 
 
 def player_on_board(request: PageRequest, board: Board, player: str) -> types.PlayerOnBoard | None:
-    """Return a player's standing on one leaderboard, with races and opponents.
-
-    These are all of them, or with a `limit` in the query, the last races and the most frequent opponents.
-    `before` leaves out the races from a sequence number on.
-    """
+    """Return a player with races, of which `limit` and `before` choose the last, and opponents."""
     view, query = request.view, request.query
     before = whole_number(query, "before", MOST)
     limit = whole_number(query, "limit", 0, most=MOST_PER_PAGE)
@@ -126,16 +113,9 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
         return None
     name = on_boards[0].name
     profile, picture = view.ledger.profiles.get(player), view.face(player, name).picture
-    return types.PlayerAnswer(
-        id=player,
-        name=name,
-        pronouns=profile.pronouns,
-        twitch=profile.twitch,
-        avatar=picture and page_of(view, picture),
-        profile=f"{view.publication.site}/user/{quote(player)}",
-        page=page_of(view, addresses.PLAYER.path(player=player)),
-        leaderboards=on_boards,
-    )
+    page, avatar = page_of(view, addresses.PLAYER.path(player=player)), picture and page_of(view, picture)
+    user = f"{view.publication.site}/user/{quote(player)}"
+    return types.PlayerAnswer(player, name, profile.pronouns, profile.twitch, avatar, user, page, on_boards)
 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
@@ -259,10 +239,7 @@ def _part(request: PageRequest, total: int) -> types.ListPage:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address of the API.
-
-    `answer` returns a record of the type `kind`; or if that is a text, the CSV file that the text describes.
-    """
+    """An address of the API. `kind` is the type of its answer, or a text that describes its CSV file."""
 
     answer: Callable[..., Any]
     kind: type | str

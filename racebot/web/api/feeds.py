@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from racebot import addresses
 from racebot.queries import races as queries
 from racebot.queries.history import PlayedRace
+from racebot.queries.player import PlayerStanding
 from racebot.queries.recap import podium
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
@@ -24,8 +26,16 @@ _NEVER = datetime(2000, 1, 1, tzinfo=UTC)
 
 Entry = tuple[queries.RaceRow | PlayedRace, str, str]
 """A race with its title and what happened in it."""
-FinalEntry = tuple[str, str, datetime, str]
-"""The entry of a season that ended: its title, podium, date, and the path of its recap."""
+
+
+class News(NamedTuple):
+    """An entry of a feed that is not a race, with the path of its page."""
+
+    title: str
+    summary: str
+    at: datetime
+    page: str
+    kind: str = ""
 
 
 def board_feed(request: PageRequest, board: Board) -> Content:
@@ -36,7 +46,7 @@ def board_feed(request: PageRequest, board: Board) -> Content:
         changes[change.sequence].append(change)
     entries = [(race, race_title(race), _results(changes[race.sequence])) for race in races]
     title = plain_name(board.name)
-    return _feed(request, board, title, board.address.page(), entries, _final_entry(request, board))
+    return _feed(request, board, title, board.address.page(), entries, _final_news(request, board))
 
 
 def player_feed(request: PageRequest, board: Board, player: str) -> Content:
@@ -50,19 +60,42 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
         (race, f"{name}: {_change(race)}", _outcome(race, winners.get(race.sequence, ()))) for race in history
     ]
     title = f"{name} on {plain_name(board.name)}"
-    return _feed(request, board, title, board.address.player(player), entries)
+    # In an export, a player's feed does not follow the races of others.
+    passed = _passed(request, board, standing) if request.served else []
+    return _feed(request, board, title, board.address.player(player), entries, passed)
 
 
-def _final_entry(request: PageRequest, board: Board) -> FinalEntry | None:
-    """Return the entry of a season that ended, with its podium."""
+def _passed(request: PageRequest, board: Board, standing: PlayerStanding) -> list[News]:
+    """Return who passed a listed player in the last races."""
+    view, points, found = request.view, standing.points, []
+    if standing.place is None:
+        return []
+    races = {race.sequence: race for race in queries.latest_races(view.ledger, board.key, ENTRIES)}
+    changes = list(queries.rating_changes(view.ledger, board.key, min(races) - 1))
+    listed = {row.player for row in view.report(board).players.rows}
+    for sequence, race in races.items():
+        of_race = [each for each in changes if each.sequence == sequence]
+        before = next((each.before for each in of_race if each.player == standing.id), points)
+        others = [e for e in of_race if e.races_before and e.player in listed and e.player != standing.id]
+        if by := [each for each in others if each.before <= before and each.after > points]:
+            names = ", ".join(plain_name(each.name, 40) for each in by)
+            title = f"{names} passed {plain_name(standing.name)}"
+            summary = f"In {slug(race.race)}: {_results(by)}; {plain_name(standing.name)} {integer(points)}"
+            found.append(News(title, summary, race.ended_at, addresses.RACE.path(race=race.race), "?passed"))
+        points = before
+    return found
+
+
+def _final_news(request: PageRequest, board: Board) -> list[News]:
+    """Return the news of a season that ended, with its podium."""
     if board.final_since is None:
-        return None
+        return []
     view = request.view
     found = podium(view.ledger, board.stored, board.listing, view.report(board).players)
     champions = ", ".join(plain_name(each.player.name, 40) for each in found if each.place == 1)
     title = f"{plain_name(board.name)} is over{f': {champions} won' if champions else ''}"
     places = (f"{each.place} {plain_name(each.player.name, 40)} {total(each)}" for each in found)
-    return title, ", ".join(places), board.final_since, board.address.of(addresses.RECAP)
+    return [News(title, ", ".join(places), board.final_since, board.address.of(addresses.RECAP))]
 
 
 def _results(changes: Sequence[queries.RatingChange]) -> str:
@@ -93,12 +126,7 @@ def _outcome(race: PlayedRace, winners: Sequence[queries.Winner]) -> str:
 
 
 def _feed(
-    request: PageRequest,
-    board: Board,
-    title: str,
-    page: str,
-    entries: Sequence[Entry],
-    final: FinalEntry | None = None,
+    request: PageRequest, board: Board, title: str, page: str, entries: Sequence[Entry], news: Sequence[News]
 ) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
     races = queries.races_numbered(request.view.ledger, board.key, [race.sequence for race, _, _ in entries])
@@ -115,9 +143,9 @@ def _feed(
         title=title,
         page=page,
         entries=entries,
-        final=final,
+        news=news,
         updated=updated,
-        last=max([*updated.values(), *([final[2]] if final else [])], default=_NEVER),
+        last=max([*updated.values(), *(each.at for each in news)], default=_NEVER),
         url=publication.url,
         site=publication.site,
         id_of=id_of,

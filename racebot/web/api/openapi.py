@@ -65,12 +65,7 @@ _QUERY: dict[str, Schema] = {
 
 
 def description(url: str = "", *, served: bool) -> Schema:
-    """Return the OpenAPI description of the API.
-
-    Args:
-        url: public address of the pages; empty if unknown.
-        served: True for a server; False for an export, whose `.json` files hold complete lists.
-    """
+    """Return the OpenAPI description of the API."""
     return {
         "openapi": "3.1.0",
         "info": {

@@ -1,8 +1,4 @@
-"""Graphs of a page: the positions of what the template `graph.html` draws. The style sheet sets the colors.
-
-Positions are pixels in a drawing 760 pixels wide, which the page scales. The margins leave room for the
-larger labels that the style sheet sets on phones.
-"""
+"""Graphs: positions in pixels of drawings that the page scales. The style sheet sets the colors."""
 
 from __future__ import annotations
 
@@ -36,10 +32,7 @@ NAMED = 250
 
 
 class Graph:
-    """What the template draws: grid lines, labels of the horizontal axis, lines and dots.
-
-    `label` is the text alternative, and the vertical axis has all values from `low` to `high`.
-    """
+    """What the template draws: grid lines, labels of the horizontal axis, lines and dots."""
 
     WIDTH, HEIGHT = 760, 300
     LEFT, RIGHT, TOP, BOTTOM = 72, 14, 20, 40
@@ -61,10 +54,7 @@ class Graph:
 
 
 def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | None:
-    """Draw the points of one or two players over time as step lines. Return None for a single moment.
-
-    Histories begin with the oldest race. A line alone has dots.
-    """
+    """Draw the points of one or two players over time as step lines. Return None for a single moment."""
     series = [[(race.ended_at, race.after) for race in history] for history in histories]
     return _over_time(series, label, integer)
 
@@ -113,11 +103,7 @@ class Places:
 
 
 class Story(Places):
-    """A race as lines from each racer's expected place, on the left, to the place taken, on the right.
-
-    `lines` have a kind (`gain`, `loss` or `same`), a path and a title, `names` what stands at their ends, and
-    `ticks` the moments of the start, the first finish and the last.
-    """
+    """A race as lines from each racer's expected place, on the left, to the place taken, on the right."""
 
     WIDTH, RIGHT = 500, 196
     LEAD = 0.3
@@ -173,10 +159,7 @@ class Story(Places):
 
 
 class Year:
-    """The days of a year with races, as squares in columns of weeks.
-
-    `days` have the position, a level from 1 to 3 and a title, and `ticks` the months.
-    """
+    """The days of a year with races, as squares in columns of weeks."""
 
     WEEKS, SIZE, TOP = WEEKS_OF_YEAR, 12, 20
     WIDTH, HEIGHT = WEEKS_OF_YEAR * 12, 20 + 7 * 12
@@ -199,10 +182,7 @@ class Year:
 
 
 class Bump(Places):
-    """Places over time: a line for each player, with the name and last place at its end.
-
-    Places after `DEEPEST` are drawn at the bottom.
-    """
+    """Places over time: a line for each player, with the name and last place at its end."""
 
     WIDTH, RIGHT, TOP = 470, 164, 30
     DEEPEST = 25
@@ -233,10 +213,7 @@ class Bump(Places):
 
 
 def waterfall(before: int, parts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float, str]]:
-    """Return the bars of a change's parts, each from where the last one ended.
-
-    Each has its name and points, the left end and width from 0 to 100, and its kind.
-    """
+    """Return the bars of a change's parts, each from where the last one ended."""
     levels = list(accumulate((points for _, points in parts), initial=before))
     low, high = min(levels), max(levels)
     scale = 100 / max(high - low, 1)

@@ -1,13 +1,9 @@
-"""Statistics of a leaderboard's races: how far ratings move, and how often they predicted correctly.
-
-Each race is compared with the stored ratings before it.
-"""
+"""Statistics of a leaderboard's races: how far ratings move, and how often they predicted correctly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +31,8 @@ BAR = 100
 """Points that a row of the distribution covers."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeSizes:
-    """How far races number `first` to `last` of a player move the rating, in points.
-
-    `last` is None for the open-ended group. `median` and `large` are the 50th and 90th percentiles.
-    """
+class ChangeSizes(NamedTuple):
+    """The median and 90th percentile of how far races `first` to `last` of a player move the rating."""
 
     first: int
     last: int | None
@@ -49,13 +41,8 @@ class ChangeSizes:
     large: int
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Predicted and actual shares of the cases in one group.
-
-    Pairs are grouped by their lead, from `points` to below `high`; None for no upper bound. Entries are
-    grouped by their chance to finish, and `points` is the median rating.
-    """
+class Calibration(NamedTuple):
+    """Predicted and actual shares of a group: pairs by lead, or entries by their median `points`."""
 
     points: int
     high: int | None
@@ -100,8 +87,7 @@ def histogram(points: NDArray[np.int64]) -> list[tuple[int, int]]:
 def race_figures(view: LedgerView, board: Board, model: RatingModel) -> dict[str, Any] | None:
     """Return statistics of a leaderboard's last races by name, None without any.
 
-    `finishing` is empty if the model does not predict finishes. `higher_ahead` is the share of pairs in which
-    the higher-rated entrant finished ahead, None without pairs; `gaps` are those without provisional ratings.
+    `higher_ahead` is None without pairs; `gaps` are those without provisional ratings.
     """
     entries = last_entries(view.ledger, board.key, RACES)
     if entries is None:
@@ -156,10 +142,7 @@ def _calibrated(
 
 
 def _pairs(entries: Entries, model: RatingModel, provisional: int) -> tuple[FloatArray, list[Calibration]]:
-    """Return 1 for each pair whose higher-rated entrant finished ahead, else 0, ½ for equal points.
-
-    Also return the shares by lead, of pairs without a provisional rating.
-    """
+    """Return 1 for each pair whose higher-rated was ahead, else 0, or ½; and shares by lead."""
     sequence, place, before, _, races_before, state = entries
     sizes = np.unique(sequence, return_counts=True)[1]
     pairs = [np.empty((0, 2), int)]

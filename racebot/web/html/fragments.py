@@ -1,7 +1,4 @@
-"""Small pieces of HTML that rows repeat: players, races, places, dates and changes of points.
-
-They are functions, because building them in a template takes ten times as long.
-"""
+"""Pieces of HTML that rows repeat. They are functions: in a template they take ten times as long."""
 
 from __future__ import annotations
 
@@ -155,10 +152,7 @@ def face(request: PageRequest, player: Linkable, kind: str = "") -> Markup:
 
 
 def player_link(request: PageRequest, player: Linkable, stem: str | None = None, limit: int = 60) -> Markup:
-    """Return a link to a player's page on the leaderboard at `stem`, or on all leaderboards.
-
-    Hidden players and deleted accounts have no page, so only the name to show is returned.
-    """
+    """Return a link to a player's page, on one leaderboard or on all; only a name if there is no page."""
     if player.id is None:
         return Markup('<span class="player"><bdi>%s</bdi></span>') % shown_name(player.name)
     to = (

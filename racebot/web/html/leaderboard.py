@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from racebot.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, whole_number
@@ -35,30 +35,21 @@ RESULTS = 5
 """Last results to show for each player."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table. `down` is True if the first click sorts in descending order."""
-
-    key: str
-    label: str
-    down: bool
-    kind: str = ""
-    sorts: bool = True
-
-
-COLUMNS = (
-    Column("place", "Place", False, "place"),
-    Column("player", "Player", False, "name"),
-    Column("points", "Points", True),
-    Column("week", "Week", True),
-    Column("form", "Last 5", True, sorts=False),
-    Column("races", "Races", True, "wide"),
-    Column("finished", "Finished", True, "wide"),
-    Column("won", "Won", True, "wide"),
-    Column("last", "Last race", True, "wide"),
-)
-_COLUMNS = {column.key: column for column in COLUMNS if column.sorts}
-
+COLUMNS = {
+    "place": ("Place", "place"),
+    "player": ("Player", "name"),
+    "points": ("Points", ""),
+    "week": ("Week", ""),
+    "form": ("Last 5", ""),
+    "races": ("Races", "wide"),
+    "finished": ("Finished", "wide"),
+    "won": ("Won", "wide"),
+    "last": ("Last race", "wide"),
+}
+"""The heading and the CSS class of each column of the table."""
+_SORTABLE = [column for column in COLUMNS if column != "form"]
+_SORTED_UP = {"place", "player"}
+"""Columns that a first click sorts in ascending order."""
 _SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
     "place": lambda row: -row.rating,
     "points": attrgetter("points"),
@@ -71,11 +62,7 @@ _SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The search, filters, date and sort order that a reader chose.
-
-    `sort` is the key of a column. `active` is a number of days before the last race, 0 for any. The
-    leaderboard is shown at the end of the day `at`, None for now.
-    """
+    """The search, filters, sort order and past date that a reader chose; `active` in days, 0 for any."""
 
     q: str
     sort: str
@@ -86,43 +73,41 @@ class Choice:
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Choice:
-        """Parse a query string. Missing and empty values get their defaults.
-
-        Raises:
-            BadQueryError: a number or the date is invalid.
-        """
+        """Parse a query string; an invalid one is a `BadQueryError`."""
         given = {name: value for name, value in query.items() if value}
-        column = _COLUMNS.get(given.get("sort", COLUMNS[0].key))
-        if column is None:
-            raise BadQueryError(f"sort: must be one of {', '.join(_COLUMNS)}")
-        if given.get("order", "up") not in {"up", "down"}:
+        sort, order = given.get("sort", "place"), given.get("order")
+        if sort not in _SORTABLE:
+            raise BadQueryError(f"sort: must be one of {', '.join(_SORTABLE)}")
+        if order not in {None, "up", "down"}:
             raise BadQueryError("order: must be up or down")
-        down = given["order"] == "down" if "order" in given else column.down
         return cls(
             q=query.get("q", "")[:100],
-            sort=column.key,
-            down=down,
+            sort=sort,
+            down=order == "down" if order else sort not in _SORTED_UP,
             minimum=whole_number(given, "min", 0, least=0, most=9999),
             active=whole_number(given, "active", 0, least=0, most=9999),
             at=day_in(given, "at"),
         )
 
     def query(self, page: int = 1) -> str:
+        usual = self.down == (self.sort not in _SORTED_UP)
         pairs = {
             "q": self.q,
-            "min": str(self.minimum or ""),
-            "active": str(self.active or ""),
-            "at": "" if self.at is None else self.at.isoformat(),
-            "sort": "" if self.sort == "place" and not self.down else self.sort,
-            "order": "" if self.down == _COLUMNS[self.sort].down else "down" if self.down else "up",
-            "page": "" if page == 1 else str(page),
+            "min": self.minimum,
+            "active": self.active,
+            "at": self.at,
+            "sort": "" if self.sort == "place" and usual else self.sort,
+            "order": "" if usual else "down" if self.down else "up",
+            "page": page if page > 1 else "",
         }
         text = urlencode({name: value for name, value in pairs.items() if value})
         return f"?{text}" if text else ""
 
-    def sorted_by(self, column: Column) -> Choice:
+    def sorted_by(self, column: str) -> Choice:
         """Return the choice after a click on a column heading."""
-        return replace(self, sort=column.key, down=not self.down if column.key == self.sort else column.down)
+        return replace(
+            self, sort=column, down=not self.down if column == self.sort else column not in _SORTED_UP
+        )
 
     @property
     def narrowed(self) -> bool:
@@ -137,8 +122,7 @@ class Choice:
         return None if self.at is None else datetime.combine(self.at + timedelta(days=1), time(), UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class PageLink:
+class PageLink(NamedTuple):
     """One entry of a pager. `number` is None for a gap."""
 
     number: int | None
@@ -162,30 +146,24 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
         return link(request.path, board.address.page(page)) if choice.default else first + choice.query(page)
 
     everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
-    shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    final, shown = board.final_since, players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     ids = [player.id for player in shown]
-    last = None if choice.at is None else report.races
     then = queries.BoardTotals(len(report.players), report.races, report.last_race_at, None)
-    totals = view.totals(board) if choice.at is None else then
     return templating.board_page(
         request,
         "leaderboard.html",
         board,
         # In an export, the other pages are rendered again only when one of their rows changes.
-        totals if number == 1 else None,
+        None if number > 1 else view.totals(board) if choice.at is None else then,
         report=report,
         climber=climber(report) if number == 1 and choice.default else None,
-        corrected=corrections(view.ledger, board.stored, board.final_since)
-        if board.final_since and number == 1
-        else [],
+        corrected=corrections(view.ledger, board.stored, final) if number == 1 and final else [],
         choice=choice,
-        columns=[
-            (column, first + choice.sorted_by(column).query() if column.sorts else "") for column in COLUMNS
-        ],
+        columns=COLUMNS,
+        sort_by=lambda column: first + choice.sorted_by(column).query(),
         players=shown,
         unranked=queries.unranked_players(report.players, UNRANKED) if number == 1 and choice.default else [],
-        unranked_total=len(report.players.unranked),
-        form=last_results(request.view.ledger, board.key, ids, RESULTS, last),
+        form=last_results(view.ledger, board.key, ids, RESULTS, report.races if choice.at else None),
         matching=len(players),
         pages=pager(number, count, page_link),
         live=everybody_shown or not request.served,
@@ -209,19 +187,12 @@ def page_number(query: Mapping[str, str]) -> int | None:
 
 
 def older_race_pages(total: int) -> int:
-    """Return the number of pages of older races.
-
-    Pages of older races are numbered from the oldest and never change, because the newest page holds 50 to
-    99 races.
-    """
+    """Return the number of pages of older races. They never change: the newest page holds 50 to 99."""
     return max(0, total // RACES_ON_A_PAGE - 1)
 
 
 def race_span(total: int, number: int | None) -> tuple[int, int]:
-    """Return the numbers of the first and last race on a page, counted from the oldest.
-
-    The newest page has the number None.
-    """
+    """Return the numbers of the first and last race on a page, from the oldest; None is the newest page."""
     if number is None:
         return older_race_pages(total) * RACES_ON_A_PAGE + 1, total
     return (number - 1) * RACES_ON_A_PAGE + 1, number * RACES_ON_A_PAGE
@@ -230,10 +201,7 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
 def race_pages(
     total: int, number: int | None, page: Callable[[int | None], str]
 ) -> tuple[int, int, list[PageLink], list[str]] | None:
-    """Return the numbers of the first and last race on a page of a list, its pager, and links to all pages.
-
-    That is page `number` of the older races, or the newest page if it is None; None if there is none.
-    """
+    """Return a page's first and last race, its pager and links to all pages; None without such a page."""
     older = older_race_pages(total)
     if number is not None and not 1 <= number <= older:
         return None
@@ -281,8 +249,7 @@ def races(request: PageRequest, board: Board, number: int | None = None) -> Cont
         request,
         "races.html",
         board,
-        totals=request.view.totals(board) if number is None else None,
-        total=total if number is None else None,
+        request.view.totals(board) if number is None else None,
         first=first,
         last=last,
         races=latest_races(request.view.ledger, board.key, last - first + 1, total - last),
@@ -293,7 +260,7 @@ def races(request: PageRequest, board: Board, number: int | None = None) -> Cont
 def records(request: PageRequest, board: Board) -> Content:
     settled = request.view.publication.provisional_races
     fame = hall_of_fame(request.view.ledger, board.stored, settled=settled)
-    return templating.board_page(request, "fame.html", board, totals=request.view.totals(board), fame=fame)
+    return templating.board_page(request, "fame.html", board, request.view.totals(board), fame=fame)
 
 
 def front(request: PageRequest) -> Content:
@@ -346,9 +313,8 @@ def seeds_page(request: PageRequest, board: Board) -> Content:
         request,
         "seeds.html",
         board,
-        totals=request.view.totals(board),
+        request.view.totals(board),
         found=seeds_of(request, board, SEEDS),
-        most=SEEDS,
         entrants=entrants,
         query=f"?{urlencode({'entrants': entrants})}" if entrants else "",
     )

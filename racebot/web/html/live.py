@@ -1,7 +1,4 @@
-"""The live page, overlays for streams, and a studio for them. Only a server has these pages.
-
-The studio shows each overlay in each stage of an invented race, with its options and its address.
-"""
+"""The live page, overlays for streams, and a studio for them. Only a server has these pages."""
 
 from __future__ import annotations
 
@@ -78,9 +75,9 @@ INVENTED = (
     ("Little Wren", 1604, 0.09, 3020.5, 17, (7, 6)),
     ("Otto", 1741, 0.20, 3188.0, -9, (2, 4)),
     ("Ida", 1655, 0.12, 3402.0, -14, (5, 7)),
-    ("Juno", 1540, 0.06, None, -29, (9, 9)),
+    ("Juno", 1540, 0.06, 0, -29, (9, 9)),
 )
-"""Racers in the order of the result: name, points, chance to win, finish time, change, places."""
+"""Racers in the order of the result: name, points, chance to win, finish time or 0, change, places."""
 RATED = "Otto"
 """The racer of the overlays of a player."""
 _COLOR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
@@ -128,16 +125,10 @@ def _player(request: PageRequest, player: str) -> Document:
         live = next(each for each in board.entrants if each.id == player)
         moved = board.places.get(player) if current.finished else None
         condition = board.condition
-    return _overlay(
-        "overlay_player.html",
-        request,
-        standing=standings.get(stem or ""),
-        live=live,
-        change=current.change if isinstance(current, PlayedRace) else live and live.change,
-        moved=moved,
-        condition=condition,
-        started=isinstance(current, LiveRoom) and not current.before_start,
-    )
+    change = current.change if isinstance(current, PlayedRace) else live and live.change
+    facts = {"standing": standings.get(stem or ""), "live": live, "change": change, "moved": moved}
+    started = isinstance(current, LiveRoom) and not current.before_start
+    return _overlay("overlay_player.html", request, condition=condition, started=started, **facts)
 
 
 def options(query: Mapping[str, str]) -> dict[str, str]:
@@ -191,8 +182,8 @@ def shell(request: PageRequest, kind: str, body: bytes, part: str = "", delay: i
     """Return the page around an overlay. Without the address of a part, it does not follow anything."""
     given = options(request.query)
     query = f"?{urlencode(given)}" if given else ""
-    shown = {"part": part, "query": query, "body": body.decode(), "kind": kind, "delay": delay}
-    return _overlay("overlay.html", request, **shown)
+    facts = {"part": part, "query": query, "body": body.decode(), "kind": kind, "delay": delay}
+    return _overlay("overlay.html", request, **facts)
 
 
 def _race_rows(request: PageRequest, race: str | None) -> Document:
@@ -228,22 +219,10 @@ def race_table(
     heading: str,
     board: str = "",
 ) -> Document:
-    """Render the rows of a race on an overlay, up to the number that its address chooses.
-
-    `board` is the name of the leaderboard, empty if the race counts on no other.
-    """
+    """Render the rows of a race on an overlay, with the name of its leaderboard if it has several."""
     limit = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
-    return _overlay(
-        "overlay_room.html",
-        request,
-        race=race,
-        room=room,
-        rows=rows[:limit],
-        more=len(rows[limit:]),
-        heading=heading,
-        board=board,
-        timed=any(row.finish_time is not None for row in rows),
-    )
+    facts = {"race": race, "room": room, "heading": heading, "board": board, "all_rows": rows}
+    return _overlay("overlay_room.html", request, rows=rows[:limit], more=len(rows[limit:]), **facts)
 
 
 def _wanted(request: PageRequest, board: str | None) -> bool:
@@ -314,23 +293,23 @@ def studio(request: PageRequest) -> Content:
     found = addresses.OVERLAY_ROOM.path(race=category) if kind == "room" else route.path(player=identity)
     shown = {name: value for name, value in chosen.items() if name not in {"delay", "board"}}
     sample = urlencode({"overlay": kind, **shown})
+    choices: dict[str, Any] = {
+        "overlays": OVERLAYS,
+        "sources": SOURCES,
+        "categories": categories,
+        "boards": view.boards,
+    }
+    choices |= {"numbers": NUMBERS, "sides": SIDES, "colors": COLORS}
     return templating.page(
         request,
         "overlays.html",
+        **choices,
         kind=kind,
-        overlays=OVERLAYS,
-        sources=SOURCES,
         source=query.get("source", "part"),
-        categories=categories,
         category=category,
         text=text,
         player=player,
-        boards=view.boards,
         values={"board": "", **defaults, **given},
-        numbers=NUMBERS,
-        sides=SIDES,
-        colors=COLORS,
-        changed=not COLORS.keys().isdisjoint(chosen),
         options=f"?{urlencode(chosen)}" if chosen else "",
         address=found.removesuffix(".html"),
         samples={
@@ -349,52 +328,37 @@ def sample(request: PageRequest, stage: str) -> Document:
         return shell(request, "room", race_table(request, room.race, room, entrants, heading).body)
     racer = next(each for each in entrants if each.name == RATED)
     before, after = racer.rank_before, racer.rank_after
-    recorded = stage == "recorded"
-    body = _overlay(
-        "overlay_player.html",
-        request,
-        standing=SimpleNamespace(
-            name=RATED, points=racer.after or racer.points, place=after if recorded else before, listed=82
+    recorded, points = stage == "recorded", racer.after or racer.points
+    facts = {
+        "standing": SimpleNamespace(
+            name=RATED, points=points, place=after if recorded else before, listed=82
         ),
-        live=None if recorded else racer,
-        change=racer.change,
-        moved=(before, after) if stage == "finished" else None,
-        condition=room.condition,
-        started=stage != "open",
-    )
-    return shell(request, "player", body.body)
+        "live": None if recorded else racer,
+        "change": racer.change,
+        "moved": (before, after) if stage == "finished" else None,
+        "condition": room.condition,
+        "started": stage != "open",
+    }
+    return shell(request, "player", _overlay("overlay_player.html", request, **facts).body)
 
 
 def _invented_room(stage: str) -> LiveRoom:
     finishers = {"open": 0, "racing": 2}.get(stage, len(INVENTED))
-    over = finishers == len(INVENTED)
+    over, now = finishers == len(INVENTED), datetime.now(UTC)
+
     entrants = []
     for number, (name, points, chance, time, change, places) in enumerate(INVENTED, start=1):
         done = number <= finishers
-        ended = EntrantStatus.DONE if time else EntrantStatus.DNF
-        entrants.append(
-            LiveEntrant(
-                id=name,
-                name=name,
-                status=ended if done else EntrantStatus.RACING,
-                place=number if done and time else None,
-                finish_time=time if done else None,
-                points=points,
-                new=False,
-                win_chance=chance,
-                finish_chance=None,
-                after=points + change if over else None,
-                change=change if over else None,
-                rank_before=places[0],
-                rank_after=places[1],
-            )
-        )
+        status = EntrantStatus.RACING if not done else EntrantStatus.DONE if time else EntrantStatus.DNF
+        place, ended = (number, time) if done and time else (None, None)
+        after, gained = (points + change, change) if over else (None, None)
+        known = (name, name, status, place, ended, points, False, chance, None, after, gained)
+        entrants.append(LiveEntrant(*known, *places))
     entrants.sort(key=lambda each: (each.place or finishers + 1, 0.0 if over else -(each.win_chance or 0)))
-    status = {"racing": "in_progress", "open": "open"}.get(stage, "finished")
-    now = datetime.now(UTC)
+    shown = {"racing": "in_progress", "open": "open"}.get(stage, "finished")
     started_at = None if stage == "open" else now - timedelta(seconds=2990)
     board = LiveBoard(None, "", tuple(entrants))
-    return LiveRoom("sample/lucky-heron-1234", "sample", "", status, now, started_at, None, now, (board,))
+    return LiveRoom("sample/lucky-heron-1234", "sample", "", shown, now, started_at, None, now, (board,))
 
 
 _OVERLAYS = (

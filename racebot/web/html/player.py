@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup
-
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.history import PlayedRace, figures, milestones
@@ -23,7 +21,6 @@ from racebot.web.site.ledger_view import Board, Content, Moved, PageRequest
 
 LAST_RACES = 10
 """Races on a player's page. A longer list also has separate pages."""
-WON = Markup('<span class="soft">won</span>')
 MEETINGS = 50
 """Races together on one page of a comparison."""
 
@@ -65,11 +62,10 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         figures=total,
         year=charts.Year(history),
         milestones=milestones(history),
-        best_result=found.best_result,
+        found=found,
         graph=charts.ratings([history], f"{label}: {numbers}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
         score_graph=charts.scores,
-        best_win=found.best_win,
         opponents=found.rivals,
         all_opponents=len(record.opponents),
         whole=_opponent_lists(board, record) if len(record.opponents) > OPPONENTS_SHOWN else [],
@@ -94,10 +90,7 @@ def or_comparison(page: Callable[..., Content]) -> Callable[..., Content]:
 
 
 def races(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:
-    """Render one page of a player's races, newest first, or of those that a filter chooses.
-
-    Earlier versions could filter by opponent. Such an address leads to the comparison of both players.
-    """
+    """Render one page of a player's races, newest first, or of those that a filter chooses."""
     view = request.view
     record = view.player(board, player)
     if record is None:
@@ -201,10 +194,8 @@ def _person(request: PageRequest, board: Board, record: PlayerRecord) -> dict[st
         # An export has separate pages only of long lists.
         "tabs": {
             "Overview": (own, ""),
-            "Races": (address.of(addresses.PLAYER_RACES, player=standing.id), "")
-            if all_races
-            else (own, "#races"),
-            "Opponents": (address.opponents(standing.id), "") if all_opponents else (own, "#opponents"),
+            "Races": (address.of(addresses.PLAYER_RACES, player=standing.id) if all_races else own, "#races"),
+            "Opponents": (address.opponents(standing.id) if all_opponents else own, "#opponents"),
         },
         "standing": standing,
         "profile": request.view.ledger.profiles.get(standing.id),
@@ -242,10 +233,7 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
 
 
 def compare_by_query(request: PageRequest) -> Content:
-    """Render the sheet of players, or two players at an address of an earlier version.
-
-    An export has a page that lets the reader choose two players, and a script compares them.
-    """
+    """Render the sheet of players, or two players at an address of an earlier version."""
     if not request.served:
         return templating.page(request, "compare_files.html", boards=request.view.boards)
     if request.query.keys() & {"a", "b"}:

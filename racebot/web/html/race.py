@@ -68,10 +68,7 @@ def followed_race(request: PageRequest, race: str) -> Content:
 
 
 def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool = True) -> Content:
-    """Render the room of a race; None if it is recorded, or if no room could have its name.
-
-    Unless it is `lasting`, the page of a race that stays unknown ends after some minutes.
-    """
+    """Render the room of a race that may have one and has no record; unless `lasting`, unknown ones end."""
     view = request.view
     if view.race(race) is not None or not request.served:
         return None
@@ -124,10 +121,7 @@ def fastest(part: RaceOnBoard) -> float | None:
 
 
 def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> Markup:
-    """Return the reasons for a change of a race: its parts, its opponents, or a remark.
-
-    `names` are those of the race's entrants, by user id.
-    """
+    """Return the reasons for a change; `names` are those of the race's entrants, by user id."""
     items = parts_of(entrant)
     brief = len(items) or 1
     is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
@@ -160,10 +154,7 @@ def parts_of(entrant: RatedEntrant) -> list[Markup]:
 
 
 def story(part: RaceOnBoard) -> str:
-    """Return one or two sentences that compare the result with the odds before the start.
-
-    The text is empty if several racers had the best odds, or if a deleted account won, since it had none.
-    """
+    """Compare the result with the odds in a sentence; empty if several or no racers were favored."""
     winners = [entrant for entrant in part.entrants if entrant.standing == "1"]
     deleted_winner = any(entrant.standing == "1" for entrant in part.unrated)
     best = max((entrant.win_chance for entrant in part.entrants), default=0.0)
@@ -207,10 +198,7 @@ def sum_of(entrant: RatedEntrant) -> list[tuple[str, int, float, float, str]]:
 
 
 def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, tuple[int, int]]:
-    """Return how many points each listed racer is behind the next place above, with that place, by player.
-
-    Empty if a later race was recorded on the leaderboard.
-    """
+    """Return how many points each listed racer is behind which place, by player; empty after a later race."""
     board = None if stem is None else view.board(stem)
     if board is None or part.sequence not in {0, view.ledger.ratings.count(board.stored)}:
         return {}

@@ -1,7 +1,4 @@
-"""Search all players and leaderboards, forgiving accents and typos.
-
-The server searches. An export holds an index, which a script searches.
-"""
+"""Search all players and leaderboards, forgiving accents and typos."""
 
 from __future__ import annotations
 

@@ -46,11 +46,7 @@ _UNKNOWN = Publication()
 
 @dataclass(frozen=True, slots=True)
 class LinkPreview:
-    """The address and card of one page, for its `og:` tags, which cannot be relative: https://ogp.me.
-
-    Without the public address `url`, there are no such tags. `every_card` is false if only leaderboards have
-    cards.
-    """
+    """The address and card of a page for its `og:` tags, which cannot be relative: https://ogp.me."""
 
     url: str
     path: str

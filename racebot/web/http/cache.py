@@ -61,10 +61,7 @@ def _size(key: Key, document: Document) -> int:
 
 
 class CachedPages:
-    """Renders and caches documents from the ledger. All methods are thread-safe, except `close`.
-
-    A ledger that cannot be read is a `LedgerError`, a query that the page does not accept a `BadQueryError`.
-    """
+    """Renders and caches documents from the ledger. All methods are thread-safe, except `close`."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Server-sent events: send a document again whenever its content has changed.
-
-`/events/PATH` follows the document at PATH. Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
-"""
+"""Server-sent events: send a document again whenever its content has changed."""
 
 from __future__ import annotations
 
@@ -36,11 +33,7 @@ _MEDIA_TYPE = "text/event-stream"
 
 
 class EventStreams:
-    """An ASGI application that streams documents to readers, until the server is `stopping`.
-
-    `find` returns the document at an address with a query, `stamp` a text that changes whenever any document
-    may have changed.
-    """
+    """Streams documents from `find` whenever `stamp` changes, until the server is `stopping`."""
 
     def __init__(
         self,

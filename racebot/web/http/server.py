@@ -230,10 +230,7 @@ def _is_api(path: str) -> bool:
 
 
 def _known(tags: str, tag: str) -> bool:
-    """Return True if `If-None-Match` lists a tag, weak or strong.
-
-    Source: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2
-    """
+    """Return whether `If-None-Match` lists a tag: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2."""
     return tags.strip() == "*" or tag.removeprefix("W/") in tags
 
 

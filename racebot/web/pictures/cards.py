@@ -1,7 +1,4 @@
-"""Draw badges, and cards: pictures that chat programs and social sites show with a link to a page.
-
-https://ogp.me describes how pages name them. The colors are those of the pages in light mode.
-"""
+"""Draw badges, and cards: pictures that chat programs show with a link to a page (https://ogp.me)."""
 
 from __future__ import annotations
 
@@ -18,6 +15,7 @@ from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import printable
 from racebot.web.html import charts
+from racebot.web.html.fragments import Linkable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
 from racebot.web.site.formats import (
@@ -179,16 +177,14 @@ def race_card(request: PageRequest, race: str) -> Content:
     if part.note:
         canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)
     for row, entrant in enumerate(part.placed[:ROWS]):
-        y = canvas.row(row, entrant.standing, name(entrant.name, entrant.id or "?"), limit=RIGHT - 510)
+        y = canvas.row(row, entrant.standing, entrant, limit=RIGHT - 510)
         if isinstance(entrant, RatedEntrant):
-            end = canvas.text(RIGHT, y, signed(entrant.change), Style(34, 800), tone(entrant.change), align=1)
-            end = min(end, RIGHT - 84)
+            end = min(canvas.change(y, entrant.change, 800), RIGHT - 84)
             canvas.text(end - 26, y, integer(entrant.after), Style(34, 700), align=1)
             canvas.text(end - 26 - 96, y, f"{integer(entrant.before)} →", _SMALL, SOFT, align=1)
         else:
             canvas.text(RIGHT, y, "not rated", _SMALL, SOFT, align=1)
-        if entrant.finish_time is not None:
-            canvas.text(RIGHT - 360, y, timer(entrant.finish_time), _SMALL, SOFT, align=1)
+        canvas.time(RIGHT - 360, y, entrant.finish_time)
     return _card(request, canvas)
 
 
@@ -201,40 +197,34 @@ def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
     about = f"{name(room.goal)}, {room.refused or stage}, {counted(len(board.entrants), 'entrant')}"
     canvas = _card_of(request, room.race.rpartition("/")[2], about)
     for row, each in enumerate(board.entrants[:ROWS]):
-        y = canvas.row(row, str(each.place or ""), name(each.name, each.id), limit=RIGHT - 510)
-        chance = "" if each.win_chance is None else f"{percent(each.win_chance)} to win"
-        text = chance if each.finish_time is None else timer(each.finish_time)
-        canvas.text(RIGHT, y, text if each.change is None else signed(each.change), Style(34, 700), align=1)
-        if each.change is not None and each.finish_time is not None:
-            canvas.text(RIGHT - 160, y, timer(each.finish_time), _SMALL, SOFT, align=1)
+        y = canvas.row(row, str(each.place or ""), each, limit=RIGHT - 510)
+        if each.change is not None:
+            canvas.change(y, each.change)
+            canvas.time(RIGHT - 160, y, each.finish_time)
+        elif each.finish_time is not None:
+            canvas.time(RIGHT, y, each.finish_time)
+        elif each.win_chance is not None:
+            canvas.text(RIGHT, y, f"{percent(each.win_chance)} to win", Style(34, 700), align=1)
     return _card(request, canvas)
 
 
 def board_card(request: PageRequest, board: Board) -> Content:
-    report = request.view.report(board)
-    category = request.view.category_face(board.category).name
-    about = f"{name(category)}: {len(report.players):,} players, {report.races:,} races"
-    league = None if board.listing.by_rating else request.view.league(board)
-    if league is not None and league.standings:
-        about = (
-            f"{name(category)}: {counted(len(league.standings), 'racer')}, {counted(report.races, 'race')}"
-        )
-        about += f", {league.rules.cut} qualify" if league.rules.cut else ""
-        canvas = _card_of(request, board.name, about)
-        for row, racer in enumerate(league.standings[:ROWS]):
-            scored = sum(each is not None for each in racer.scores)
-            canvas.total(row, racer.place, name(racer.name, racer.id), scored, f"{racer.total.score:.1f}")
-        return _card(request, canvas)
+    report, league = request.view.report(board), request.view.ordering_league(board)
+    category = name(request.view.category_face(board.category).name)
+    listed = counted(len(league.standings), "racer") if league else counted(len(report.players), "player")
+    cut = f", {league.rules.cut} qualify" if league and league.rules.cut else ""
+    about = f"{category}: {listed}, {counted(report.races, 'race')}{cut}"
     canvas = _card_of(request, board.name, about)
-    if not report.players:
-        canvas.text(MARGIN, 300, "No player is listed yet", _ROW)
-    for row, player in enumerate(report.players[:ROWS]):
-        end = canvas.total(
-            row, player.place, name(player.name, player.id), player.races, integer(player.points)
-        )
+    if not (league.standings if league else report.players):
+        canvas.text(MARGIN, 300, "No race has been scored yet" if league else "No player is listed yet", _ROW)
+    for row, racer in enumerate(league.standings[:ROWS] if league else ()):
+        scored = sum(score is not None for score in racer.scores)
+        canvas.total(row, racer.place, racer, scored, f"{racer.total.score:.1f}")
+    for row, player in enumerate(() if league else report.players[:ROWS]):
+        end = canvas.total(row, player.place, player, player.races, integer(player.points))
         if player.moved is not None and player.moved.points:
-            y = FIRST_ROW + ROW_HEIGHT * row
-            canvas.text(end - 22, y, signed(player.moved.points), _SMALL, tone(player.moved.points), align=1)
+            y, moved = FIRST_ROW + ROW_HEIGHT * row, player.moved.points
+            canvas.text(end - 22, y, signed(moved), _SMALL, tone(moved), align=1)
     return _card(request, canvas)
 
 
@@ -243,11 +233,11 @@ def recap_card(request: PageRequest, board: Board) -> Content:
     recap = request.view.recap(board)
     if recap is None or board.final_since is None:
         return None
-    category = request.view.category_face(board.category).name
-    about = f"{name(category)}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
+    category = name(request.view.category_face(board.category).name)
+    about = f"{category}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
     canvas = _card_of(request, board.name, about)
     for row, each in enumerate(recap.podium[:ROWS]):
-        canvas.total(row, each.place, name(each.player.name, each.player.id), each.races, total(each))
+        canvas.total(row, each.place, each.player, each.races, total(each))
     facts = [f"Biggest upset: {name(e.player.name)}, {percent(e.chance, 1)} to win" for e in recap.upsets]
     facts += [f"Most improved: {name(e.player.name)} {signed(round(e.number))}" for e in recap.improved[:1]]
     facts += [f"Most wins in a row: {name(e.player.name)}, {e.number:.0f}" for e in recap.streaks[:1]]
@@ -373,7 +363,7 @@ class Canvas:
     def disc(self, x: float, y: float, radius: int, color: str) -> None:
         self.panel((x - radius, y - radius, x + radius, y + radius), color, radius)
 
-    def row(self, number: int, standing: str, name: str, limit: float) -> int:
+    def row(self, number: int, standing: str, player: Linkable, limit: float) -> int:
         """Write a row of a list: a place with its medal and a name, up to `limit`. Return its baseline."""
         y = FIRST_ROW + ROW_HEIGHT * number
         center, medal = MARGIN + 22, MEDALS.get(standing)
@@ -382,13 +372,21 @@ class Canvas:
         style = _PLACE if standing.isdecimal() else Style(24, 700)
         left = center - fonts.width(standing, style) / 2
         self.text(max(left, MARGIN - 4), y - 4, standing, style, INK if medal else SOFT)
-        self.text(MARGIN + 72, y, name, _ROW, limit=limit - MARGIN - 72)
+        self.text(MARGIN + 72, y, name(player.name, player.id or "?"), _ROW, limit=limit - MARGIN - 72)
         self._draw.line((MARGIN, y + 17, RIGHT, y + 17), LINE, 2)
         return y
 
-    def total(self, number: int, place: int, name: str, races: int, total: str) -> float:
+    def change(self, y: int, points: int, weight: int = 700) -> float:
+        """Write a change of points at the right, and return its left end."""
+        return self.text(RIGHT, y, signed(points), Style(34, weight), tone(points), align=1)
+
+    def time(self, x: float, y: int, seconds: float | None) -> None:
+        if seconds is not None:
+            self.text(x, y, timer(seconds), _SMALL, SOFT, align=1)
+
+    def total(self, number: int, place: int, player: Linkable, races: int, total: str) -> float:
         """Write a row of a leaderboard, and return the left end of the total."""
-        y = self.row(number, str(place), name, limit=RIGHT - 420)
+        y = self.row(number, str(place), player, limit=RIGHT - 420)
         self.text(RIGHT - 240, y, counted(races, "race"), _SMALL, SOFT, align=1)
         return self.text(RIGHT, y, total, Style(36, 800), align=1)
 

@@ -1,7 +1,4 @@
-"""Fonts for pictures: Inter for Latin, Greek and Cyrillic, and others for the characters that it lacks.
-
-Pillow draws each text with one font, so a text is split into runs.
-"""
+"""Fonts for pictures. Pillow draws each text with one font, so a text is split into runs."""
 
 from __future__ import annotations
 
@@ -205,31 +202,23 @@ def _axis(axis: ImageFont.Axis, style: Style) -> float:
 _BADGE_TEXT = Style(11, 500)
 _EQUALLY_WIDE = re.compile(r"\d(?=.)")
 """Digits before the last character of a number, whose width depends only on their count."""
-_BADGE = Markup(
-    '<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{spoken}">'
-    "<title>{spoken}</title>"
-    '<clipPath id="r"><rect width="{width}" height="20" rx="4" fill="#fff"/></clipPath>'
-    '<g clip-path="url(#r)"><rect width="{left}" height="20" fill="#3b4252"/>'
-    '<rect x="{left}" width="{right}" height="20" fill="{color}"/></g>'
-    '<g fill="#fff" font-family="Inter,Verdana,Geneva,DejaVu Sans,sans-serif" font-size="11"'
-    ' font-weight="500">'
-    '<text x="7" y="14" textLength="{label_width}" lengthAdjust="spacingAndGlyphs">{label}</text>'
-    '<text x="{value_at}" y="14" textLength="{value_width}" lengthAdjust="spacingAndGlyphs">{value}</text>'
-    "</g></svg>"
-)
 
 
 def badge(label: str, value: str, color: str) -> bytes:
-    """Draw a badge with two texts side by side, as SVG.
-
-    A viewer may lack our font, so the texts are stretched to the width that they have in it. A viewer may
-    also have a font for what ours lack, so that gets room, too.
-    """
+    """Draw a badge as SVG, its texts stretched to their width in our fonts, which a viewer may lack."""
     texts = label, _EQUALLY_WIDE.sub("0", value)
     room = [width(each, _BADGE_TEXT) + 1.25 * _BADGE_TEXT.size * missing(each) for each in texts]
     label_width, value_width = (round(width) or 8 for width in room)
     left, right = label_width + 14, value_width + 14
-    return _BADGE.format(
-        spoken=f"{isolated(label)}: {value}", width=left + right, left=left, right=right, label=label,
-        value=value, color=color, label_width=label_width, value_at=left + 7, value_width=value_width,
-    ).encode()  # fmt: skip
+    spoken, whole = f"{isolated(label)}: {value}", left + right
+    facts = {"label": label, "value": value, "label_width": label_width, "value_width": value_width}
+    return (
+        _badge()
+        .format(spoken=spoken, width=whole, left=left, right=right, color=color, value_at=left + 7, **facts)
+        .encode()
+    )
+
+
+@cache
+def _badge() -> Markup:
+    return Markup(resources.files("racebot.web.pictures").joinpath("badge.svg").read_text("utf-8"))  # noqa: S704

@@ -51,10 +51,7 @@ def ordinal(place: int) -> str:
 
 
 def percentile(place: int, listed: int) -> str:
-    """Return what share of the listed players a place is in, or ahead of; empty among few players.
-
-    Examples: top 2%, ahead of 30%.
-    """
+    """Return a share of the listed players, as in "top 2%" or "ahead of 30%"; empty among few."""
     if 2 * place <= listed:
         share = f"top {-(-100 * place // listed)}%"
     else:

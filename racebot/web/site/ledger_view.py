@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.ledger.pictures import Pictures, name_of
@@ -68,10 +68,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Streamed:
-    """Content that may be too large to hold in memory.
-
-    Each call of `chunks` starts from the beginning. `tag` changes whenever the body may have changed.
-    """
+    """Content too large for memory. `chunks` starts from the beginning; `tag` changes with the body."""
 
     chunks: Callable[[], Iterator[bytes]]
     media_type: str
@@ -82,8 +79,7 @@ def entity_tag(content: bytes) -> str:
     return f'W/"{hashlib.sha256(content).hexdigest()[:20]}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(NamedTuple):
     """The address that an address has moved to: a path, and a query unless it keeps its own."""
 
     path: str
@@ -95,7 +91,7 @@ Content = Document | Streamed | Moved | None
 
 
 def theme_beside(database: Path) -> bytes:
-    """Return the operator's style sheet, `theme.css` beside the database, or an empty one."""
+    """Return the operator's style sheet, or an empty one."""
     path = database.parent / "theme.css"
     return path.read_bytes() if path.is_file() else b""
 
@@ -105,18 +101,13 @@ class Publication:
     """The operator's settings for pages.
 
     Attributes:
-        listing: the rule that decides which players a leaderboard lists.
-        provisional_races: number of races below which a rating is provisional.
-        site: address of the site, for links to race rooms and users; empty if these do not exist.
+        site: address of the site; empty if it has no race rooms and users.
         url: public address of the pages, without a slash at the end; empty if unknown.
-        embed_on: sites that may show an embedded leaderboard in a frame, as sources of a content security
-            policy; `'none'` forbids it.
-        export_cards: True if an export has cards of every player and race.
-        title: name of the pages.
-        footer: text at the end of each page, whose addresses become links.
+        embed_on: sites that may frame an embedded leaderboard, as in a content security policy.
+        export_cards: whether an export has cards of every player and race.
         theme: style sheet that every page loads after its own.
-        pictures: folder with the pictures that the bot fetched, if any.
-        commands: the names of the bot's chat commands, or None if it answers none.
+        pictures: folder with the pictures that the bot fetched.
+        commands: the names of the bot's chat commands, None if it answers none.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
@@ -134,11 +125,7 @@ class Publication:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """A stored leaderboard with its address and the players it lists.
-
-    `is_outdated` is set while it keeps its old ratings, because it is being rated again.
-    `final_since` is None unless it is a season that ended.
-    """
+    """A stored leaderboard. `is_outdated`: it is being rated again. `final_since`: the end of its season."""
 
     stored: Leaderboard
     address: BoardAddress
@@ -159,12 +146,8 @@ class Board:
         return self.stored.category
 
 
-@dataclass(frozen=True, slots=True)
-class Face:
-    """A player's avatar, or without its address, initials on a circle of one of `FACE_COLORS`.
-
-    `small` is the avatar in the size of lists.
-    """
+class Face(NamedTuple):
+    """A player's avatar, large and in the size of lists, or initials on a circle of a color."""
 
     picture: str | None
     small: str | None
@@ -172,16 +155,14 @@ class Face:
     color: int
 
 
-@dataclass(frozen=True, slots=True)
-class CategoryFace:
-    """A category's name, and the address of its picture among the pages, None without one."""
+class CategoryFace(NamedTuple):
+    """A category's name, and the address of its picture, None without one."""
 
     name: str
     picture: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(NamedTuple):
     """Two players, with their comparison on a leaderboard."""
 
     board: Board
@@ -202,11 +183,7 @@ def _remembered(method: Method) -> Method:
 
 
 class LedgerView:
-    """A snapshot of the ledger. Create a new one when the ledger has changed.
-
-    An export has no `live` rooms. Seasons are final or not at `now`,
-    which is the time of the snapshot by default.
-    """
+    """A snapshot of the ledger. Create a new one when the ledger has changed."""
 
     def __init__(
         self,
@@ -237,8 +214,11 @@ class LedgerView:
         return set(self.pictures.values()) | (images & self.picture_names)
 
     def live_rooms(self) -> LiveRooms:
-        """Return the open rooms that the site lists, without hidden players."""
-        return NOTHING if self._live is None else self._live.rooms(self.hidden)
+        """Return the open rooms that the site lists, without hidden players and races of the ledger."""
+        if self._live is None:
+            return NOTHING
+        live, position = self._live.rooms(self.hidden), self.ledger.races.position
+        return replace(live, rooms=[room for room in live.rooms if position(room.race) is None])
 
     def live_room(self, race: str) -> LiveRoom | None:
         return None if self._live is None else self._live.room(race, self.hidden)
@@ -327,6 +307,10 @@ class LedgerView:
         rules = board.listing.scoring
         return None if rules is None else league(self.ledger, board.stored, rules)
 
+    def ordering_league(self, board: Board) -> ScoreTable | None:
+        """Return the scores that order a leaderboard, None if ratings do."""
+        return None if board.listing.by_rating else self.league(board)
+
     @_remembered
     def recap(self, board: Board) -> Recap | None:
         """Return the facts of a season, None before it is final."""
@@ -339,7 +323,7 @@ class LedgerView:
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. If scores order it, everybody with a score is listed."""
         totals = board_totals(self.ledger, board.stored, board.listing)
-        table = None if board.listing.by_rating else self.league(board)
+        table = self.ordering_league(board)
         return totals if table is None else replace(totals, listed=len(table.standings))
 
     def players_meant(self, text: str) -> list[NamedPlayer]:
@@ -380,7 +364,6 @@ class LedgerView:
         return None if standing is None else player_record(self.ledger, board.stored, standing)
 
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
-        """Return all rated races of a player on a leaderboard, oldest first."""
         found = self.player(board, player)
         return () if found is None else found.history
 

@@ -50,10 +50,7 @@ NOTHING = LiveRooms(None, late=False, rooms=())
 
 
 class LiveReader:
-    """Reads the live file beside a database, again only if it has changed. Thread-safe.
-
-    If the file disappears, its last content stands until it is out of date.
-    """
+    """Reads the live file beside a database, again only if it has changed. Thread-safe."""
 
     def __init__(self, database: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._path = live_path(database)
@@ -83,10 +80,7 @@ class LiveReader:
         return next((_without(room, hidden) for room in rooms if room.race == race), None)
 
     def listed_room(self, race: str, hidden: Set[str] = frozenset()) -> LiveRoom | None:
-        """Return a room that the site lists, or the last state of one that changes no rating.
-
-        The second kind stays after the worker's end.
-        """
+        """Return a room that the site lists, or the last state of one that changes no rating."""
         found = next((room for room in self.rooms(hidden).rooms if room.race == race), None)
         former = self._report.rooms if self._report and found is None else ()
         return found or next(
@@ -106,10 +100,7 @@ class LiveReader:
         return self._clock() - first < AWAIT
 
     def stamp(self) -> str:
-        """Return a text that changes whenever `rooms` or `room` may return something else.
-
-        It also changes every minute: overlays stop showing old results, even if no worker writes the file.
-        """
+        """Return a text that changes whenever rooms may have changed, and every minute."""
         stamp, report, late = self._current()
         return f"{stamp} {report is None} {late} {self._clock().timestamp() // 60:.0f}"
 
