@@ -156,6 +156,7 @@ FILES: dict[str, Callable[[], str]] = {
     "examples/texts.en.toml": texts,
     "README.md": partial(with_address, "README.md"),
     "docs/operating.md": partial(with_address, "docs/operating.md"),
+    "docs/leagues.md": partial(with_address, "docs/leagues.md"),
     "deploy/league.yml": partial(with_address, "deploy/league.yml"),
 }
 

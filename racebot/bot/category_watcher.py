@@ -29,7 +29,8 @@ from racebot.ledger.rows import CategoryProfile
 from racebot.queries.standings import listing_of
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.payload import Category, Race
-from racebot.settings.model import CategorySettings, Settings
+from racebot.settings.model import Settings
+from racebot.settings.tables import CategorySettings
 from racebot.standings import orders
 from racebot.standings.counting import season_offers
 from racebot.standings.settle import Settler

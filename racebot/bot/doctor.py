@@ -26,8 +26,9 @@ from racebot.ledger.store import Ledger, similar
 from racebot.races.rooms import Room, RoomReason
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
-from racebot.settings.model import NO_GOAL, CategorySettings, Settings
+from racebot.settings.model import NO_GOAL, Settings
 from racebot.settings.sources import secret_files
+from racebot.settings.tables import CategorySettings
 from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import FUTURE, rating_rules, season_offers
 from racebot.standings.proposals import proposals

@@ -241,6 +241,8 @@ def season(
             raise typer.Exit
 
     edit_leaderboards(settings.config, change, check)
+    if step == "start" and not any(board.name == shown[0]["name"] for board in boards):
+        tell(f"{shown[0]['name']} has no race yet, and ends")
     planned = load_settings(database=database)
     for table in shown:
         tell(f"{table['name']}: {_end(_rules(planned)[table['name']])}")

@@ -58,7 +58,9 @@ def backfill(
     settings = load_settings(database=database)
     slugs = [category] if category else settings.slugs()
     if not slugs:
-        raise SettingsError("RACEBOT_CATEGORY is not set: run `racebot setup`, or pass --category")
+        raise SettingsError(
+            "RACEBOT_CATEGORY is not set: run `racebot setup`, pass --category, or give each leaderboard one"
+        )
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, slugs, Selection(goal or (), since, until))
@@ -90,7 +92,7 @@ def import_file(
     from racebot.cli.past_races import offer_fits, rate_results
 
     settings = load_settings(database=database)
-    if category is None and len(settings.categories) > 1:
+    if category is None and len(settings.slugs()) > 1:
         raise SettingsError(
             f"the settings have several categories: pass one of them with --category: "
             f"{', '.join(settings.slugs())}"
@@ -148,6 +150,8 @@ def show_rooms(
         raise common.no_leaderboard(name, known, "category or leaderboard of the settings")
     if not slugs:
         slugs = [s for s in settings.slugs() if any(config.category in {"", s} for config in chosen)]
+    if not slugs:
+        raise SettingsError(f"no category is set up: add category = ... to the table of {name!r}")
     oldest = since or utc_now() - timedelta(days=USUAL_DAYS)
 
     async def rows(site: Site) -> list[dict[str, Any]]:
@@ -162,12 +166,7 @@ def show_rooms(
     if as_json:
         print_json(found)
         return
-    made = tables.table(None, "Room", "Goal", "Leaderboard", "Counts", "Why")
-    made.columns[0].no_wrap = True  # so that names can be copied
-    for row in found:
-        cells = (row["room"], row["goal"], row["leaderboard"], "yes" if row["counts"] else "no", row["why"])
-        made.add_row(*map(tables.safe, cells))
-    console.print(made if found else "no rooms")
+    tables.print_rooms(console, found)
 
 
 async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) -> AsyncIterator[Room]:

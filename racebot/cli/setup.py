@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
 from typing import Annotated, Any, TypeVar
@@ -29,9 +30,10 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
-from racebot.settings.model import PREFIX, InfoPolicy, Settings, checked_webhook
+from racebot.settings.model import PREFIX, InfoPolicy, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
-from racebot.settings.write import replace_file, write_env
+from racebot.settings.tables import checked_webhook
+from racebot.settings.write import add_table, edit_leaderboards, replace_file, write_env
 from racebot.standings.backfill import Selection
 from racebot.telemetry import logs
 from racebot.text.format import counted
@@ -49,14 +51,25 @@ def setup(
         bool, typer.Option("--read-only", help="Use no bot: read what is public, and say nothing in chat.")
     ] = False,
     site: Annotated[str | None, typer.Option(help="The site's address; only a test site needs this.")] = None,
+    league: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATTERN",
+            help="Set up a league of rooms with custom goals like 'SGL 2026*'. Asks nothing.",
+        ),
+    ] = None,
+    category: Annotated[str, typer.Option(help="For `--league`: the category's slug.")] = "",
 ) -> None:
     """Set up a bot for a category, question by question. Run it again to change an answer.
 
     Nothing is saved before it fetches past races. Scripts write `.env` and run `racebot backfill` instead.
 
-    Example: racebot setup
+    Example: racebot setup --league "SGL 2026*" --category ootr
     """
     before = load()
+    if league is not None:
+        _set_up_league(league, category, site)
+        return
     if before.categories:
         raise SettingsError(
             f"{before.config}: has [[categories]]: setup is for one category; edit the file, then run "
@@ -73,6 +86,7 @@ def setup(
         raise
     settings = _save(before, answers)
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
+    heading(5, "Past races")
     try:
         _rate_past_races(settings)
     except (KeyboardInterrupt, typer.Abort):
@@ -86,6 +100,32 @@ def setup(
     say(f"\n    {words} run\n")
     say("It joins every race room of the category. Ctrl-C stops it. docs/operating.md has the rest.")
     say(f"`{words} service` says how to keep it running after you log out.")
+
+
+def _set_up_league(pattern: str, slug: str, site: str | None) -> None:
+    """Write a league into racebot.toml, and rate its past races."""
+    settings, name = load(site=site), " ".join(re.sub(r"[][*?]", " ", pattern).split())
+    if not (slug and name):
+        missing = "a name before the *" if slug else "--category, the end of the category's address"
+        raise SettingsError(f"racebot setup --league {pattern!r}: add {missing}")
+    category = find_category(settings.site, slug)
+    official = [goal for goal in category.goals if fnmatchcase(goal.casefold(), pattern.casefold())]
+    rooms = ({"goals": official} if official else {}) | {"custom_goals": [pattern]}
+    league = {"name": name, "category": category.slug, **rooms, "counts": "finished", "grace": "1 h"}
+
+    def change(tables: Any) -> None:
+        if any(name == each.get("name") for each in tables):
+            raise SettingsError(f"{settings.config}: there is a leaderboard {name!r} already: edit it there")
+        add_table(tables, league)
+
+    edit_leaderboards(settings.config, change, lambda draft: load(config=draft))
+    if site:
+        write_env(Path(".env"), {f"{PREFIX}SITE": settings.site})
+    confirm(f"{name} is a leaderboard of {settings.config}: its rooms count an hour after they finish")
+    _rate_past_races(load())
+    words = " ".join(program())
+    say(f'`{words} rooms "{name}"` shows which rooms count, `{words} web` the pages.')
+    say(f"`{words} run` follows new rooms; or repeat `{words} backfill`.")
 
 
 def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
@@ -223,14 +263,14 @@ def _rate_past_races(settings: Settings) -> None:
     """Fetch and rate the past races, and offer to fit the ratings to them."""
     from racebot.cli.past_races import offer_fits, rate_from_site
 
-    heading(5, "Past races")
     say("Fetching takes about a second for each hundred races. The bot stays silent.")
     create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())
         offer_fits(settings, ledger, ledger.leaderboards.all())
         if not ledger.leaderboards.all():
-            say("No past race counts. Does nobody record your races? docs/leagues.md says how to rate those.")
+            why = "`racebot rooms` says why" if settings.leaderboards else "Does nobody record your races?"
+            say(f"No past race counts yet. {why}; docs/leagues.md says how to choose races.")
             return
         say("`racebot evaluate` compares the rating models on your races.")
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 
 from racebot.ratings.parameters import ParameterValue
@@ -181,6 +184,30 @@ def print_race(console: Console, report: RaceReport) -> None:
         console.print(
             "Expected and actual are places among the rated entrants; tied entrants share their mean place. "
             "If the model rates finishing separately, finishers are compared with finishers only."
+        )
+
+
+def print_rooms(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print for each leaderboard which rooms count, and the others by what they fail."""
+
+    def verdict(row: Mapping[str, Any]) -> tuple[bool, str]:
+        return not row["counts"], row["why"]
+
+    for board in dict.fromkeys(row["leaderboard"] for row in rows):
+        own = [row for row in rows if row["leaderboard"] == board]
+        count = sum(row["counts"] for row in own)
+        console.print(f"[bold]{safe(board)}[/bold]: {count} of {counted(len(own), 'room')} count")
+        for (fails, why), alike in groupby(sorted(own, key=verdict), key=verdict):
+            names = [f"{row['room']}  {safe(row['goal'])}" for row in alike]
+            if fails:
+                rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
+                names = [names[0].partition(" ")[0] + rest]
+            for each in names:
+                console.print(f"  {'no ' if fails else 'yes'}  {each}", soft_wrap=True)
+            console.print(Padding(safe(why), (0, 0, 0, 7)))
+    if not rows:
+        console.print(
+            "no rooms: none is open, and none is past in these days (--since DATE shows older ones)"
         )
 
 

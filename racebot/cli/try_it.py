@@ -28,7 +28,8 @@ from racebot.sandbox import scenario
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.scenario import Racer, recruit
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
-from racebot.settings.model import LeaderboardSettings, Settings
+from racebot.settings.model import Settings
+from racebot.settings.tables import LeaderboardSettings
 from racebot.standings.counting import rating_rules
 from racebot.telemetry import logs
 

@@ -77,7 +77,10 @@ def listing_of(settings: Settings, board: Leaderboard) -> Listing:
     """Return which players a leaderboard lists."""
     finishes, days, rules, order = settings.minimum_finishes, settings.inactive_days, None, "score"
     for own in settings.tables_of(board):
-        finishes = finishes if own.minimum_finishes is None else own.minimum_finishes
+        if own.minimum_finishes is not None:
+            finishes = own.minimum_finishes
+        elif own.counts == "finished" and "minimum_finishes" not in settings.model_fields_set:
+            finishes = 1
         days = days if own.inactive_days is None else own.inactive_days
         rules, order = own.scoring, own.order_by
         rules = replace(rules, cut=own.cut or rules.cut) if rules else None

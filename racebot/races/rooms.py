@@ -46,6 +46,7 @@ class RoomReason(Enum):
     MATCHES = "fulfils all conditions"
     LISTED = "listed by name"
     GOAL = "goal {value!r} is not one of the goals"
+    OFFICIAL_GOAL = "goal {value!r} is a goal of the category, not a custom one"
     CUSTOM_GOAL = "custom goal {value!r} matches no pattern"
     INFO = "info {value!r} matches no pattern"
     OPENED_BY = "the opener's name matches no pattern"
@@ -112,7 +113,9 @@ class RoomRule:
             return Verdict(RoomReason.NOT_LISTED)
         if goals or self.custom_goals:
             if room.custom_goal and not _matches(room.goal, self.custom_goals):
-                return Verdict(RoomReason.CUSTOM_GOAL, room.goal, nearest(room.goal, self.custom_goals))
+                return Verdict(RoomReason.CUSTOM_GOAL, room.goal, _nearest(room.goal, self.custom_goals))
+            if not room.custom_goal and not goals:
+                return Verdict(RoomReason.OFFICIAL_GOAL, room.goal)
             if not room.custom_goal and room.goal not in goals:
                 return Verdict(RoomReason.GOAL, room.goal, nearest(room.goal, goals))
         for reason, value, patterns in (
@@ -120,7 +123,7 @@ class RoomRule:
             (RoomReason.OPENED_BY_BOT, room.opened_by_bot, self.opened_by_bot),
         ):
             if patterns and not _matches(value or "", patterns):
-                return Verdict(reason, value or "", nearest(value or "", patterns))
+                return Verdict(reason, value or "", _nearest(value or "", patterns))
         start = room.started_at or room.ended_at
         if start and self.since and start < self.since:
             return Verdict(RoomReason.TOO_EARLY, self.since.isoformat())
@@ -129,7 +132,7 @@ class RoomRule:
         if self.opened_by and room.opened_by is None:
             return Verdict(RoomReason.OPENER_UNKNOWN)
         if self.opened_by and not _matches(room.opened_by or "", self.opened_by):
-            return Verdict(RoomReason.OPENED_BY, nearest=nearest(room.opened_by or "", self.opened_by))
+            return Verdict(RoomReason.OPENED_BY, nearest=_nearest(room.opened_by or "", self.opened_by))
         return Verdict(RoomReason.MATCHES)
 
     def opener_pattern(self, opener: str | None) -> str | None:
@@ -160,3 +163,8 @@ def room_named(text: str) -> str:
 
 def _matches(value: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(value.casefold(), pattern.casefold()) for pattern in patterns)
+
+
+def _nearest(value: str, patterns: Collection[str]) -> str | None:
+    """Return the pattern that is most like a text; of a single one, that one."""
+    return next(iter(patterns)) if len(patterns) == 1 else nearest(value, patterns)

@@ -6,46 +6,33 @@ Secrets are `SecretStr` and are never part of a message.
 from __future__ import annotations
 
 import ipaddress
-import re
-from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    field_validator,
-    model_validator,
-)
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from racebot.errors import ModelError, PayloadError, SettingsError
+from racebot.errors import PayloadError, SettingsError
 from racebot.races.outcome import TeamPolicy
-from racebot.races.rooms import BY_GOALS, RoomRule, room_named
 from racebot.ratings import registry
-from racebot.scoring.rules import Rules, rules_of
 from racebot.settings.commands import Command, CommandNames
+from racebot.settings.tables import (
+    LONGEST_SPAN,
+    CategorySettings,
+    LeaderboardSettings,
+    Slug,
+    checked_webhook,
+    model_key,
+)
 from racebot.settings.texts import Texts
 from racebot.text.parse import did_you_mean, read_json
 
 PREFIX = "RACEBOT_"
 NO_GOAL = "none"
 """In place of the goals to rate: only leaderboards of `racebot.toml` are rated."""
-LONGEST_SPAN = 36_500
-"""Days. A longer span would exceed the years that `datetime` supports."""
-
-_WEBHOOK = re.compile(
-    r"(https://((ptb|canary)\.)?discord(app)?\.com|http://(127\.0\.0\.1|localhost)(:\d{1,5})?)"
-    r"/api(/v\d+)?/webhooks/\d+/[\w-]+"
-)
-
 LogLevel = Literal["debug", "info", "warning", "error"]
-Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
 def _pairs(value: object) -> object:
@@ -94,31 +81,6 @@ def _trustworthy(address: str) -> str:
     return address
 
 
-def checked_webhook(secret: SecretStr | None) -> SecretStr | None:
-    """Return the address of a Discord webhook. Raise `ValueError` if it is none."""
-    if secret is not None and not _WEBHOOK.fullmatch(secret.get_secret_value()):
-        raise ValueError("not the address of a Discord webhook")
-    return secret
-
-
-def _model_key(value: str | None) -> str | None:
-    """Check that the registry has a model with this key."""
-    if value is not None and value not in registry.MODELS:
-        try:
-            registry.create(value)
-        except ModelError as error:
-            raise ValueError(str(error)) from None
-    return value
-
-
-def _scoring(value: Any) -> Rules:
-    """Read the name of a set of rules, or a table of their parts."""
-    try:
-        return rules_of(value if isinstance(value, str) else dict(value))
-    except (SettingsError, TypeError) as error:
-        raise ValueError(str(error)) from None
-
-
 class InfoPolicy(StrEnum):
     """How to use `info_bot`, which all bots of a category share."""
 
@@ -127,127 +89,6 @@ class InfoPolicy(StrEnum):
     APPEND = "append"
     """Write below the lines of other bots, and keep them."""
     NEVER = "never"
-
-
-class CategorySettings(BaseModel):
-    """A category and the credentials of its bot. Without them, racebot only reads what is public."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    slug: Slug
-    client_id: str | None = Field(None, min_length=1)
-    client_secret: SecretStr | None = Field(None, min_length=1)
-    goals: list[str] = []
-
-    @model_validator(mode="after")
-    def _both(self) -> Self:
-        if (self.client_id is None) != (self.client_secret is None):
-            raise ValueError("give both client_id and client_secret, or neither to read only")
-        return self
-
-
-class CarryOver(BaseModel):
-    """Which earlier leaderboard players bring their ratings from, and how much of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    source: str = Field(alias="from", min_length=1)
-    factor: float = Field(default=0.9, ge=0, le=1)
-    most_races: float | None = Field(default=None, ge=0)
-
-
-_SPANS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
-_SPAN = re.compile(rf"(\d{{1,5}}) ?({'|'.join(_SPANS)})")
-
-
-def _span(value: object) -> object:
-    """Read a span such as `1 h` or `30 min`."""
-    if isinstance(value, timedelta):
-        return value
-    match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("must be a time such as '1 h' or '30 min'")
-    return timedelta(**{_SPANS[match[2]]: int(match[1])})
-
-
-def _moment(value: object) -> object:
-    """Read a date, or a date with a time; in UTC unless it says otherwise."""
-    try:
-        if isinstance(value, str):
-            value = datetime.fromisoformat(value)
-    except ValueError:
-        raise ValueError("must be a date such as 2026-09-01") from None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
-
-
-_Patterns = Annotated[
-    tuple[Annotated[str, Field(min_length=1)], ...],
-    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
-]
-_Moment = Annotated[datetime | None, BeforeValidator(_moment)]
-
-
-class LeaderboardSettings(BaseModel):
-    """A leaderboard of `racebot.toml`: which rooms it chooses and how it is rated."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1)
-    goals: list[str] = []
-    custom_goals: _Patterns = ()
-    info: _Patterns = ()
-    opened_by: _Patterns = ()
-    opened_by_bot: _Patterns = ()
-    since: _Moment = Field(default=None, alias="from")
-    until: _Moment = None
-    rooms: list[str] = []
-    counts: Literal["recorded", "finished"] = "recorded"
-    grace: Annotated[timedelta, BeforeValidator(_span)] = timedelta(hours=1)
-    category: str = ""
-    model: str | None = None
-    parameters: dict[str, Any] = {}
-    team_races: TeamPolicy | None = None
-    minimum_finishes: int | None = Field(default=None, ge=0)
-    inactive_days: int | None = Field(default=None, ge=0, le=LONGEST_SPAN)
-    carry_over: CarryOver | None = None
-    discord: SecretStr | None = None
-    scoring: Annotated[Rules, BeforeValidator(_scoring)] | None = None
-    cut: int | None = Field(default=None, ge=1)
-    order_by: Literal["score", "rating"] = "score"
-
-    _check_model = field_validator("model")(_model_key)
-    _check_discord = field_validator("discord")(checked_webhook)
-
-    @field_validator("rooms")
-    @classmethod
-    def _named(cls, rooms: list[str]) -> list[str]:
-        return list(dict.fromkeys(map(room_named, rooms)))
-
-    @model_validator(mode="after")
-    def _chooses(self) -> Self:
-        if not self.goals and "rooms" not in self.model_fields_set and self.rule().by_goals_alone:
-            raise ValueError("no room is chosen: add goals, custom_goals, rooms or another condition")
-        if self.since and self.until and self.until <= self.since:
-            raise ValueError("until must be later than from")
-        if self.custom_goals and self.counts == "recorded":
-            raise ValueError('the site never records races with custom goals: add counts = "finished"')
-        return self
-
-    def rule(self) -> RoomRule:
-        """Return which rooms it chooses besides its goals."""
-        return RoomRule(
-            custom_goals=self.custom_goals,
-            info=self.info,
-            opened_by=self.opened_by,
-            opened_by_bot=self.opened_by_bot,
-            since=self.since,
-            until=self.until,
-            rooms=tuple(self.rooms),
-            finished=self.counts == "finished",
-            grace=self.grace if self.counts == "finished" else BY_GOALS.grace,
-        )
 
 
 class Named(Protocol):
@@ -358,7 +199,7 @@ class Settings(BaseSettings):
 
     _check_site = field_validator("site")(_trustworthy)
     _check_discord = field_validator("discord_webhook")(checked_webhook)
-    _check_model = field_validator("model")(_model_key)
+    _check_model = field_validator("model")(model_key)
     _decode_goals = field_validator("goals", mode="before")(_names)
     _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)
 
@@ -414,11 +255,16 @@ class Settings(BaseSettings):
         return [each.slug for each in self.all_categories() if each.client_id is None]
 
     def all_categories(self) -> list[CategorySettings]:
-        """Return the tables, or the one category that is set without them."""
-        if self.category is None:
-            return self.categories
+        """Return the tables, or the one category that is set without them.
+
+        Categories that only leaderboards name are read, without a bot, and none of their goals is rated.
+        """
         facts = self.model_dump(include={"client_id", "client_secret", "goals"})
-        return [CategorySettings.model_construct(slug=self.category, **facts)]
+        own = [CategorySettings.model_construct(slug=self.category, **facts)] if self.category else []
+        own += self.categories
+        named = dict.fromkeys(board.category for board in self.leaderboards if board.category)
+        known = {each.slug for each in own}
+        return own + [CategorySettings(slug=slug, goals=[NO_GOAL]) for slug in named if slug not in known]
 
     def required_categories(self) -> list[CategorySettings]:
         """Return the categories to watch, with their credentials if there are any.
@@ -426,21 +272,20 @@ class Settings(BaseSettings):
         Raises:
             SettingsError: the category, or one of its credentials, is missing; names each variable.
         """
-        if self.categories:
-            return self.categories
+        found = self.all_categories()
         needed = ("category", "client_id", "client_secret")
         missing = [name for name in needed if getattr(self, name) is None]
-        if len(missing) == len(needed):
+        if not found and missing == list(needed):
             raise SettingsError(
                 "no category is set up: run `racebot setup`, or set "
                 + ", ".join(PREFIX + name.upper() for name in needed)
             )
-        if missing and missing != ["client_id", "client_secret"]:
-            abouts = {name: type(self).model_fields[name].description for name in missing}
-            raise SettingsError(
-                *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())
-            )
-        return self.all_categories()
+        if self.categories or missing in ([], ["client_id", "client_secret"], list(needed)):
+            return found
+        abouts = {name: type(self).model_fields[name].description for name in missing}
+        raise SettingsError(
+            *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())
+        )
 
     def rating_of(self, board: LeaderboardSettings) -> tuple[str, dict[str, Any], TeamPolicy | None]:
         """Return a table's model, parameters and team policy, which it may leave to the other settings."""

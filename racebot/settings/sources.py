@@ -26,7 +26,8 @@ from racebot.errors import ModelError, SettingsError, reason
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.settings.model import PREFIX, CategorySettings, LeaderboardSettings, Settings
+from racebot.settings.model import PREFIX, Settings
+from racebot.settings.tables import CategorySettings, LeaderboardSettings
 from racebot.settings.texts import Texts
 from racebot.text.parse import did_you_mean
 

@@ -40,7 +40,8 @@ from racebot.ledger.outbox import InfoBody, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
-from racebot.settings.model import CategorySettings, Settings
+from racebot.settings.model import Settings
+from racebot.settings.tables import CategorySettings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.telemetry.logs import FailureLog

@@ -34,7 +34,8 @@ from racebot.ledger.store import Ledger
 from racebot.races.rooms import RoomRule
 from racebot.racetime import client
 from racebot.racetime.client import Site
-from racebot.settings.model import CategorySettings, Settings
+from racebot.settings.model import Settings
+from racebot.settings.tables import CategorySettings
 from racebot.standings.backfill import Selection, backfill
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler

@@ -1,0 +1,131 @@
+"""A league from an empty folder, against the sandbox: set up, rooms, ratings."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import FakeSite
+from racebot.settings.sources import load
+
+from .conftest import Done, Racebot
+
+OFFICIAL = "Orb%"
+GOAL = "SGL 2026 q1"
+
+
+class League(NamedTuple):
+    """A served site, and commands in an empty folder that use it."""
+
+    site: FakeSite
+    address: str
+    racebot: Racebot
+
+    async def run(self, *words: str) -> Done:
+        return await asyncio.to_thread(self.racebot, *words)
+
+    async def begin(self, pattern: str = "SGL 2026*") -> Done:
+        return await self.run("setup", "--league", pattern, "--category", "ootr", "--site", self.address)
+
+
+@pytest.fixture
+async def league(racebot: Racebot, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[League]:
+    """A category with two races of its own goal, and one room of a league."""
+    site = FakeSite(category="ootr", goals=(OFFICIAL,))
+    for goal in (OFFICIAL, OFFICIAL, GOAL):
+        play(site, goal, ["Ann", "Bo", "Cy"], hours_ago=4)
+    monkeypatch.setenv("RACEBOT_REQUEST_INTERVAL", "0")
+    async with serve(site, list_cache=0.0, race_cache=0.0) as address:
+        yield League(site, address, racebot)
+
+
+def play(site: FakeSite, goal: str, names: Sequence[str], hours_ago: float) -> FakeRoom:
+    """Play a race of an hour in which racers finish a minute apart. Official goals are recorded."""
+    known = {user.name: user.id for user in site.users.values()}
+    room = site.open_race(goal, custom_goal=goal not in site.category.goals)
+    for name in names:
+        room.enter(known.get(name) or site.add_user(name).id)
+    room.start(ago=timedelta(hours=hours_ago))
+    for minutes, entrant in enumerate(room.entrants):
+        room.finish(entrant.user.id, timedelta(hours=1, minutes=minutes))
+    assert room.started_at
+    room.ended_at = room.started_at + timedelta(hours=1, minutes=len(names) - 1)
+    if not room.custom_goal:
+        room.record()
+    return room
+
+
+async def test_one_command_sets_up_a_league_that_lists_its_racers(league: League) -> None:
+    done = await league.begin()
+    assert (done.code, done.err.count("Error")) == (0, 0), done.err
+    (table,) = tomllib.loads(Path("racebot.toml").read_text())["leaderboards"]
+    assert table == {
+        "name": "SGL 2026",
+        "category": "ootr",
+        "custom_goals": ["SGL 2026*"],
+        "counts": "finished",
+        "grace": "1 h",
+    }
+    assert load().read_only() == ["ootr"]
+    shown = await league.run("leaderboard")
+    assert "1 race rated, 3 players" in shown.out
+    assert OFFICIAL not in shown.out
+    again = await league.begin()
+    assert again.code == 2 and "already" in again.complaints[0]
+
+
+async def test_goals_of_the_category_that_fit_the_league_count_too(league: League) -> None:
+    await league.begin("orb*")
+    (board,) = load().leaderboards
+    assert (board.goals, board.custom_goals) == ([OFFICIAL], ("orb*",))
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("--league", "SGL*"), "--category"),
+        (("--league", "*", "--category", "ootr"), "name"),
+        (("--league", "SGL*", "--category", "nosuch"), "nosuch"),
+    ],
+)
+async def test_a_league_that_cannot_be_set_up_changes_nothing(
+    league: League, words: tuple[str, ...], named: str
+) -> None:
+    done = await league.run("setup", "--site", league.address, *words)
+    assert done.code == 2
+    assert named in done.complaints[0]
+    assert not list(Path().iterdir())
+
+
+async def test_rooms_come_with_the_number_that_counts_and_alike_ones_together(
+    league: League, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(league.site, "Quali of 2026", ["Ann", "Bo"], hours_ago=4)
+    await league.begin()
+    for console in ("console", "notices"):
+        monkeypatch.setattr(f"racebot.cli.common.{console}._width", 80)
+    done = await league.run("rooms", "SGL 2026")
+    lines = done.out.splitlines()
+    assert lines[0] == "SGL 2026: 1 of 4 rooms count"
+    assert all(len(line) <= 80 for line in lines)
+    marks = [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
+    assert marks == ["yes", "no", "no"]
+    assert "and 1 more" in done.out
+    assert "nearest: 'SGL 2026*'" in done.out
+
+
+async def test_a_league_whose_category_nobody_names_says_so(league: League) -> None:
+    Path("racebot.toml").write_text(
+        '[[leaderboards]]\nname = "SGL"\ncustom_goals = "SGL*"\ncounts = "finished"\n'
+    )
+    done = await league.run("rooms", "SGL")
+    assert done.code == 2
+    assert "category" in done.complaints[0]
