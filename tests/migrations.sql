@@ -444,3 +444,6 @@ ALTER TABLE leaderboards DROP COLUMN number;
 -- m030_odds
 ALTER TABLE leaderboards ADD COLUMN odds_races INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE leaderboards ADD COLUMN odds_fitted_at TEXT;
+
+-- m031_site
+CREATE TABLE site (host TEXT PRIMARY KEY) WITHOUT ROWID;

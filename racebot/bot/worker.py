@@ -125,7 +125,9 @@ class Worker:
         self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs
     ) -> None:
         """Check every category, then start all jobs. One that fails is suspended while another works."""
+        await self._call(partial(settler.ledger.belong_to, site.url, learn=False))
         refused = await check_categories(categories, self._failures)
+        await self._call(settler.ledger.belong_to, site.url)
         for category, error in refused.items():
             self._health.suspend(category.slug, error)
             log.error("category %s is suspended: %s", category.slug, error)

@@ -41,6 +41,7 @@ from racebot.text.format import counted
 
 def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: Selection) -> None:
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
+    ledger.belong_to(settings.site, learn=False)
     settler = Settler(ledger, rating_rules(settings))
     if not unknown_sources(settler.rules, ledger.leaderboards.all()):
         apply_settings(settler)
@@ -69,6 +70,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
         problems: list[str] = []
         try:
             _show_merge(asyncio.run(fetched(slug, problems.append)))
+            ledger.belong_to(settings.site)
         except SiteError as error:
             failed.append(error)
         for problem in problems:

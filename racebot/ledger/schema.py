@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m030_odds"
+VERSION = "m031_site"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -256,6 +256,8 @@ _SCHEMA = """
         UNIQUE (event, name)
     );
     CREATE UNIQUE INDEX event_rooms ON event_sources (name) WHERE kind = 'room';
+    -- The one site whose races these are.
+    CREATE TABLE site (host TEXT PRIMARY KEY) WITHOUT ROWID;
 """
 
 TIMES_OF_RACES = """

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
+from urllib.parse import urlsplit
 
 from sqlite_utils.db import Database
 
@@ -138,6 +139,23 @@ class Ledger:
         """
         with self.transaction():
             return self.messages.clear(now - keep)
+
+    def belong_to(self, site: str, *, learn: bool = True) -> None:
+        """Check that the races come from this site: two sites may have races of one name.
+
+        With `learn`, store its host if none is known.
+
+        Raises:
+            LedgerError: they come from another site.
+        """
+        host = urlsplit(site).hostname
+        if learn:
+            sql = "INSERT INTO site SELECT ? WHERE NOT EXISTS (SELECT 1 FROM site)"
+            self.connection.write(sql, host)
+        known = self.connection.value("SELECT host FROM site")
+        if known not in {host, None}:
+            remedy = "set RACEBOT_DATABASE to another path"
+            raise LedgerError(f"{self.path} holds races of {known}, and RACEBOT_SITE is {site}: {remedy}")
 
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""

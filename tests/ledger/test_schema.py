@@ -365,6 +365,24 @@ def m030_odds(ledger: Ledger) -> None:
     assert (board.odds_races, board.odds_fitted_at) == (25, RACE.ended_at + timedelta(days=1))
 
 
+@stage("INSERT INTO site VALUES ('racetime.gg')")
+def m031_site(ledger: Ledger) -> None:
+    ledger.belong_to("https://racetime.gg")
+    with pytest.raises(
+        LedgerError, match=r"races of racetime\.gg, and RACEBOT_SITE is http://other\.example"
+    ):
+        ledger.belong_to("http://other.example")
+
+
+def test_a_ledger_takes_its_site_once_races_came_from_there(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        ledger.belong_to("https://typo.example", learn=False)
+        for address in ("https://racetime.gg", "https://racetime.gg:443/"):
+            ledger.belong_to(address)
+        with pytest.raises(LedgerError):
+            ledger.belong_to("https://typo.example", learn=False)
+
+
 DAMAGED = (
     "x",
     '{"entrants": ["x"]}',
@@ -486,7 +504,7 @@ def content(path: Path, but: frozenset[str] = frozenset()) -> dict[str, list[str
         tables = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
             " AND name NOT LIKE '%migrations%' AND name NOT IN ('jobs', 'rebuilds', 'sqlite_sequence',"
-            " 'discord', 'events', 'event_sources')"
+            " 'discord', 'events', 'event_sources', 'site')"
         ).fetchall()
         names = [table for (table,) in tables if table not in but]
         found = {table: connection.execute(f"SELECT * FROM {table}") for table in names}  # noqa: S608
