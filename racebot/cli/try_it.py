@@ -54,19 +54,24 @@ def sandbox(
     ] = 8000,
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
     play: Annotated[bool, typer.Option("--play", help="Open rooms in which simulated racers race.")] = False,
+    custom_goal: Annotated[
+        str, typer.Option(help="With `--play`: some rooms have this custom goal, with a number for `*`.")
+    ] = "",
 ) -> None:
     """Serve a local imitation of racetime.gg, to try the bot on.
 
     Its pages show the rooms and their chat, with buttons to open and run races. Programs post JSON to
     /sandbox/control/COMMAND; /sandbox/control lists the commands and their arguments.
 
-    Example: racebot sandbox --play
+    Example: racebot sandbox --play --custom-goal "SGL 2026 q*"
     """
     _need_sandbox()
+    if custom_goal and not play:
+        raise SettingsError("--custom-goal: add --play, or open rooms on the sandbox's page")
     from racebot.sandbox import server
 
     try:
-        server.run(port, category=category, play=play, tell=tell)
+        server.run(port, category=category, play=play, custom_goal=custom_goal, tell=tell)
     except OSError as error:
         raise cannot_listen(port, error) from None
 

@@ -7,7 +7,7 @@ whole chat.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from inspect import Parameter, signature
 from json import JSONDecodeError
@@ -120,11 +120,20 @@ class Control:
     def _usage(self, name: str) -> str:
         """Return a command's name and its arguments, those that may be left out in brackets."""
         about_room = name in _ROOM_COMMANDS
-        found = signature(getattr(FakeRoom, name) if about_room else self._commands[name]).parameters.values()
-        listed = [each.name if each.default is Parameter.empty else f"[{each.name}]" for each in found]
+        listed = [_argument(each) for each in self._parameters(name).values()]
         return " ".join([name, *(["race", *listed[1:]] if about_room else listed)])
 
+    def _parameters(self, name: str) -> Mapping[str, Parameter]:
+        function = getattr(FakeRoom, name) if name in _ROOM_COMMANDS else self._commands[name]
+        return signature(function).parameters
+
     def _carry_out(self, name: str, given: dict[str, Any]) -> object:
+        known = self._parameters(name)
+        for argument, value in given.items():
+            if argument in known and not isinstance(
+                value, _KINDS.get(str(known[argument].annotation), object)
+            ):
+                raise TypeError(argument)
         if name in _ROOM_COMMANDS:
             room = self._site.room(given.pop("race", ""))
             for argument in given.keys() & _ARGUMENTS.keys():
@@ -141,6 +150,12 @@ class Control:
         return {"ok": True}
 
 
+def _argument(of: Parameter) -> str:
+    """Return an argument's name, in brackets if it may be left out, with its default if that is a bool."""
+    shown = f"{of.name}={str(of.default).lower()}" if isinstance(of.default, bool) else of.name
+    return shown if of.default is Parameter.empty else f"[{shown}]"
+
+
 def _length(value: str | float) -> timedelta:
     """Parse a length of time, given in seconds or in the site's duration format."""
     return parse_length(value) if isinstance(value, str) else timedelta(seconds=value)
@@ -148,6 +163,8 @@ def _length(value: str | float) -> timedelta:
 
 _ARGUMENTS: dict[str, Callable[[Any], object]] = {"ago": _length, "time": _length, "status": RacerStatus}
 """How to read the arguments of room commands that are not plain JSON."""
+_KINDS: dict[str, Any] = {"bool": bool, "str": str, "str | None": str | None, "User | str | None": str | None}
+"""Types of plain JSON, by the annotations of arguments. Others are not checked."""
 
 
 def _refusal(status: int, text: str) -> Response:

@@ -8,6 +8,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import count
 
 from racebot.sandbox.race_state import RaceStatus, User
 from racebot.sandbox.room import FakeRoom
@@ -28,7 +29,7 @@ BETWEEN_FINISHES = 0.4
 """Seconds between two finishes, whatever the finish times say."""
 PAUSE = 1.0
 """Seconds to read what the bot wrote."""
-PLAYERS, PAST_RACES = 24, 60
+PLAYERS, PAST_RACES, PAST_ROUNDS = 24, 60, 3
 PLAY_PATIENCE = 90.0
 """Most seconds that `play` waits for a bot, which looks for new rooms once a minute."""
 FIELD = 6
@@ -67,10 +68,10 @@ class Racer:
         return PAR * math.exp(-SKILL_SPREAD * self.skill + rng.gauss(0, DAY_SPREAD))
 
 
-def recruit(site: FakeSite, count: int, rng: random.Random) -> Sequence[Racer]:
-    """Create accounts for `count` racers. Weaker racers forfeit more often."""
+def recruit(site: FakeSite, players: int, rng: random.Random) -> Sequence[Racer]:
+    """Create accounts for this many racers. Weaker racers forfeit more often."""
     racers = []
-    for number in range(count):
+    for number in range(players):
         lap, index = divmod(number, len(_NAMES))
         name = _NAMES[index] + (f" {lap + 1}" if lap else "")
         skill = rng.gauss(0, 1)
@@ -78,13 +79,15 @@ def recruit(site: FakeSite, count: int, rng: random.Random) -> Sequence[Racer]:
     return racers
 
 
-def play_past_races(site: FakeSite, racers: Sequence[Racer], count: int, rng: random.Random) -> None:
-    """Play recorded races of the past at once, the last of them some hours ago."""
+def play_past_races(
+    site: FakeSite, racers: Sequence[Racer], races: int, rng: random.Random, custom_goal: str = ""
+) -> None:
+    """Play races of the past at once, the last of them some hours ago. Custom goals are never recorded."""
     skew = site.skew
-    for number in range(count):
-        site.skew = skew - BETWEEN_PAST_RACES * (count - number)
+    for number in range(races):
+        site.skew = skew - BETWEEN_PAST_RACES * (races - number)
         entered = rng.sample(list(racers), min(rng.randint(LEAST_FIELD, MOST_FIELD), len(racers)))
-        room = site.open_race()
+        room = site.open_race(round_of(custom_goal, number))
         for racer in entered:
             room.enter(racer.user)
         times = {racer: racer.run(rng) for racer in entered}
@@ -96,8 +99,14 @@ def play_past_races(site: FakeSite, racers: Sequence[Racer], count: int, rng: ra
                 room.forfeit(racer.user)
             else:
                 room.finish(racer.user, time)
-        room.record()
+        if room.recordable:
+            room.record()
     site.skew = skew
+
+
+def round_of(custom_goal: str, number: int) -> str | None:
+    """Return a custom goal with a round's number in place of `*`; None without one."""
+    return custom_goal.replace("*", str(number + 1)) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,25 +215,36 @@ async def silent_edit(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
     return await stage.record(room)
 
 
-async def league_race(stage: Stage, racers: Sequence[Racer]) -> FakeRoom:
+async def league_race(stage: Stage, racers: Sequence[Racer], goal: str = LEAGUE_GOAL) -> FakeRoom:
     """Play a race with a custom goal, which the site never records."""
-    room = await stage.gather(racers, LEAGUE_GOAL)
+    room = await stage.gather(racers, goal)
     await stage.run(room, racers)
     return room
 
 
-async def play(site: FakeSite, rng: random.Random, sleep: Sleep = asyncio.sleep) -> None:
+async def play(
+    site: FakeSite, rng: random.Random, sleep: Sleep = asyncio.sleep, *, custom_goal: str = ""
+) -> None:
     """Open one room after another with simulated racers, until cancelled.
 
-    Each room waits for a bot, but not forever. A site without rooms also gets a season of past races.
+    Each room waits for a bot, but not forever. A site without rooms also gets a season of past races. Some
+    rooms have the custom goal, if there is one, with the number of its round in place of `*`.
     """
     racers = recruit(site, PLAYERS, rng)
     if not site.rooms:
         play_past_races(site, racers, PAST_RACES, rng)
+        if custom_goal:
+            play_past_races(site, racers, PAST_ROUNDS, rng, custom_goal)
     stage = Stage(site, rng, sleep=sleep, patience=PLAY_PATIENCE)
-    while True:
+
+    def field() -> list[Racer]:
+        return sorted(rng.sample(racers, FIELD), key=lambda racer: -racer.skill)
+
+    for number in count(PAST_ROUNDS):
+        if goal := round_of(custom_goal, number):
+            await league_race(stage, field(), goal)
         for story in (upset, silent_edit):
-            await story(stage, sorted(rng.sample(racers, FIELD), key=lambda racer: -racer.skill))
+            await story(stage, field())
 
 
 def _spoken(room: FakeRoom) -> int:

@@ -87,7 +87,12 @@ async def serve(
 
 
 def run(
-    port: int = 8000, *, category: str = CATEGORY, play: bool = False, tell: Callable[[str], None] = print
+    port: int = 8000,
+    *,
+    category: str = CATEGORY,
+    play: bool = False,
+    custom_goal: str = "",
+    tell: Callable[[str], None] = print,
 ) -> None:
     """Serve a sandbox until SIGINT or SIGTERM. Raise an `OSError` if the port is taken."""
     site = FakeSite(category=category)
@@ -102,9 +107,12 @@ def run(
         async with serve(site, port=port) as address:
             about = f"category {category}, client id {CLIENT_ID}, secret {CLIENT_SECRET}"
             tell(f"{address}/{category} - {about}")
-            playing = asyncio.create_task(scenario.play(site, site.rng)) if play else None
+            option = f' --league "{custom_goal}" --category {category}' if custom_goal else ""
+            tell(f"in another terminal and folder: racebot setup --site {address}{option}")
+            if play:
+                playing = asyncio.create_task(scenario.play(site, site.rng, custom_goal=custom_goal))
             await stop.wait()
-            if playing is not None:
+            if play:
                 playing.cancel()
 
     asyncio.run(until_stopped())

@@ -50,6 +50,7 @@ def test_next_season_copies_the_table_with_its_number_and_ends_the_last_one(
 ) -> None:
     done = racebot("season", "start", "SGL 2027", "--like", "sgl 2026", "--at", "2026-12")
     assert (done.code, done.err) == (0, "")
+    assert "SGL 2026 has no race yet" in done.out
     before, old = tomllib.loads(LEAGUE)["leaderboards"][0], league.read_text()
     assert tables(league) == [
         before | {"until": "2026-12-01"},

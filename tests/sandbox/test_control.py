@@ -171,3 +171,13 @@ async def test_another_sites_page_cannot_send_commands(control: Control) -> None
             address, content=content, headers={"Content-Type": "application/json"}
         )
         assert (refused.status_code, refused.json()["error"]) == (400, "the body is not JSON")
+
+
+@pytest.mark.parametrize("given", [{"custom_goal": "SGL 2026"}, {"goal": True}, {"custom_goal": 1}])
+async def test_an_argument_of_the_wrong_type_is_refused(
+    control: Control, site: FakeSite, given: dict[str, Any]
+) -> None:
+    status, error = await control.refused("open", **given)
+    assert status == 400
+    assert "[custom_goal=false]" in error
+    assert not site.rooms

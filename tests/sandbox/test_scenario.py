@@ -119,3 +119,14 @@ async def test_rooms_open_one_after_another_until_stopped(site: FakeSite, sleep:
     first = list(site.rooms.values())[past]
     assert first.recorded
     assert len(first.entrants) == FIELD
+
+
+async def test_a_custom_goal_gets_past_rounds_and_the_first_room(site: FakeSite, sleep: Sleeper) -> None:
+    playing = asyncio.create_task(play(site, random.Random(1), sleep, custom_goal="SGL q*"))
+    async with asyncio.timeout(PATIENCE):
+        while len(rounds := [room for room in site.rooms.values() if room.custom_goal]) < 4:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    playing.cancel()
+    assert [room.goal for room in rounds] == ["SGL q1", "SGL q2", "SGL q3", "SGL q4"]
+    assert not any(room.recorded for room in rounds)
+    assert all(room.status.over for room in rounds[:3])
