@@ -1,16 +1,14 @@
-"""Load-test the worker: races that finish and are recorded together, questions, and idle rooms.
+"""Load-test the worker: races that finish and are recorded together, and idle rooms.
 
     python benchmarks/load.py finish [--rooms 200]
-    python benchmarks/load.py why [--rooms 30]
     python benchmarks/load.py idle [--rooms 1000] [--seconds 120]
 
 `racebot run`, with default settings, and the sandbox run in separate processes, so that the CPU time of each
 is known. `finish` lets all 20 entrants of all rooms finish within ten seconds, and measures the time from a
 race's last finish to the bot's chat message, less the quiet time that the bot waits for a stable result. It
 then records all races as quickly, and measures the time until the final message on the race page.
-`finish --rooms 1` is the latency of chat without load. `why` lets every racer of a finished race of 150 press
-"Why?" within a minute, with raised limits on answers, and measures the same two times in the other rooms,
-which finish and are recorded meanwhile. `idle` joins the rooms, waits, and then breaks all sockets at once.
+`finish --rooms 1` is the latency of chat without load. `idle` joins the rooms, waits, and then breaks all
+sockets at once.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from typing import Any
 import certifi
 import numpy as np
 import trustme
-from support import CATEGORY, GOAL, cpu_seconds, environment, peak_mib, people
+from large_ledger import CATEGORY, GOAL, cpu_seconds, environment, peak_mib, people
 
 from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.misbehaviour import Misbehaviour
@@ -43,8 +41,8 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
 
 CERTIFICATE, TRUSTED = "certificate.pem", "trusted.pem"
-ENTRANTS, CROWD, QUIET = 20, 150, 10.0
-"""Entrants of a room and of the room that asks why, and the seconds that a result must stand."""
+ENTRANTS, QUIET = 20, 10.0
+"""Entrants of a room, and the seconds that a result must stand."""
 GIVEN_UP = 120.0
 """Seconds after which an expected event counts as missing."""
 
@@ -68,14 +66,13 @@ class Stage:
                     name, arguments = await asyncio.to_thread(pipe.recv)
                     pipe.send(await getattr(self, name)(*arguments))
 
-    async def open(self, rooms: int, entrants: int) -> None:
+    async def open(self, rooms: int) -> None:
         """Open and start `rooms` races, each with separate entrants."""
-        known = len(self._site.users)
-        ids = list(people(known + rooms * entrants, self._rng))[known:]
+        ids = people(rooms * ENTRANTS, self._rng)
         users = iter([self._site.add_user(f"Racer {p.removeprefix('player-')}", id=p) for p in ids])
         for _ in range(rooms):
             room = self._site.open_race()
-            for _ in range(entrants):
+            for _ in range(ENTRANTS):
                 room.enter(next(users))
             room.start(ago=timedelta(hours=2))
             self._rooms.append(room)
@@ -107,34 +104,6 @@ class Stage:
         room.record()
         recorded = time.monotonic()
         return await heard - recorded
-
-    async def why(self, window: float) -> tuple[list[float], list[float], list[float]]:
-        """Let everybody in the first room ask `!why`, while the other rooms finish and are recorded.
-
-        Return seconds from each finish to chat, each record to its page, and each question to its answer.
-        """
-        crowd, *others = self._rooms
-        await self._finish(crowd, 5.0)
-        asking = (self._ask(crowd, each.user.id, self._rng.uniform(0, window)) for each in crowd.entrants)
-        answers = asyncio.gather(*asking)
-        lasting = window - QUIET - 10
-        done = await asyncio.gather(
-            *(self._finish_and_record(room, self._rng.uniform(1, lasting)) for room in others)
-        )
-        return [finished for finished, _ in done], [recorded for _, recorded in done], await answers
-
-    async def _ask(self, room: FakeRoom, user: str, moment: float) -> float:
-        await asyncio.sleep(moment)
-        name = self._site.users[user].name
-        # Answers begin with the name of the racer who asked.
-        heard = _heard(room, lambda frame: frame.get("message", {}).get("message_plain", "").startswith(name))
-        asked = time.monotonic()
-        room.say(user, "!why")
-        return await heard - asked
-
-    async def _finish_and_record(self, room: FakeRoom, window: float) -> tuple[float, float]:
-        finished = await self._finish(room, window)
-        return finished, await self._record(room, 5.0)
 
     async def drop(self) -> int:
         return self._misbehaviour.drop_sockets()
@@ -190,7 +159,7 @@ class Worker:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["finish", "why", "idle"])
+    parser.add_argument("what", choices=["finish", "idle"])
     parser.add_argument("--rooms", type=int)
     parser.add_argument("--seconds", type=float, default=120.0)
     given = parser.parse_args()
@@ -209,25 +178,21 @@ def main() -> None:
 
 
 def _measure(given: argparse.Namespace, folder: Path, pipe: Connection) -> None:
-    rooms = given.rooms or {"finish": 200, "why": 30, "idle": 1000}[given.what]
-    crowds = 1 if given.what == "why" else 0
+    rooms = given.rooms or {"finish": 200, "idle": 1000}[given.what]
 
     def order(name: str, *arguments: Any) -> Any:
         pipe.send((name, arguments))
         return pipe.recv()
 
     def all_joined() -> None:
-        while order("joined") < crowds + rooms:
+        while order("joined") < rooms:
             assert worker.process.poll() is None
             time.sleep(0.05)
 
     address = pipe.recv()
-    order("open", crowds, CROWD)
-    order("open", rooms, ENTRANTS)
+    order("open", rooms)
     print(f"{rooms} rooms of {ENTRANTS} at {address}; load average before {os.getloadavg()[0]:.1f}")
     extra = {"RACEBOT_QUIET_SECONDS": str(QUIET), "SSL_CERT_FILE": str(folder / TRUSTED)}
-    if given.what == "why":
-        extra |= {"RACEBOT_ANSWERS_PER_ROOM": "1000", "RACEBOT_ANSWERS_PER_PERSON": "100"}
     worker = Worker(folder, address, extra)
     try:
         all_joined()
@@ -239,10 +204,6 @@ def _measure(given: argparse.Namespace, folder: Path, pipe: Connection) -> None:
             worker.tell("finished and announced", f"finish to chat {_spread(delays)}")
             delays = order("record", 10.0)
             worker.tell("recorded and settled", f"record to page {_spread(delays)}")
-        elif given.what == "why":
-            finishes, records, answers = order("why", 60.0)
-            worker.tell("asked why", f"finish to chat {_spread(finishes)}")
-            print(f"record to page {_spread(records)}", f"question to answer {_spread(answers)}", sep="\n")
         else:
             time.sleep(given.seconds)
             worker.tell("nothing happened")

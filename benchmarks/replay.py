@@ -1,14 +1,14 @@
 """Time one replay of a season by each model, and sweeps over parameter sets: the tables in docs/model.md.
 
     python benchmarks/replay.py FILE [--repeats 3] [--candidates 256] [--plain] [--processor-time]
-    python benchmarks/replay.py [FILE] --evaluate
+    python benchmarks/replay.py FILE --evaluate
 
 FILE is an archive or JSON saved from the site. All runs share one process; the best of the repeats counts.
 Prints speeds as multiples of one replay by the `trueskill` package (its default backend). With `--plain`, or
 without the extra `racebot[fast]`, nothing is compiled. On a busy machine, --processor-time measures processor
 time instead, and divides that of compiled sweeps by the number of cores.
 
---evaluate measures `racebot evaluate` instead, for FILE and for invented seasons of large and of many races.
+--evaluate measures `racebot evaluate FILE` instead.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import random
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -31,7 +29,6 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from support import people
 from systems import one_by_one
 from trueskill import TrueSkill
 
@@ -57,7 +54,7 @@ REPLAYED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("file", type=Path, nargs="?")
+    parser.add_argument("file", type=Path)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--candidates", type=int, default=256)
     parser.add_argument("--plain", action="store_true", help="do not use compiled kernels")
@@ -67,8 +64,6 @@ def main() -> None:
     if arguments.evaluate:
         evaluations(arguments.file, arguments.repeats)
         return
-    if arguments.file is None:
-        parser.error("name a file, or use --evaluate")
     clock = time.process_time if arguments.processor_time else time.perf_counter
     fast.AVAILABLE = fast.AVAILABLE and not arguments.plain
     fast.LEAST_WORK = 0
@@ -122,38 +117,12 @@ main()
 """
 
 
-def evaluations(file: Path | None, repeats: int) -> None:
+def evaluations(file: Path, repeats: int) -> None:
     """Print what `racebot evaluate` takes with its default models."""
-    rng = random.Random(1)
-    ties = set(rng.sample(range(224), 87))
-    biathlon = [(rng.randint(60, 118), 1 + number % 2 if number in ties else 0) for number in range(224)]
-    with tempfile.TemporaryDirectory() as folder:
-        files = {
-            "224 races of 60 to 118, 87 with ties": season(Path(folder, "a.csv"), 300, biathlon, rng),
-            "50,000 games of four": season(Path(folder, "b.csv"), 2_000, [(4, 0)] * 50_000, rng),
-            **({file.name: file} if file else {}),
-        }
-        for title, path in files.items():
-            for compiled in (False, True):
-                program = EVALUATE.format(file=str(path), compiled=compiled)
-                seconds, peak = min(usage(program) for _ in range(repeats if compiled else 1))
-                how = "compiled" if compiled else "plain"
-                print(f"{title:<40}{how:<12}{seconds:>6.1f} s{peak:>6.0f} MiB")
-
-
-def season(path: Path, players: int, fields: list[tuple[int, int]], rng: random.Random) -> Path:
-    """Write races of this many players, the second number of whom share a place each with the next one."""
-    skill = people(players, rng)
-    with path.open("w") as file:
-        file.write("race,player,place\n")
-        for number, (size, tied) in enumerate(fields):
-            order = sorted(rng.sample(list(skill), size), key=lambda player: rng.gauss(skill[player], 1))
-            places = list(range(1, size + 1))
-            for at in rng.sample(range(1, size // 2), tied):
-                places[at] = places[at - 1]
-            for player, place in zip(order, places, strict=True):
-                file.write(f"race-{number},{player},{'DNF' if place > 0.97 * size else place}\n")
-    return path
+    for compiled in (False, True):
+        program = EVALUATE.format(file=str(file), compiled=compiled)
+        seconds, peak = min(usage(program) for _ in range(repeats if compiled else 1))
+        print(f"{file.name:<40}{'compiled' if compiled else 'plain':<12}{seconds:>6.1f} s{peak:>6.0f} MiB")
 
 
 def usage(program: str) -> tuple[float, float]:

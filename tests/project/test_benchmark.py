@@ -46,3 +46,16 @@ def test_racers_who_did_not_run_to_the_end_have_not_finished(tmp_path: Path) -> 
         f"{head}\n1,5,2014-02-23,7,2,Running\n1,5,2014-02-23,8,3,Engine\n2,6,2014-02-23,9,1,Running\n"
     )
     assert [row[2:] for row in public_data.nascar(file)] == [("7", "2"), ("8", "DNF")]
+
+
+def test_only_men_who_started_a_biathlon_race_alone_count(tmp_path: Path) -> None:
+    file = tmp_path / "all_races_1.csv"
+    head = "RaceId,RaceDate,RaceName,Genre,IBUId,Rank,IRM"
+    lines = [
+        "1,2020-01-01,Sprint,Male,a,1,",
+        "1,2020-01-01,Sprint,Male,b,,DNF",
+        "1,2020-01-01,Sprint,Male,c,,DNS",
+    ]
+    lines += ["2,2020-01-02,Relay,Male,a,1,", "3,2020-01-03,Sprint,Female,d,1,"]
+    file.write_text("\n".join([head, *lines]) + "\n")
+    assert [row[2:] for row in public_data.biathlon(file)] == [("a", "1"), ("b", "DNF")]

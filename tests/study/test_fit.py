@@ -167,6 +167,16 @@ def test_a_fit_that_is_not_clearly_better_keeps_the_ratings(filtered: Fit) -> No
     }
 
 
+def test_the_filter_is_tried_without_a_deduction_that_the_fit_leaves_alone(
+    season: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fit_module, "_clearly_better", lambda tried, best: True)  # then the last try is kept
+    found = fit(season, "thurstone-filter")
+    usual = defaults(MODELS["thurstone-filter"])
+    assert (found.parameters["conservative"], usual["conservative"]) == (0.0, 1.1)
+    assert found.parameters["newcomer_spread"] != usual["newcomer_spread"]
+
+
 def test_later_races_have_no_influence_on_the_forecasts_they_judge(season: History, filtered: Fit) -> None:
     """The second to last quarter is judged in the same way, whatever comes after it."""
     turned = replace(season, races=season.races[:112] + season.races[112:][::-1])
