@@ -12,10 +12,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import httpx
 
+from racebot.bot.retry import Backoff
 from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
+from racebot.telemetry.logs import FailureLog
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CATEGORY = "orb"
@@ -241,3 +243,9 @@ def info_blocks(row: OutboxRow) -> tuple[str, ...]:
     """Return the lines of a message that must be for the info box."""
     assert isinstance(row.message.body, InfoBody)
     return row.message.body.blocks
+
+
+def backoff() -> Backoff:
+    """A backoff whose failures are only logged."""
+    failures = FailureLog()
+    return Backoff(failures.raised, failures.recovered)

@@ -17,8 +17,6 @@ from racebot.errors import (
     DamagedRaceError,
     LedgerError,
     LedgerUnavailable,
-    RacebotError,
-    in_words,
 )
 from racebot.telemetry import metrics
 from racebot.telemetry.logs import FailureLog
@@ -105,8 +103,6 @@ class Health:
                 return are_all and time.monotonic() - max(since) > REFUSED_FOR_LONG
             case LedgerError():
                 return True
-            case RacebotError():
-                failed(source, str(error))
             case _:
-                failed(source, f"{source}: {in_words(error)}", level=level, error=error)
+                self.failures.raised(source, error)
         return False

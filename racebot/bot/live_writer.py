@@ -14,8 +14,8 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from racebot.addresses import board_addresses
+from racebot.bot.retry import Backoff
 from racebot.bot.room.announcements import edits_between, facts_of
-from racebot.errors import RacebotError, in_words
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
 from racebot.live_file import (
@@ -38,7 +38,6 @@ from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race
 from racebot.standings.rater import current_states
 from racebot.standings.settle import Preview, RatedRace, Settler
-from racebot.telemetry.logs import FailureLog
 
 WRITE_EVERY = 10.0
 """Seconds between two writes when nothing changes, so that readers can tell a dead worker."""
@@ -74,7 +73,7 @@ class LiveWriter:
     listing: Callable[[Leaderboard], Listing]
     call: RunOnLedger
     clock: Callable[[], datetime]
-    failures: FailureLog
+    backoff: Backoff
     _open: dict[str, _OpenRoom] = field(default_factory=dict)
     _former: dict[str, LiveRoom] = field(default_factory=dict)
     """Rooms of the last run that were not seen since, and the last states of rooms that change no rating."""
@@ -122,10 +121,8 @@ class LiveWriter:
             if self._path.exists():
                 await asyncio.sleep(JOIN_WITHIN)
             while True:
-                try:
+                with self.backoff.trying(_SOURCE):
                     await self._write_once()
-                except Exception as error:
-                    self._note_problem(error)
                 try:
                     await asyncio.wait_for(self._woken.wait(), WRITE_EVERY)
                 except TimeoutError:
@@ -140,18 +137,14 @@ class LiveWriter:
         now = self.clock()
         self._open = {name: room for name, room in self._open.items() if not self._is_old(room, now)}
         revision = await self.call(self._ledger.revision)
-        failed = False
         for name, room in list(self._open.items()):
-            if not room.changed and revision == self._revision:
+            item = f"{name} among the {_SOURCE}"
+            if self.backoff.rests(item) or not (room.changed or revision != self._revision):
                 continue
-            room.changed = False
-            try:
-                fresh = await self._described(room.race, room.seen_at)
+            with self.backoff.trying(item):
+                room.changed = True  # until this worked
+                fresh = await self._described(room)
                 room.described, room.edits = fresh and _edited(fresh, room.described, room.edits), ()
-            except Exception as error:
-                self._note_problem(error)
-                room.changed = failed = True
-            else:
                 if room.described is None and self._open.get(name) is room:
                     del self._open[name]
         self._revision = revision
@@ -162,23 +155,25 @@ class LiveWriter:
         report = LiveReport(self.clock(), rooms, unlisted)
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
         await asyncio.shield(self._writing)
-        if not failed:
-            self.failures.recovered(_SOURCE)
 
     def _is_old(self, room: _OpenRoom, now: datetime) -> bool:
         ended_at = room.race.result.ended_at if room.race.result else None
         return (ended_at or room.seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN)
 
-    def _note_problem(self, error: Exception) -> None:
-        unexpected = None if isinstance(error, RacebotError) else error
-        self.failures.failed(_SOURCE, f"live rooms: {in_words(error)}", error=unexpected)
-
-    async def _described(self, race: Race, seen_at: datetime) -> LiveRoom | None:
+    async def _described(self, room: _OpenRoom) -> LiveRoom | None:
         """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""
+        race, room.changed = room.race, False
         drafts = await self.call(self._read, race)
         if not drafts:
             return None
-        boards = await asyncio.to_thread(lambda: [draft() for draft in drafts])
+        boards = list[_Draft]()
+        for name, draft in drafts:
+            item = f"{race.name} on {name}"
+            room.changed = True
+            if not self.backoff.rests(item):
+                with self.backoff.trying(item):
+                    boards.append(await asyncio.to_thread(draft))
+                    room.changed = False
         return LiveRoom(
             race=race.name,
             category=race.category,
@@ -187,7 +182,7 @@ class LiveWriter:
             opened_at=race.opened_at,
             started_at=race.started_at,
             ended_at=race.result.ended_at if race.result else None,
-            updated_at=seen_at,
+            updated_at=room.seen_at,
             leaderboards=await self.call(self._ranked, boards),
         )
 
@@ -207,7 +202,7 @@ class LiveWriter:
             boards.append(replace(live, entrants=tuple(entrants)))
         return tuple(boards)
 
-    def _read(self, race: Race) -> Sequence[Callable[[], _Draft]]:
+    def _read(self, race: Race) -> Sequence[tuple[str, Callable[[], _Draft]]]:
         """Read what the room's leaderboards know about its entrants, for another thread to rate and forecast.
 
         Empty if the race is settled.
@@ -229,14 +224,22 @@ class LiveWriter:
         # In the order of the ledger, and so of the pages of recorded races.
         for planned in sorted(rules.leaderboards(race), key=attrgetter("name")):
             board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
-            states = tuple(current_states(self._ledger, board, [str(e.user_id) for e in entrants]))
+            players = [str(entrant.user_id) for entrant in entrants]
             address = None if board.id is None else stems[board.id]
             preview = previews.get(board.name)
             masked = None if preview is None else self._ledger.people.masked(preview.result)
-            habits = finishing_habits(self._ledger, board, [str(e.user_id) for e in entrants])
-            known = tuple(zip(states, habits, strict=True))
-            drafts.append(partial(_live_board, board, address, entrants, known, preview, masked, hidden))
+            try:
+                habits = finishing_habits(self._ledger, board, players)
+                known = tuple(zip(current_states(self._ledger, board, players), habits, strict=True))
+                draft = partial(_live_board, board, address, entrants, known, preview, masked, hidden)
+            except Exception as error:  # only this leaderboard is left out
+                draft = partial(_fail, error)
+            drafts.append((board.name, draft))
         return drafts
+
+
+def _fail(error: Exception) -> _Draft:
+    raise error
 
 
 def _live_board(

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urljoin, urlsplit
 
-from racebot.errors import SiteError
+from racebot.bot.retry import Backoff
+from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.pictures import MOST, Pictures
 from racebot.racetime.client import Gate
 from racebot.racetime.http import Answer, Http, Transport
+from racebot.text.safe import printable
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,7 @@ class PictureFetcher:
     pictures: Pictures
     wanted: Callable[[], Awaitable[list[str]]]
     gate: Gate
+    backoff: Backoff
     transport: Transport | None = None
     pause: float = PAUSE
 
@@ -66,14 +69,19 @@ class PictureFetcher:
         accept, tls = ", ".join(_TYPES), self.gate.tls
         async with Http(self.site, accept=accept, tls=tls, transport=self.transport, timeout=TIMEOUT) as http:
             for address in missing:
+                picture, item = b"", f"picture {printable(address)[:100]}"
                 try:
                     picture = await self._picture(http, address)
-                except (SiteError, ValueError) as error:  # an address that cannot be parsed
-                    log.debug("picture %s: %s", address, error)
-                    await asyncio.to_thread(self.pictures.store, address, b"")
-                else:
-                    await asyncio.to_thread(self.pictures.store, address, picture)
-                    fetched += 1
+                    self.backoff.worked(item)
+                except LedgerUnavailable:  # nothing can be stored there
+                    raise
+                except ValueError:
+                    self.backoff.note(item, SiteError("not a usable address of a picture"))
+                except Exception as error:
+                    log.info("%s: %s", item, error)
+                    self.backoff.note(item, error)
+                await asyncio.to_thread(self.pictures.store, address, picture)
+                fetched += bool(picture)
                 await asyncio.sleep(self.pause)
         log.info("fetched %d of %d new pictures", fetched, len(missing))
 
@@ -84,13 +92,13 @@ class PictureFetcher:
         answer = await http.ask(
             "GET",
             url,
-            where=url,
+            where="a picture",
             most=MOST_BYTES,
             within=2 * TIMEOUT,
-            reads=lambda answer: bool(_kind(answer)),
+            reads=_kind,
         )
         if not (kind := _kind(answer)):
-            raise SiteError(f"status {answer.status}, not a picture")
+            raise SiteError(f"a picture was answered with status {answer.status}, or is of another type")
         # Noted first, so that a picture whose decoding kills the bot is not fetched again at once.
         await asyncio.to_thread(self.pictures.store, address, b"")
         return await asyncio.to_thread(resized, answer.body, kind)

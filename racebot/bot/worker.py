@@ -86,7 +86,11 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, rating_rules(settings))
             jobs = Jobs(self._failed, self._failures.recovered)
-            live = LiveWriter(settler, partial(listing_of, settings), self._call, self._clock, self._failures)
+            listing, of_rooms = (
+                partial(listing_of, settings),
+                Backoff(self._failures.raised, self._failures.recovered),
+            )
+            live = LiveWriter(settler, listing, self._call, self._clock, of_rooms)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock
@@ -179,7 +183,7 @@ class Worker:
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and picture_fetcher.available():
             wanted = partial(self._call, ledger.profiles.pictures)
-            fetcher = PictureFetcher(settings.site, pictures, wanted, gate)
+            fetcher = PictureFetcher(settings.site, pictures, wanted, gate, self._backoff)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.webhooks():
             sender = DiscordSender(settings, ledger, self._call, self._backoff, gate.tls, self._clock)

@@ -7,17 +7,20 @@ the ratings that cause a message.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
-from racebot.errors import LedgerError
 from racebot.ledger.connection import Table
-from racebot.ledger.rows import RESTORE, read
+from racebot.ledger.rows import read
+
+log = logging.getLogger(__name__)
 
 Kind = Literal["chat", "info", "meta"]
 
@@ -136,6 +139,11 @@ def chat_messages(rows: Iterable[OutboxRow]) -> Iterator[tuple[OutboxRow, ChatBo
     return ((row, row.message.body) for row in rows if isinstance(row.message.body, ChatBody))
 
 
+@lru_cache(maxsize=256)
+def _warn_once(race: str, number: int, kind: str) -> None:
+    log.warning("%s: the stored %s message %d cannot be read, and is left out", race, kind, number)
+
+
 _OPEN = "state IN ('waiting', 'sent')"
 """Condition for messages that are not delivered yet."""
 
@@ -180,7 +188,7 @@ class Outbox(Table):
         self._connection.write(sql, detail, now, race, kind)
 
     def of(self, race: str) -> list[OutboxRow]:
-        """Return all messages ever queued for a room, in order."""
+        """Return all messages ever queued for a room, in order, without those that cannot be read."""
         return self._select("race = ?", race)
 
     def clear(self, before: datetime) -> int:
@@ -196,8 +204,8 @@ class Outbox(Table):
         for row in self._connection.rows(f"SELECT * FROM outbox WHERE {where} ORDER BY id", *values):  # noqa: S608
             try:  # empty fields are missing
                 body = _READERS[row["kind"]].validate_json(row["body"])
-            except ValidationError as error:
-                problem = f"a stored {row['kind']} message cannot be read ({error.errors()[0]['msg']})"
-                raise LedgerError(f"{problem}: {RESTORE}") from None
+            except ValidationError:
+                _warn_once(row["race"], row["id"], row["kind"])
+                continue
             found.append({**row, "message": Message(row["race"], row["category"], row["guid"], body)})
         return read(OutboxRow, found)

@@ -19,6 +19,7 @@ from urllib.parse import quote, quote_plus
 
 from pythonjsonlogger.json import JsonFormatter
 
+from racebot.errors import RacebotError, in_words
 from racebot.text.safe import printable
 
 _JSON = JsonFormatter(
@@ -161,6 +162,13 @@ class FailureLog:
         else:
             return
         failure.log_at = now + failure.pause
+
+    def raised(self, source: str, error: Exception, *, level: int = logging.WARNING) -> None:
+        """Log an error, with its traceback if nobody expected it."""
+        if isinstance(error, RacebotError):
+            self.failed(source, str(error), level=level)
+        else:
+            self.failed(source, f"{source}: {in_words(error)}", level=logging.ERROR, error=error)
 
     def current(self) -> list[str]:
         """Return what fails at the moment: a line for each problem, with the sources that it has."""

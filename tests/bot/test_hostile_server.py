@@ -161,7 +161,7 @@ class Clients:
     async def pictures(self) -> None:
         pictures = Pictures(self.folder / "pictures")
         wanted: Callable[[], Awaitable[list[str]]] = lambda: asyncio.sleep(0, ["/a.png"])  # noqa: E731
-        await PictureFetcher(self.address, pictures, wanted, Gate(), pause=0).fetch()
+        await PictureFetcher(self.address, pictures, wanted, Gate(), self.sender.backoff, pause=0).fetch()
         assert pictures.names() == frozenset()
 
     def all(self) -> list[Callable[[], Awaitable[None]]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from builders import Streamed, existing
+from builders import Streamed, backoff, existing
 from PIL import Image
 
 from racebot.bot import picture_fetcher
@@ -50,7 +50,7 @@ async def fetched(host: Host, pictures: Pictures, *addresses: str) -> None:
     async def wanted() -> list[str]:
         return list(addresses)
 
-    await PictureFetcher(SITE, pictures, wanted, Gate(), transport=Streamed(host), pause=0).fetch()
+    await PictureFetcher(SITE, pictures, wanted, Gate(), backoff(), transport=Streamed(host), pause=0).fetch()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from racebot.errors import LedgerError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
+from racebot.queries.edits import edits_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -66,11 +67,16 @@ def test_a_guid_is_queued_once(ledger: Ledger) -> None:
     assert [row.message.body for row in ledger.messages.of("orb/r")] == [ChatBody("one")]
 
 
-def test_the_error_for_a_damaged_message_names_the_fix_in_one_line(ledger: Ledger) -> None:
-    ledger.messages.put(message("g"), NOON)
-    ledger.connection.db.execute("UPDATE outbox SET body = '{}'")
-    with pytest.raises(LedgerError, match=r"\Aa stored chat message .*: restore a backup\Z"):
-        ledger.messages.of("orb/r")
+def test_message_that_cannot_be_read_is_left_out_and_named(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    for guid in "ab":
+        ledger.messages.put(message(guid), NOON)
+    ledger.connection.db.execute("UPDATE outbox SET body = '{}' WHERE guid = 'a'")
+    for _ in range(2):
+        assert [row.message.guid for row in ledger.messages.of("orb/r")] == ["b"]
+    assert len([line for line in caplog.messages if "orb/r" in line]) == 1
+    assert edits_of(ledger, "orb/r", {}) == []
 
 
 @pytest.mark.parametrize("state", Delivery)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from racebot.bot.retry import retry_pauses
+from racebot.bot.retry import Backoff, retry_pauses
 from racebot.bot.room.delivery import Conversation, OutboxDelivery
 from racebot.bot.room.events import Event as CaseEvent, Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
@@ -47,7 +47,10 @@ class RoomWatch:
         self.name = name
         self._context = context
         work, bot = context.work, context.tokens.client_id if context.tokens else ""
-        self._delivery = OutboxDelivery(name, work.ledger, context.call, work.clock, context.settings, bot)
+        backoff = Backoff(context.failures.raised, context.failures.recovered)
+        self._delivery = OutboxDelivery(
+            name, work.ledger, context.call, work.clock, context.settings, bot, backoff
+        )
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)
 

@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from racebot.bot.retry import Backoff
 from racebot.chat import info_box
-from racebot.errors import ConnectionLost, TokenRefused
+from racebot.errors import ConnectionLost, LedgerError, TokenRefused
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
 from racebot.ledger.store import Ledger
@@ -137,6 +138,7 @@ class OutboxDelivery:
     clock: Callable[[], datetime]
     settings: Settings
     bot: str
+    backoff: Backoff
     within: float = CONFIRM_WITHIN
     _tries: Counter[int] = field(default_factory=Counter)
     _shown: set[int] = field(default_factory=set)
@@ -161,19 +163,26 @@ class OutboxDelivery:
         while True:
             rows = await self.call(self.ledger.messages.of, self.name)
             unfinished = [row for row in rows if row.state in {Delivery.WAITING, Delivery.SENT}]
-            if unfinished:
-                self._room, self._rows, self._row, room.has_sent = room, rows, unfinished[0], False
+            if due := [row for row in unfinished if not self.backoff.rests(self._item(row))]:
+                self._room, self._rows, self._row, room.has_sent = room, rows, due[0], False
                 try:
                     await self._deliver_first()
-                except TokenRefused:
+                    self.backoff.worked(self._item(self._row))
+                except (TokenRefused, LedgerError):
                     raise
                 except (ConnectionLost, asyncio.CancelledError):  # the listener, too, notices a lost socket
                     self._tries[self._row.id] += room.has_sent
                     raise
+                except Exception as error:  # the messages after it go on
+                    self._tries[self._row.id] += 1
+                    self.backoff.note(self._item(self._row), error)
             elif self._answers:
                 await self._give_answer(room)
             else:
                 return
+
+    def _item(self, row: OutboxRow) -> str:
+        return f"{self.name} {row.message.kind} message {row.id}"
 
     async def _deliver_first(self) -> None:
         row = self._row

@@ -16,7 +16,7 @@ from racebot.bot.room.case import Case, step
 from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.events import Act, Announce, Effect, Moment, Signal
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.errors import LedgerError, LedgerUnavailable, RacebotError, SiteError, in_words
+from racebot.errors import LedgerError, LedgerUnavailable, SiteError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.connection import RunOnLedger
 from racebot.racetime.client import Site, TokenSource
@@ -227,9 +227,7 @@ class Inbox:
 
     def _failed(self, error: Exception) -> None:
         """Log a failure, and plan to carry out again what it left."""
-        unexpected = None if isinstance(error, RacebotError) else error
-        text, level = in_words(error), logging.ERROR
-        self.context.failures.failed(f"{self.name} inbox", text, level=level, error=unexpected)
+        self.context.failures.raised(f"{self.name} inbox", error, level=logging.ERROR)
         self._retry_at = time.monotonic() + next(self._pauses)
 
     # Reads over HTTP

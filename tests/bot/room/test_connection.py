@@ -20,7 +20,7 @@ from builders import NOON, Streamed, at_once, chat_body, result, seen
 from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
-from racebot.bot.room import answers, connection, events as cases, inbox
+from racebot.bot.room import answers, case, connection, events as cases, inbox
 from racebot.bot.room.answers import CommandHandler, Question, Reply
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
@@ -286,7 +286,7 @@ async def test_unusable_answer_about_the_race_keeps_the_connection(
 ) -> None:
     """A system message in a finished room triggers an HTTP read, which fails here, and so does its retry."""
     for pause in ("READ_AFTER", "RETRY_PAUSE"):
-        monkeypatch.setattr(cases, pause, 0.01)
+        monkeypatch.setattr(case, pause, 0.01)
     async with scene.watching(Socket(FINISHED, SYSTEM_MESSAGE)):
         await until(lambda: scene.asked.count("/orb/r/data") > 1)
     assert scene.joins == 1
@@ -326,8 +326,8 @@ async def test_an_answer_about_the_race_waits_for_an_edit_to_be_read(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
 ) -> None:
     """Other answers do not wait. Without an edit, old data is answered if the site cannot be read."""
-    monkeypatch.setattr(cases, "CERTAIN_AFTER", 0.2)
-    monkeypatch.setattr(cases, "READ_AFTER", 0.01)
+    monkeypatch.setattr(case, "CERTAIN_AFTER", 0.2)
+    monkeypatch.setattr(case, "READ_AFTER", 0.01)
     handler, edit = Handler(), [SYSTEM_MESSAGE] * was_edited
     socket = Socket(FINISHED, *edit, line("!rating"), line("!leaderboard"))
     async with scene.watching(socket, commands=handler) as room:

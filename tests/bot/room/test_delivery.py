@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, NOON, Clock, at_once, result, seen
+from builders import CATEGORY, NOON, Clock, at_once, backoff, result, seen
 from worker_support import PATIENCE, until
 
 from racebot.bot.room.delivery import (
@@ -74,7 +74,7 @@ class FakeRoom:
     ) -> OutboxDelivery:
         """Start the bot again."""
         settings, within = Settings(info_block=info), confirm_within
-        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, settings, "bot", within)
+        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, settings, "bot", backoff(), within)
         return self.sender
 
     async def deliver(self, *, connect: bool = True) -> None:
