@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import repeat
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import AsyncMock, Mock
 
 import httpx
@@ -16,30 +16,58 @@ from builders import (
     Clock,
     Streamed,
     at_once,
+    entrant,
     entrant_document,
+    existing,
     listed_document,
     no_pause,
     race_document,
+    result,
+    seen,
 )
+from pydantic import SecretStr
+from worker_support import until
 
-from racebot.bot import retry, worker
+from racebot.bot import discord, live_writer, retry, worker
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
+from racebot.bot.discord_posts import Embed
 from racebot.bot.health import Health
 from racebot.bot.heartbeat import read_heartbeat
+from racebot.bot.live_writer import LiveWriter
+from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.retry import Backoff
+from racebot.bot.room.delivery import OutboxDelivery
+from racebot.bot.room.ledger_work import LedgerWork
 from racebot.bot.worker import check_categories
 from racebot.errors import CredentialsError, NotFoundError, SiteError
 from racebot.ledger.cases import CaseRow
+from racebot.ledger.discord import Post
+from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody, OutboxRow
+from racebot.ledger.pictures import Pictures, name_of
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.live_file import live_path, read_live
+from racebot.queries.standings import Listing
 from racebot.races.rooms import RoomRule
 from racebot.racetime import client
-from racebot.racetime.client import Site
+from racebot.racetime.client import Gate, Site
+from racebot.racetime.http import tls_context
+from racebot.racetime.payload import Category
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
 from racebot.standings.backfill import Selection, backfill
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.telemetry.logs import FailureLog
+
+
+class Work(NamedTuple):
+    """Work on a list, whether its good items are done, and the name of the bad one in the log."""
+
+    run: Callable[[], Awaitable[object]]
+    went_on: Callable[[], bool]
+    name: str
+
 
 TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
 OWNER = {"id": "id-owner", "name": "Owner"}
@@ -216,3 +244,129 @@ async def test_a_category_that_cannot_be_read_does_not_stop_the_others(
         return
     with pytest.raises(type(error)):
         await check_categories([bad], FailureLog())
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise RuntimeError("a bad item")
+
+
+async def outbox_messages(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
+    said: list[str] = []
+    for body in MetaBody(), ChatBody("after it"):
+        ledger.messages.put(Message(f"{CATEGORY}/r", CATEGORY, type(body).__name__, body), NOON)
+    room = Mock(has_sent=False)
+    delivery = OutboxDelivery(f"{CATEGORY}/r", ledger, at_once, Clock(), Settings(), "bot", backoff)
+
+    async def send(row: OutboxRow, body: ChatBody) -> None:
+        said.append(body.text)
+        ledger.messages.mark(row, Delivery.DELIVERED, NOON)
+
+    patch.setattr(delivery, "_send_chat", send)
+    patch.setattr(delivery, "_send_meta", _refuse)
+    return Work(lambda: delivery.deliver(room), lambda: said == ["after it"], "meta message 1")
+
+
+async def pictures(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
+    folder = Pictures(ledger.path.parent / "pictures")
+    asked = Mock(side_effect=[RuntimeError("a bad item"), b"a picture"])
+
+    async def picture(*_: object) -> bytes:
+        return bytes(asked())
+
+    fetcher = PictureFetcher(
+        "http://site", folder, AsyncMock(return_value=["/a.png", "/b.png"]), Gate(), backoff, pause=0
+    )
+    patch.setattr(fetcher, "_picture", picture)
+    return Work(fetcher.fetch, lambda: folder.names() == {name_of("/b.png")}, "picture /a.png")
+
+
+async def leaderboards_of_open_rooms(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
+    boards = [LeaderboardConfig("elo-ffa", name=name, goals=("Any Orb",)) for name in ("Bad", "Good")]
+    settler = Settler(ledger, RatingRules(boards[0], tuple(boards)))
+    drawn = live_writer._live_board
+
+    def draw(board: Leaderboard, *rest: Any) -> Any:
+        return _refuse() if board.name == "Bad" else drawn(board, *rest)
+
+    patch.setattr(live_writer, "_live_board", draw)
+    patch.setattr(live_writer, "JOIN_WITHIN", 0.0)
+    writer = LiveWriter(settler, lambda _: Listing(), at_once, Clock(), backoff)
+    writer.update(seen(status="open", entrants=(entrant("ann"), entrant("bo"))))
+
+    async def write() -> None:
+        running = asyncio.create_task(writer.run())
+        await until(live_path(ledger.path).exists)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+    def shown() -> bool:
+        rooms = existing(read_live(live_path(ledger.path))).rooms
+        return [board.leaderboard for board in rooms[0].leaderboards] == ["Good"]
+
+    return Work(write, shown, f"{CATEGORY}/r on Bad")
+
+
+async def discord_posts(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
+    hook = SecretStr("https://discord.com/api/webhooks/1/x")
+    for slug in "ab":
+        ledger.posts.put(result(slug, "ann bo"), ["1"], None)
+    shown: list[str] = []
+
+    def draw(_: Ledger, __: Settings, post: Post) -> list[Embed]:
+        if post.race.endswith("/a"):
+            _refuse()
+        return [Embed(title=post.race, url=None)]
+
+    async def ask(*arguments: object) -> discord.Reply:
+        shown.append(str(arguments[-1]))
+        return discord.Reply(200, None, "7", 0.0, "")
+
+    patch.setattr(discord, "race_embeds", draw)
+    patch.setattr(discord, "ask", ask)
+    settings = Settings(discord_webhook=hook, database=ledger.path)
+    sender = discord.DiscordSender(settings, ledger, at_once, backoff, tls_context())
+    return Work(sender.send, lambda: len(shown) == 1, f"{CATEGORY}/a on Discord")
+
+
+async def rooms_of_events(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
+    told: list[str] = []
+    context = WorkerContext(
+        Settings(commands=False),
+        Mock(category=AsyncMock(return_value=Category(CATEGORY, "Orb", (), {})), clock=Clock()),
+        Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))),
+        at_once,
+        Clock(),
+        FailureLog(),
+        backoff,
+        lambda *_: None,
+    )
+    category = CategoryWorker(CategorySettings(slug=CATEGORY), context)
+    watches = {f"{CATEGORY}/{slug}": Mock() for slug in "ab"}
+
+    def tell(_: LedgerWork, race: str) -> None:
+        told.append(race) if race.endswith("/b") else _refuse()
+
+    patch.setattr(LedgerWork, "tell_of_event", tell)
+    patch.setattr(category, "_watches", watches)
+    return Work(category.rooms, lambda: told == [f"{CATEGORY}/b"], f"{CATEGORY}/a event")
+
+
+@pytest.mark.parametrize(
+    "items", [outbox_messages, pictures, leaderboards_of_open_rooms, discord_posts, rooms_of_events]
+)
+async def test_an_item_that_raises_is_named_and_rests_while_the_others_go_on(
+    ledger: Ledger,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    items: Callable[[Ledger, Backoff, pytest.MonkeyPatch], Awaitable[Work]],
+) -> None:
+    failures, now = FailureLog(), 0.0
+    backoff = Backoff(failures.raised, failures.recovered, lambda: now)
+    run, went_on, name = await items(ledger, backoff, monkeypatch)
+    await run()
+    assert went_on()
+    assert any(name in line for line in failures.current())
+    assert any(name in line for line in caplog.messages)
+    assert backoff.rests(next(line.partition(": ")[0] for line in failures.current() if name in line))
+    now = 3600.0
+    assert not backoff.rests(name)
