@@ -179,6 +179,9 @@ RACES = Route("leaderboards/{board}/races{number}.html")
 EXPLAINED = Route("leaderboards/{board}/explained.html")
 BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page", "min", "active", "at"}))
 
+RATINGS = Route("leaderboards/{board}/ratings.html", BOARD.query)
+"""The ratings of a leaderboard that scores order."""
+
 API = Route("api/index.html")
 API_DATA = Route("api/index.json")
 PLAYER_RACES = Route(

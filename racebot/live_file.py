@@ -18,6 +18,7 @@ from racebot.ledger.lock import replace_file
 from racebot.queries.edits import ResultEdit
 from racebot.queries.fields import FinishByRating, FinishChance, FinishTime, IsNew, Place
 from racebot.queries.race import RaceOnBoard
+from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus
 
 JUST_EDITED = timedelta(seconds=75)
@@ -64,6 +65,10 @@ class LiveBoard:
         Field(description="What the record of the race changes, with the reasons; null before its end"),
     ] = None
 
+    par: Annotated[float | None, Field(description="The par of the scores to come, in seconds")] = None
+    scores: Annotated[
+        tuple[ComingScore, ...], Field(description="Scores once the race is recorded; empty without scores")
+    ] = ()
     needs_record: Annotated[
         bool, Field(description="False if the result counts once it has stood for a while")
     ] = True

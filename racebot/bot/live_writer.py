@@ -31,6 +31,7 @@ from racebot.queries.edits import ResultEdit, named
 from racebot.queries.leaderboard import new_places, places_now
 from racebot.queries.odds import finishing_habits, forecasts
 from racebot.queries.race import race_on_board
+from racebot.queries.scores import ComingScore, coming_scores
 from racebot.queries.standings import Listing
 from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
@@ -187,10 +188,12 @@ class LiveWriter:
         )
 
     def _ranked(self, drafts: Sequence[_Draft]) -> tuple[LiveBoard, ...]:
-        """Add the places on the leaderboards before and after the race."""
+        """Add the scores of the race, and the places on the leaderboards before and after it."""
         boards = []
         for live, board, rated in drafts:
-            now, listing, new = {}, self.listing(board), {}
+            now, listing, new, par, scores = {}, self.listing(board), {}, None, list[ComingScore]()
+            if rated is not None and listing.scoring:
+                par, scores = coming_scores(self._ledger, board, listing.scoring, rated.result)
             if rated is None:
                 now = places_now(self._ledger, board, listing)
             else:
@@ -199,7 +202,7 @@ class LiveWriter:
             for each in live.entrants:
                 before, after = new.get(each.id, (now.get(each.id), None))
                 entrants.append(replace(each, rank_before=before, rank_after=after))
-            boards.append(replace(live, entrants=tuple(entrants)))
+            boards.append(replace(live, entrants=tuple(entrants), par=par, scores=tuple(scores)))
         return tuple(boards)
 
     def _read(self, race: Race) -> Sequence[tuple[str, Callable[[], _Draft]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from statistics import fmean
 from typing import Any
@@ -12,7 +12,7 @@ from racebot.ledger.races import EXCLUDED, SKIPPED
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import RaceResult
+from racebot.races.result import NO_NAME, RaceResult
 from racebot.scoring.need import Forecast, Outlook
 from racebot.scoring.rules import Rules
 from racebot.scoring.table import LeagueStanding, ScoredRace, ScoreTable, score_race, standings
@@ -47,6 +47,25 @@ class LeagueTable:
     racers: list[LeagueRacer]
 
 
+@dataclass(frozen=True, slots=True)
+class ComingScore:
+    """A racer's score in a race that is not recorded yet, with the total and the place that it makes.
+
+    `before` is the place until then. `margin` is how far the total is above the best one outside the cut, or
+    if below zero, below the last one inside; None without a cut.
+    """
+
+    id: str
+    name: str
+    time: float | None
+    score: float
+    counted: bool
+    total: float
+    before: int | None
+    place: int
+    margin: float | None
+
+
 def league(
     ledger: Ledger, board: Leaderboard, rules: Rules, *coming: RaceResult, before: str = ""
 ) -> ScoreTable:
@@ -58,7 +77,33 @@ def league(
     coming = tuple(result for result in coming if ledger.races.note(board, result.name) is None)
     stored = takewhile(lambda each: each.name != before, (row.result for row in ledger.races.counted(board)))
     races = (scored(board, result, rules) for result in [*stored, *coming])
-    return standings(filter(None, races), rules, ledger.people.hidden())
+    table = standings(filter(None, races), rules, ledger.people.hidden())
+    names = ledger.people.names(each.id for each in table.standings)
+    told_apart = (replace(each, name=names[each.id]) for each in table.standings if names[each.id] != NO_NAME)
+    named = {each.id: each for each in told_apart}
+    return replace(table, standings=tuple(named.get(each.id, each) for each in table.standings))
+
+
+def coming_scores(
+    ledger: Ledger, board: Leaderboard, rules: Rules, result: RaceResult
+) -> tuple[float | None, list[ComingScore]]:
+    """Return the par in seconds of a race that is not recorded yet, and its racers' scores, best first."""
+    table = league(ledger, board, rules, result)
+    if not table.races or table.races[-1].result.name != result.name:
+        return None, []
+    *earlier, race = table.races
+    before = {each.id: each.place for each in standings(earlier, rules).standings}
+    totals, cut, at = [each.total.score for each in table.standings], rules.cut, len(earlier)
+    found = []
+    for index, each in enumerate(table.standings):
+        if (own := each.scores[at]) is not None:
+            rival = None if cut is None else cut if index < cut else cut - 1
+            line = None if rival is None or rival >= len(totals) else totals[rival]
+            margin = None if line is None else totals[index] - line
+            of_race = each.id, each.name, own.time, own.score, at in each.counted
+            found.append(ComingScore(*of_race, totals[index], before.get(each.id), each.place, margin))
+    par = None if race.par is None else race.par.time
+    return par, sorted(found, key=lambda each: -each.score)
 
 
 def scored(

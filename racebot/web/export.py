@@ -198,9 +198,12 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
             (each.id, each.place, each.points, names.get(each.id), profiles.get(each.id))
             for each in listed.values()
         ]
-        everything = _token(own, repr(places), *(str(digest.value) for digest in digests))
+        everything = _token(
+            own, repr(places), repr(view.events(board)), *(str(digest.value) for digest in digests)
+        )
         front.append(everything)
         without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
+        without |= set() if board.listing.ordering else {addresses.RATINGS}
         without |= set() if board.final_since else {addresses.RECAP, addresses.RECAP_CARD}
         of_board = (board.address.of(route) for route in routes["board",] if route not in without)
         tokens |= dict.fromkeys(of_board, everything)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from builders import result
 
+from racebot.ledger.store import Ledger
+from racebot.queries.scores import coming_scores
 from racebot.queries.standings import Listing
 from racebot.scoring.rules import rules_of
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import LedgerView, Publication
+from racebot.web.site.ledger_view import LedgerView, Moved, Publication
 
-from .conftest import Merge, data_at, document_at, page_at
+from .conftest import Merge, Seen, data_at, document_at, page_at, rate
 
 BOARD = "leaderboards/orb/any-orb.html"
 RACES = "leaderboards/orb/any-orb/races.html"
@@ -32,10 +35,35 @@ def test_the_table_of_scores_has_races_cut_and_chances(view: LedgerView) -> None
     assert ann["score"] == pytest.approx(2 * 100 * (2 - 60 / 60.5) / 3)
     assert [each and each["race"] for each in bo["scores"]] == ["orb/a", None, "orb/c"]
     page = page_at(view, BOARD)
-    assert page.index('class="league"') < page.index('class="board two"')
+    assert 'class="league"' in page and 'class="board two"' not in page
+    assert "bo" in page_at(view, BOARD, q="BO") and "Ann" not in Seen(page_at(view, BOARD, q="bo")).text
     assert page.count('class="cut"') == 1
     nobody_ranked = LedgerView(view.ledger, Publication(lambda _: replace(SCORED, minimum_finishes=9)))
     assert all("<span>5 players</span>" in page_at(nobody_ranked, each) for each in (BOARD, RACES))
+
+
+def test_ratings_of_a_league_have_a_tab_of_their_own(view: LedgerView) -> None:
+    ratings = page_at(view, "leaderboards/orb/any-orb/ratings.html")
+    assert 'class="board two"' in ratings and 'class="league"' not in ratings
+    pages = Pages(view, served=True)
+    assert pages.document(BOARD, {"at": "2026-01-01"}) == Moved("leaderboards/orb/any-orb/ratings.html")
+    plain = Pages(LedgerView(view.ledger, Publication()), served=True)
+    assert plain.document("leaderboards/orb/any-orb/ratings.html", {}) == Moved(BOARD)
+
+
+def test_score_and_its_place_come_first_on_the_players_page(view: LedgerView) -> None:
+    text = " ".join(Seen(page_at(view, "players/id-bo/orb/any-orb.html")).text.split())
+    assert "66.1" in text and "score, 2nd of 5" in text and "inside the cut" in text
+
+
+def test_players_of_one_name_are_told_apart_by_score_as_elsewhere(merge: Merge) -> None:
+    entrants = result("a", "ann bo").entrants
+    twins = [replace(e, name="Bo", discriminator=f"000{n}") for n, e in enumerate(entrants, start=1)]
+    view = merge([replace(result("a", "ann bo"), entrants=tuple(twins))], listing=SCORED)
+    assert [each["name"] for each in data_at(view, "api/leaderboards/orb/any-orb/scores")["racers"]] == [
+        "Bo#0001",
+        "Bo#0002",
+    ]
 
 
 def test_preview_and_card_of_a_league_show_its_leader_by_score(merge: Merge, drawn: list[str]) -> None:
@@ -73,3 +101,15 @@ def test_a_row_of_the_csv_file_is_one_score(view: LedgerView) -> None:
 def test_a_leaderboard_without_scoring_has_no_scores(view: LedgerView) -> None:
     pages = Pages(LedgerView(view.ledger, Publication()), served=True)
     assert pages.document("api/leaderboards/orb/any-orb/scores.csv", {}) is None
+
+
+def test_scores_to_come_have_the_place_and_the_margin_of_the_cut(ledger: Ledger) -> None:
+    # Before: Ann 100.8, Bo 99.2. Di wins by a minute against Ann: 100.8 and 99.2, over three.
+    rate(ledger, result("a", "ann bo"))
+    (board,), rules = ledger.leaderboards.all(), rules_of("sgl-2025", cut=1, races=2)
+    par, scores = coming_scores(ledger, board, rules, result("d", "di ann", after=9))
+    assert par == 3630
+    assert [(each.id, each.before, each.place) for each in scores] == [("id-di", None, 2), ("id-ann", 1, 1)]
+    one, other = (100 * (2 - time / 60.5) for time in (60, 61))
+    assert [each.total for each in scores] == pytest.approx([one / 3, (one + other) / 3])
+    assert [each.margin for each in scores] == pytest.approx([-other / 3, other / 3])

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from racebot.addresses import PAGE_SIZE, RACES, BadQueryError, day_in, link, whole_number
+from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, link, whole_number
 from racebot.queries import leaderboard as queries
 from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
@@ -22,7 +22,7 @@ from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.movement import climber
-from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
+from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 
 RACES_ON_A_PAGE = 50
 EMBEDDED_ROWS = 10
@@ -130,20 +130,42 @@ class PageLink(NamedTuple):
     current: bool = False
 
 
-def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Content:
-    """Render one page of a leaderboard. Return None if there is no page with that number."""
+def leaderboard_page(request: PageRequest, board: Board) -> Content:
+    """Render a leaderboard: its scores, if they order it, else the first page of its ratings."""
+    view, wanted = request.view, fold_name(request.query.get("q", "")[:100].strip())
+    league = view.ordering_league(board)
+    if league is None:
+        return ratings_page(request, board)
+    if request.query.keys() - {"q"}:
+        return Moved(board.address.of(RATINGS))
+    racers = [each for each in league.standings if wanted in fold_name(each.name)]
+    coming = {
+        each.id: each for _, live in view.live_rooms().scored(board.address.stem) for each in live.scores
+    }
+    totals = view.totals(board)
+    return templating.board_page(
+        request, "league.html", board, totals, league=league, racers=racers, coming=coming
+    )
+
+
+def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
+    """Render one page of a leaderboard's ratings. Return None if there is no page with that number."""
     choice = Choice.of(request.query)
-    view = request.view
+    view, scored = request.view, board.listing.ordering is not None
+    if request.path == board.address.of(RATINGS) and not scored:
+        return Moved(board.address.page())
     report = view.report(board, choice.moment) if choice.moment else view.report(board)
     players = _chosen(view, report, choice)
     number = page_number(request.query) or page
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
-    first = link(request.path, board.address.page())
+    first = link(request.path, board.address.of(RATINGS) if scored else board.address.page())
 
     def page_link(page: int) -> str:
-        return link(request.path, board.address.page(page)) if choice.default else first + choice.query(page)
+        if page == 1 or not choice.default:
+            return first + choice.query(page)
+        return link(request.path, board.address.page(page))
 
     everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
     final, shown = board.final_since, players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
@@ -156,6 +178,8 @@ def leaderboard_page(request: PageRequest, board: Board, page: int = 1) -> Conte
         # In an export, the other pages are rendered again only when one of their rows changes.
         None if number > 1 else view.totals(board) if choice.at is None else then,
         report=report,
+        first=first,
+        tab="Ratings" if scored else "Leaderboard",
         climber=climber(report) if number == 1 and choice.default else None,
         corrected=corrections(view.ledger, board.stored, final) if number == 1 and final else [],
         choice=choice,

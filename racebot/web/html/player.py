@@ -63,6 +63,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         year=charts.Year(history),
         milestones=milestones(history),
         found=found,
+        racer=view.racer(board, player),
         graph=charts.ratings([history], f"{label}: {numbers}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
         score_graph=charts.scores,

@@ -27,7 +27,7 @@ def search(request: PageRequest) -> Content:
         "search.html",
         text=text,
         race=race,
-        players=[(player, request.view.latest(player.id, counted)) for player in players],
+        players=[(player, request.view.main_standing(player.id, counted)) for player in players],
         boards=[(board, _category(request, board)) for board in _boards(request, text)],
     )
 
@@ -36,17 +36,19 @@ def index(request: PageRequest) -> Content:
     """Return a script with the names and addresses of all players and leaderboards, for an export.
 
     Each player has the address of an avatar, or initials after the number of their color. Then come the
-    points on the leaderboard that they raced on last, and that leaderboard's index. Each leaderboard has
+    points on their main leaderboard, and that leaderboard's index. Each leaderboard has
     the name of its category, empty if all have the same. The last entry has names with other letters than
     A to Z in Latin letters, by name.
     """
     if request.served:
         return None
-    standings: list[tuple[str, str, int, int]] = []
+    standings: list[tuple[bool, str, str, int, int]] = []
     for number, board in enumerate(request.view.boards):
-        rows = standings_now(request.view.ledger, board.stored)
-        standings += [(row.last_race_at, row.player, row.points, number) for row in rows.values()]
-    points = {player: latest for _, player, *latest in sorted(standings)}
+        rows, least = standings_now(request.view.ledger, board.stored), board.listing.minimum_finishes
+        standings += [
+            (r.finishes >= least, r.last_race_at, r.player, r.points, number) for r in rows.values()
+        ]
+    points = {player: main for _, _, player, *main in sorted(standings)}
     players = [
         [each.id, shown_name(each.name), _face(request, each), *points.get(each.id, ())]
         for each in request.view.rated_players.values()

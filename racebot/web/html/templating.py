@@ -81,6 +81,7 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
             race_link=partial(fragments.race_link, request),
             who=partial(fragments.who, request),
             league_of=request.view.league,
+            racer_of=request.view.racer,
             served=request.served,
             share=LinkPreview(
                 publication.url, request.path, request.query, request.served or publication.export_cards
@@ -105,16 +106,18 @@ def board_page(
         category=request.view.category_face(board.category),
         siblings=request.view.siblings(board),
         tabs_of=_tabs_of,
+        events=request.view.events(board),
         **context,
     )
 
 
 def _tabs_of(board: Board) -> dict[str, str]:
     address = board.address
-    recap = {"Recap": address.of(addresses.RECAP)} if board.final_since else {}
+    more = {"Ratings": address.of(addresses.RATINGS)} if board.listing.ordering else {}
+    more |= {"Recap": address.of(addresses.RECAP)} if board.final_since else {}
     return {
         "Leaderboard": address.page(),
-        **recap,
+        **more,
         "Races": address.of(addresses.RACES),
         "Records": address.of(addresses.FAME),
         "How it works": address.of(addresses.EXPLAINED),

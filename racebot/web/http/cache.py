@@ -88,6 +88,9 @@ class CachedPages:
         race = match.fields["race"] if is_race else dict(key[1]).get("race")
         if (race is not None and self._live.knows(race)) or match.route in _ON_LIVE_FILE:
             key = key[0], (*key[1], ("live", self._live.stamp()))
+        elif match.route is addresses.BOARD:
+            scored = self._live.rooms().scored(match.fields["board"])
+            key = key[0], (*key[1], *((room.race, repr(board.scores)) for room, board in scored))
         elif match.route is addresses.PLAYER_ON_BOARD:
             rooms = self._live.rooms().of(match.fields["player"])
             key = key[0], (*key[1], *((room.race, repr((room.status, each))) for room, _, each in rooms))

@@ -27,11 +27,11 @@ from racebot.queries.player import (
     player_standing,
     rated_players,
 )
-from racebot.queries.race import RaceReport, race_report
+from racebot.queries.race import EventReport, RaceReport, event_reports, race_report
 from racebot.queries.recap import Recap, final_since, recap
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
-from racebot.scoring.table import ScoreTable
+from racebot.scoring.table import LeagueStanding, ScoreTable
 from racebot.settings.commands import CommandNames
 from racebot.text.safe import initials
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
@@ -311,6 +311,18 @@ class LedgerView:
         """Return the scores that order a leaderboard, None if ratings do."""
         return None if board.listing.by_rating else self.league(board)
 
+    def racer(self, board: Board, player: str) -> LeagueStanding | None:
+        """Return a player's scores if they order the leaderboard."""
+        table = self.ordering_league(board)
+        return next((each for each in table.standings if each.id == player), None) if table else None
+
+    @_remembered
+    def events(self, board: Board) -> list[EventReport]:
+        """Return the events of a leaderboard that have not closed."""
+        named = (each for each in self.ledger.events.all() if each.leaderboard == board.name)
+        own = [each.name for each in named if each.category == board.category and not each.closed_at]
+        return [report for name in own for report in event_reports(self.ledger, name)]
+
     @_remembered
     def recap(self, board: Board) -> Recap | None:
         """Return the facts of a season, None before it is final."""
@@ -350,12 +362,17 @@ class LedgerView:
         raced = [(board, standing) for board, standing in found if standing is not None]
         return sorted(raced, key=lambda pair: pair[1].last_race_at, reverse=True)
 
-    def latest(self, player: str, among: Set[str | None]) -> tuple[Board, Standing] | None:
-        """Return a player's last standing, on one of some leaderboards if possible. It has no place."""
+    def main_standing(self, player: str, among: Set[str | None]) -> tuple[Board, Standing] | None:
+        """Return a player's standing on one of some leaderboards, or one that lists them, or the last one."""
         found = ((board, self.ledger.standings.get(board.stored, player)) for board in self.boards)
         raced = [(board, standing) for board, standing in found if standing is not None]
-        preferred = [each for each in raced if each[0].address.stem in among] or raced
-        return max(preferred, key=lambda pair: pair[1].last_race_at, default=None)
+
+        def preference(pair: tuple[Board, Standing]) -> tuple[bool, bool, datetime]:
+            board, standing = pair
+            listed = board.listing.includes(standing, self.totals(board).last_race_at)
+            return board.address.stem in among, listed, standing.last_race_at
+
+        return max(raced, key=preference, default=None)
 
     @_remembered
     def player(self, board: Board, player: str) -> PlayerRecord | None:

@@ -45,6 +45,11 @@ class LiveRooms:
             if entrant.id == player
         ]
 
+    def scored(self, stem: str) -> list[tuple[LiveRoom, LiveBoard]]:
+        """Return the rooms with scores to come on the leaderboard at an address."""
+        pairs = ((room, board) for room in self.rooms for board in room.leaderboards)
+        return [(room, board) for room, board in pairs if board.board == stem and board.scores]
+
 
 NOTHING = LiveRooms(None, late=False, rooms=())
 
@@ -127,5 +132,7 @@ def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
         # The worker leaves hidden players out. If an order is newer than the file, the outcome has to wait.
         named = any(each.id in hidden for each in rated)
         entrants = tuple(each for each in board.entrants if each.id not in hidden)
-        boards.append(replace(board, entrants=entrants, outcome=None if named else board.outcome))
+        scores = tuple(each for each in board.scores if each.id not in hidden)
+        outcome = None if named else board.outcome
+        boards.append(replace(board, entrants=entrants, scores=scores, outcome=outcome))
     return replace(room, leaderboards=tuple(boards))

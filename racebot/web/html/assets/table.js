@@ -2,9 +2,9 @@
 "use strict";
 (() => {
   const form = document.querySelector("form.filters");
-  const table = document.querySelector("table.board, table.player-races");
+  const table = document.querySelector("table.board, table.league, table.player-races");
   if (!form || !table) return;
-  const isBoard = table.classList.contains("board");
+  const isBoard = !table.classList.contains("player-races");
   if (isBoard && table.dataset.live !== "yes") {
     let latest = 0, pause = 0;
     const swapped = [".card.flat", ".found", ".pager"];
