@@ -15,7 +15,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.standings import Listing
 from racebot.settings.model import Settings
-from racebot.standings.counting import rating_rules
+from racebot.standings.counting import longest_grace, rating_rules
 from racebot.standings.proposals import proposals
 
 
@@ -65,10 +65,11 @@ class LeaderboardState:
 
 @dataclass(frozen=True, slots=True)
 class WaitingRace:
-    """A finished race that is not recorded yet."""
+    """A finished race that is not recorded yet, or counts without a record from `counts_at` on."""
 
     race: str
     ended_at: datetime
+    counts_at: datetime | None
     announced: bool
     corrections: int
 
@@ -120,8 +121,10 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         LedgerError: the database cannot be read.
     """
     boards = ledger.leaderboards.all()
-    proposed = {p.stored.key: p for p in proposals(rating_rules(settings), boards)}
+    rules = rating_rules(settings)
+    proposed = {p.stored.key: p for p in proposals(rules, boards)}
     slugs = sorted({*settings.slugs(), *(board.category for board in boards)})
+    grace = {slug: longest_grace(rules, slug) for slug in slugs}
     beat = read_heartbeat(ledger.path)
     age = None if beat.seen_at is None else now - beat.seen_at
     copies = backups(folder_of(ledger.path), ledger.path.stem)
@@ -157,7 +160,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         ],
         rooms=[row.race for slug in slugs for row in ledger.cases.unfinished(slug)],
         pending=[
-            _waiting_race(ledger, row.race, row.ended_at)
+            _waiting_race(ledger, row.race, row.ended_at, row.stands_since and row.stands_since + grace[slug])
             for slug in slugs
             for row in ledger.cases.polled(slug)
             if not row.over and row.ended_at is not None
@@ -193,10 +196,10 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
     )
 
 
-def _waiting_race(ledger: Ledger, race: str, ended_at: datetime) -> WaitingRace:
+def _waiting_race(ledger: Ledger, race: str, ended_at: datetime, counts_at: datetime | None) -> WaitingRace:
     queued = [
         body.correction
         for row, body in chat_messages(ledger.messages.of(race))
         if row.state is not Delivery.DROPPED and body.result is not None
     ]
-    return WaitingRace(race, ended_at, bool(queued), max(queued, default=0))
+    return WaitingRace(race, ended_at, counts_at, bool(queued), max(queued, default=0))

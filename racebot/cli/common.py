@@ -6,7 +6,7 @@ import asyncio
 import errno
 import json
 import sys
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from racebot.ledger.store import Ledger, similar
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
+from racebot.standings.counting import longest_grace, rating_rules
 from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.parse import did_you_mean
@@ -197,6 +198,20 @@ def progress_bars(*, transient: bool = False) -> Generator[Callable[..., None]]:
             progress.update(tasks[what], completed=done, total=total, detail=detail)
 
         yield advance
+
+
+def tell_waiting(settings: Settings, ledger: Ledger) -> None:
+    """Say how many races of each category count without a record once their results have stood."""
+    rules = rating_rules(settings)
+    for slug in settings.slugs():
+        if moments := ledger.cases.standing(slug, longest_grace(rules, slug)):
+            tell(waits(moments))
+
+
+def waits(moments: Sequence[datetime]) -> str:
+    """Return until when races wait that need no record, in words."""
+    wait = "race waits" if len(moments) == 1 else "races wait"
+    return f"{len(moments)} {wait} until {max(moments):%Y-%m-%d %H:%M} UTC (they need no record)"
 
 
 def carry_out_rebuilds(ledger: Ledger) -> None:

@@ -12,7 +12,15 @@ import typer
 
 from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
-from racebot.cli.common import carry_out_rebuilds, confirmed, console, notices, progress_bars, tell
+from racebot.cli.common import (
+    carry_out_rebuilds,
+    confirmed,
+    console,
+    notices,
+    progress_bars,
+    tell,
+    tell_waiting,
+)
 from racebot.errors import ModelError, RacebotError, SettingsError, SiteError
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
@@ -78,6 +86,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
     carry_out_rebuilds(ledger)
     for board in ledger.leaderboards.all():
         show_best(ledger, tell_fitted_odds(settler, board), settings)
+    tell_waiting(settings, ledger)
     if failed:
         raise failed[0]
 
@@ -126,6 +135,7 @@ def _show_merge(report: PastRacesReport) -> None:
         counted(report.new, "new race"),
         f"{report.changed} changed" if report.changed else "",
         f"{report.known} unchanged" if report.known else "",
+        f"{report.waiting} waiting" if report.waiting else "",
         f"{report.skipped} not counted (not recorded, or goal not rated)" if report.skipped else "",
     )
     console.print(", ".join(part for part in parts if part))

@@ -250,6 +250,7 @@ def show_leaderboards(
         for (board, listing), report in zip(boards, reports, strict=True):
             unrated = sum(races_without_changes(ledger, board).values())
             tables.print_leaderboard(console, report, listed_count(ledger, board, listing), unrated)
+        common.tell_waiting(settings, ledger)
 
 
 @app.command("seeds")

@@ -107,7 +107,14 @@ def print_status(console: Console, report: Status) -> None:
     lines = {
         "Open race rooms": [safe(race) for race in report.rooms],
         "Finished, not recorded yet": [
-            f"{safe(each.race)}, finished {_minute(each.ended_at)} UTC" for each in report.pending
+            f"{safe(each.race)}, finished {_minute(each.ended_at)} UTC"
+            for each in report.pending
+            if each.counts_at is None
+        ],
+        "Finished, to count without a record": [
+            f"{safe(each.race)}, from {_minute(each.counts_at)} UTC on"
+            for each in report.pending
+            if each.counts_at
         ],
         "Messages to deliver": [
             f"{safe(each.race)}: {each.kind}, {each.state} since {_ago(each.seconds)}"
@@ -122,6 +129,8 @@ def print_status(console: Console, report: Status) -> None:
         ],
     }
     for heading, entries in lines.items():
+        if heading.endswith("without a record") and not entries:
+            continue
         console.print(f"{heading}: {len(entries) or 'none'}")
         for entry in entries[:STATUS_LINES]:
             console.print(f"  {entry}", soft_wrap=True)

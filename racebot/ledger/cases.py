@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import AwareDatetime
@@ -57,6 +57,12 @@ class Cases(Table):
     def unfinished(self, category: str) -> list[CaseRow]:
         """Return a category's races that the bot watched and that have not ended."""
         return self._select("category = ? AND ended_at IS NULL", category)
+
+    def standing(self, category: str, grace: timedelta) -> list[datetime]:
+        """Return when each race of a category counts whose result has to stand for `grace` first."""
+        where = "NOT over AND category = ? AND race NOT IN (SELECT name FROM races) AND stands_since NOT NULL"
+        found = self._select(f"{where} ORDER BY stands_since", category)
+        return [row.stands_since + grace for row in found if row.stands_since]
 
     def save(self, row: CaseRow) -> None:
         """Add or replace a race's row."""

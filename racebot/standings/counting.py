@@ -241,6 +241,12 @@ class RatingRules:
         return max((rule.grace for rule in rules if rule.finished), default=None)
 
 
+def longest_grace(rules: RatingRules, category: str) -> timedelta:
+    """Return how long a result of a category has to stand at most, if it needs no record."""
+    finished = (config.rule for config in rules.named_in(category) if config.rule.finished)
+    return max((rule.grace for rule in finished), default=timedelta(0))
+
+
 def rating_rules(settings: Settings) -> RatingRules:
     """Return which races count on which leaderboard, and how each is rated."""
     is_set = "model" in settings.model_fields_set

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
+from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Message
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
@@ -73,6 +74,7 @@ class PastRacesReport:
     changed: int = 0
     known: int = 0
     skipped: int = 0
+    waiting: int = 0
     leaderboards: tuple[Leaderboard, ...] = ()
 
 
@@ -192,7 +194,11 @@ class Settler:
         with self.ledger.transaction():
             self.refresh_rules()
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
-            rated = [result for result in past if self._counts_by(result, latest)]
+            counts_at = {result.name: self._counts_at(result) for result in past}
+            rated = [result for result in past if (at := counts_at[result.name]) and at <= latest]
+            waiting = [result for result in past if (at := counts_at[result.name]) and at > latest]
+            for result in waiting if source == "backfill" else ():
+                self._wait_for(result, latest)
             for given in rated:
                 result, position, is_known = self._compared(given)
                 if is_known:
@@ -215,7 +221,15 @@ class Settler:
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
             update_ratings(self.ledger, since, "past races were added")
-        return PastRacesReport(new, changed, known, len(past) - len(rated), tuple(boards.values()))
+        left = len(past) - len(rated) - len(waiting)
+        return PastRacesReport(new, changed, known, left, len(waiting), tuple(boards.values()))
+
+    def _wait_for(self, result: RaceResult, now: datetime) -> None:
+        """Follow a race whose result has to stand first, as the bot does."""
+        name, standing, since = result.name, result.fingerprint(), result.ended_at
+        if self.ledger.cases.get(name) is None:
+            case = CaseRow(name, result.category, since, now, standing=standing, stands_since=since)
+            self.ledger.cases.save(case)
 
     def rebuild(self, board: Leaderboard) -> int:
         """Rate all races of a leaderboard again, at once or by a rebuild. Return the number of rated races.
@@ -284,12 +298,12 @@ class Settler:
         settled = [board for board in boards if self.ledger.rebuilds.of(board) is None]
         return all((b.name in now) == self.ledger.ratings.has(b, result.name) for b in settled)
 
-    def _counts_by(self, result: RaceResult, now: datetime) -> bool:
-        """Return whether a past result counts, and stood for long enough if it is not recorded."""
+    def _counts_at(self, result: RaceResult) -> datetime | None:
+        """Return from when on a past result counts: its end, or after its grace if it is not recorded."""
         if result.recorded:
-            return self.rules.counts(result)
+            return datetime.min.replace(tzinfo=UTC) if self.rules.counts(result) else None
         grace = self.rules.grace(result)
-        return grace is not None and result.final and now - result.ended_at >= grace
+        return result.ended_at + grace if grace is not None and result.final else None
 
     def _configs_now(self, result: RaceResult) -> list[LeaderboardConfig]:
         """Return the configurations of the leaderboards on which a result counts now."""

@@ -24,7 +24,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.race import event_reports
 from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
-from racebot.web.html.leaderboard import older_race_pages, race_span
+from racebot.web.html.leaderboard import older_race_pages, race_span, waiting
 from racebot.web.routes import CONTENT, Pages
 from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
 
@@ -175,8 +175,8 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         category = view.category_face(board.category)
         # A race changes the scores of all.
         scored = sum(each.value for each in digests) if board.listing.scoring else None
-        facts = (board.stored, board.address, board.listing, siblings, category, scored, board.final_since)
-        own = _token(program, repr(facts))
+        shown = (siblings, category, scored, board.final_since, waiting(view.ledger, board))
+        own = _token(program, repr((board.stored, board.address, board.listing, *shown)))
         listed = {each.id: each for each in view.report(board).players}
         raced: dict[str, list[RaceDigest]] = defaultdict(list)
         for digest in digests:

@@ -129,3 +129,24 @@ async def test_a_league_whose_category_nobody_names_says_so(league: League) -> N
     done = await league.run("rooms", "SGL")
     assert done.code == 2
     assert "category" in done.complaints[0]
+
+
+async def test_races_that_have_to_stand_first_are_said_to_wait(league: League) -> None:
+    play(league.site, "SGL 2026 q2", ["Ann", "Bo"], hours_ago=1.5)
+    ended = max(room.ended_at for room in league.site.rooms.values() if room.ended_at)
+    until = f"1 race waits until {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC"
+    begun = await league.begin()
+    assert until in begun.out
+    assert "1 waiting, 2 not counted" in begun.out
+    assert until in (await league.run("leaderboard")).out
+    status = await league.run("status")
+    assert "Finished, not recorded yet: none" in status.out
+    assert f"from {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC on" in status.out
+    await league.run("export-site", "site")
+    page = next(Path("site/leaderboards").rglob("sgl-2026.html"))
+    assert "1 race of this category waits until" in page.read_text()
+    waiting = next(room.name for room in league.site.rooms.values() if room.goal.endswith("q2"))
+    await league.run("count", waiting)
+    assert "waits" not in (await league.run("leaderboard")).out
+    await league.run("export-site", "site")
+    assert "of this category waits until" not in page.read_text()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, link, whole_number
+from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
 from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
@@ -142,9 +143,15 @@ def leaderboard_page(request: PageRequest, board: Board) -> Content:
     coming = {
         each.id: each for _, live in view.live_rooms().scored(board.address.stem) for each in live.scores
     }
-    totals = view.totals(board)
     return templating.board_page(
-        request, "league.html", board, totals, league=league, racers=racers, coming=coming
+        request,
+        "league.html",
+        board,
+        view.totals(board),
+        league=league,
+        racers=racers,
+        coming=coming,
+        waiting=waiting(view.ledger, board),
     )
 
 
@@ -182,6 +189,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         tab="Ratings" if scored else "Leaderboard",
         climber=climber(report) if number == 1 and choice.default else None,
         corrected=corrections(view.ledger, board.stored, final) if number == 1 and final else [],
+        waiting=waiting(view.ledger, board) if number == 1 and choice.at is None else [],
         choice=choice,
         columns=COLUMNS,
         sort_by=lambda column: first + choice.sorted_by(column).query(),
@@ -193,6 +201,12 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         live=everybody_shown or not request.served,
         whole=[page_link(page) for page in range(1, count + 1)] if count > 1 and not request.served else [],
     )
+
+
+def waiting(ledger: Ledger, board: Board) -> list[datetime]:
+    """Return when each race counts that needs no record, but has to stand first."""
+    rule = board.stored.rule
+    return ledger.cases.standing(board.category, rule.grace) if rule.finished else []
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
