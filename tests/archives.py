@@ -1,7 +1,5 @@
 """Invented seasons in the archive format."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta
 from typing import Any

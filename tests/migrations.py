@@ -1,7 +1,5 @@
 """Makes ledgers in the schema of any version, by the statements in `migrations.sql`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An invented season of named players, in the format of the site's list of past races."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Races that are followed without sockets: their cases, stepped and carried out at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime

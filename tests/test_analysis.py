@@ -1,7 +1,5 @@
 """Analysts' four functions: on DataFrames, with models of one's own, and as the notebook shows them."""
 
-from __future__ import annotations
-
 import ast
 import io
 import json

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from racebot.errors import LONGEST_LINE, MissingExtraError, PayloadError, RacebotError, SettingsError, reason

@@ -1,7 +1,5 @@
 """The live file by itself."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Accounts that are deleted on the site, and operators' orders, while the worker runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from builders import Clock, chat_body, info_blocks, result, seen

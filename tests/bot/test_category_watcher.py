@@ -1,7 +1,5 @@
 """One category: the rooms it joins, and the handling of races from each source."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -313,9 +311,7 @@ async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
     assert scene.ledger.races.goal_of(past) == "New goal"
 
 
-async def test_a_goal_like_the_next_season_is_offered_once_in_the_log(
-    scene: Scene, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_goal_like_the_next_season_is_offered_once_in_the_log(scene: Scene, caplog) -> None:
     scene.follower.settler.add_past_races([replace(result(), goal="Season 4")], "import")
     page = scene.pages[f"/o/{CATEGORY}/data"]
     scene.list_races()

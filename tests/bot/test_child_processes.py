@@ -1,7 +1,5 @@
 """The processes that the worker starts: exports of the pages and rebuilds."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -175,9 +173,7 @@ def _state(pid: int) -> str:
         return "Z"
 
 
-async def test_a_cancelled_room_does_no_harm_to_a_rebuild(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_room_does_no_harm_to_a_rebuild(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(rebuild, "fits", lambda board, races: races <= 1)
     thread = LedgerThread()
     ledger = await thread.run(Ledger.open, tmp_path / "ledger.db")

@@ -1,7 +1,5 @@
 """Races on Discord: each in one message, whatever Discord answers, and within its limits."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging
@@ -142,9 +140,7 @@ async def test_deleted_message_is_posted_anew_once(channel: Channel) -> None:
     assert await channel.shown() == []
 
 
-async def test_pauses_grow_where_discord_names_none(
-    channel: Channel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pauses_grow_where_discord_names_none(channel: Channel, monkeypatch) -> None:
     pauses = iter((0.01, 0.02, 0.03))
     monkeypatch.setattr("racebot.bot.retry.retry_pauses", lambda: pauses)
     channel.start()
@@ -154,9 +150,7 @@ async def test_pauses_grow_where_discord_names_none(
     assert list(pauses) == []
 
 
-async def test_race_that_cannot_be_drawn_keeps_no_other_waiting(
-    channel: Channel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_race_that_cannot_be_drawn_keeps_no_other_waiting(channel: Channel, monkeypatch) -> None:
     def embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
         assert post.race != NAME
         return [Embed(title=post.race, url=None, board="Any Orb")]
@@ -197,9 +191,7 @@ async def test_deleted_webhook_is_not_asked_again(channel: Channel, caplog: pyte
     assert len(await channel.shown()) == 1
 
 
-async def test_refused_message_is_given_up_with_its_reason(
-    channel: Channel, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_refused_message_is_given_up_with_its_reason(channel: Channel, caplog) -> None:
     channel.faults.fail_http(1, 400, body='{"code": 50035, "errors": {"embeds": "too long"}}', path="/api/")
     channel.record()
     assert await channel.shown() == []

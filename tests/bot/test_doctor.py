@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -36,9 +34,7 @@ def test_file_modes_mean_nothing_on_windows(tmp_path: Path, monkeypatch: pytest.
     assert not open_to_all(tmp_path)
 
 
-async def test_settings_without_a_secret_may_be_readable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_settings_without_a_secret_may_be_readable(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("racebot.toml").write_text('[[leaderboards]]\nname = "S1"\ndiscord = "file:webhook"\n')
     Path("racebot.toml").chmod(0o644)

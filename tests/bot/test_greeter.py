@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from builders import entrant, seen
 from worker_support import Sandbox, finish, said, settled, until

@@ -1,7 +1,5 @@
 """Health of the worker: its categories, its heartbeat, its lock and its pauses between retries."""
 
-from __future__ import annotations
-
 import os
 import threading
 from datetime import datetime, timedelta
@@ -57,9 +55,7 @@ def test_a_suspended_category_is_tried_again(made: Health, monkeypatch: pytest.M
     assert not made.is_suspended("a")
 
 
-def test_refusals_of_all_categories_for_long_are_fatal(
-    made: Health, database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refusals_of_all_categories_for_long_are_fatal(made: Health, database: Path, monkeypatch) -> None:
     """However the wall clock steps. They are shown before."""
     made.clock = lambda: NOON + timedelta(days=1)
     assert not any(made.is_fatal(f"{slug} rooms", REFUSAL) for slug in ("a", "b", "a", "b"))
@@ -69,9 +65,7 @@ def test_refusals_of_all_categories_for_long_are_fatal(
     assert made.is_fatal("a rooms", REFUSAL)
 
 
-async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(sandbox: Sandbox, tmp_path) -> None:
     bot = sandbox.site.bot
     (tmp_path / "racebot.toml").write_text(
         f"""
@@ -112,9 +106,7 @@ async def test_a_busy_monitor_port_does_not_stop_the_bot(sandbox: Sandbox) -> No
         assert f"RACEBOT_MONITOR_PORT={port}" in worker.output
 
 
-def test_worker_starts_while_another_process_probes_the_lock(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_starts_while_another_process_probes_the_lock(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(lock, "TIMEOUT", PATIENCE)
     database = tmp_path / "ledger.db"
     probe = FileLock(tmp_path / "ledger.db.lock", thread_local=False)

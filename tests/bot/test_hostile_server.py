@@ -1,7 +1,5 @@
 """Whatever a server answers, every HTTP client of ours stays small, ends in time and reveals no secret."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import logging

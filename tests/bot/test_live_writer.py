@@ -1,7 +1,5 @@
 """The live file: open and finished rooms, and failures to write, which stop nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -171,9 +169,7 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
     assert set(done) == {"revision"}
 
 
-async def test_race_may_be_recorded_while_others_are_read(
-    ledger: Ledger, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_race_may_be_recorded_while_others_are_read(ledger: Ledger, caplog) -> None:
     names = ("orb/r", "orb/s")
 
     async def call(work: Callable[P, T], /, *arguments: P.args, **options: P.kwargs) -> T:
@@ -229,9 +225,7 @@ async def test_unlisted_rooms_are_marked(writing: Writing) -> None:
     assert report is not None and report.unlisted == {"orb/r"}
 
 
-async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(
-    writing: Writing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(writing: Writing, monkeypatch) -> None:
     monkeypatch.setattr(live_writer, "JOIN_WITHIN", 0.1)
     for name in ("orb/seen", "orb/lost"):
         await writing.shown(replace(opened("ann", "bo"), name=name))
@@ -271,9 +265,7 @@ async def test_failure_to_write_disturbs_nothing_and_is_logged_once(
     await until(lambda: entrants() == [3])
 
 
-async def test_a_write_that_began_ends_before_the_writer_does(
-    writing: Writing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_write_that_began_ends_before_the_writer_does(writing: Writing, monkeypatch) -> None:
     began, may_end, done = threading.Event(), threading.Event(), threading.Event()
 
     def write(path: Path, report: LiveReport) -> None:

@@ -1,7 +1,5 @@
 """One bad item never stops a list: it is named, tried again later, and the rest goes on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from itertools import repeat
@@ -231,9 +229,7 @@ def test_an_item_that_failed_rests_ever_longer() -> None:
 
 
 @pytest.mark.parametrize("error", [CredentialsError("no"), NotFoundError("no"), SiteError("500")])
-async def test_a_category_that_cannot_be_read_does_not_stop_the_others(
-    monkeypatch: pytest.MonkeyPatch, error: SiteError
-) -> None:
+async def test_a_category_that_cannot_be_read_does_not_stop_the_others(monkeypatch, error: SiteError) -> None:
     monkeypatch.setattr(worker, "retry_pauses", lambda: repeat(0.0))
     good, bad = Mock(check=AsyncMock(), slug="good"), Mock(check=AsyncMock(side_effect=error), slug="bad")
     assert await check_categories([bad, good], FailureLog()) == {bad: error}

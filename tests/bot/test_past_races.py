@@ -1,7 +1,5 @@
 """Past races, goals that the site renames, and seasons that carry over from an unknown source."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from subprocess import CompletedProcess

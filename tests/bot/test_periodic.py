@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -77,9 +75,7 @@ async def test_a_job_runs_at_the_start_then_periodically_and_never_overlaps_itse
 
 
 @pytest.mark.parametrize("steps", range(4))
-async def test_stop_ends_all_jobs_without_an_error(
-    jobs: Jobs, steps: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_stop_ends_all_jobs_without_an_error(jobs: Jobs, steps: int, caplog) -> None:
     jobs.every(0.001, Counted(), "often")
     jobs.nightly(4, Counted(), "nightly", at_once=True)
     async with started(jobs):

@@ -1,7 +1,5 @@
 """Pictures are fetched once, resized, and only from the site."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import os
@@ -136,9 +134,7 @@ async def test_failure_is_noted_before_a_picture_is_decoded(
         Host(picture(2100, 2100, "WEBP", frames=2), "image/webp"),
     ],
 )
-async def test_unusable_picture_is_left_alone_for_a_day(
-    pictures: Pictures, tmp_path: Path, host: Host
-) -> None:
+async def test_unusable_picture_is_left_alone_for_a_day(pictures: Pictures, tmp_path, host: Host) -> None:
     host.asked.clear()
     for _ in range(2):
         await fetched(host, pictures, AVATAR)
@@ -153,9 +149,7 @@ async def test_unusable_picture_is_left_alone_for_a_day(
     assert pictures.version() == 0, "no picture was added or removed"
 
 
-def test_a_picture_that_vanishes_meanwhile_does_not_hide_the_others(
-    pictures: Pictures, tmp_path: Path
-) -> None:
+def test_a_picture_that_vanishes_meanwhile_does_not_hide_the_others(pictures: Pictures, tmp_path) -> None:
     pictures.store(AVATAR, b"picture")
     (tmp_path / "avatars" / "gone.webp").symlink_to(tmp_path / "nowhere")  # listed, but `stat` fails
     assert pictures.names() == {name_of(AVATAR)}

@@ -1,7 +1,5 @@
 """The pinned rating message: the real worker beside the sandbox."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

@@ -1,13 +1,9 @@
 """A worker without credentials: it rates and obeys, and sends nothing."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
-import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 from worker_support import Sandbox, open_sandbox, said, until
 
@@ -174,9 +170,7 @@ async def test_credentials_that_are_added_later_switch_chat_on(sandbox: Sandbox)
     assert board(owner) == before, "no rebuild"
 
 
-async def test_one_bot_speaks_in_its_own_category_and_is_silent_in_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_bot_speaks_in_its_own_category_and_is_silent_in_another(tmp_path, monkeypatch) -> None:
     elsewhere = FakeSite(category="elsewhere")
 
     def app(site: FakeSite, misbehaviour: Misbehaviour, **options: float) -> ASGIApp:

@@ -1,7 +1,5 @@
 """The real worker as a process beside the sandbox: chat, faults and kills."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from dataclasses import replace
@@ -129,9 +127,7 @@ async def test_a_temporary_403_does_not_stop_the_worker(sandbox: Sandbox) -> Non
     assert len(logged) == 2, "its beginning and its end"
 
 
-async def test_unexpected_error_while_applying_the_settings_stops_the_worker(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unexpected_error_while_applying_the_settings_stops_the_worker(tmp_path, monkeypatch) -> None:
     apply = Mock(side_effect=ValueError("unexpected"))
     monkeypatch.setattr("racebot.bot.worker.apply_settings", apply)
     async with serve(FakeSite()) as address:

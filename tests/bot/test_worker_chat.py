@@ -1,7 +1,5 @@
 """Commands in a room, with the real worker beside a sandbox."""
 
-from __future__ import annotations
-
 import sqlite3
 
 from worker_support import PATIENCE, Sandbox, finish, said, until

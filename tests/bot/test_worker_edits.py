@@ -1,7 +1,5 @@
 """Moderators' edits, which the site saves in silence: the real worker beside the sandbox."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Pages of an invented season in Chromium, driven by Playwright."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """Every kind of page is accessible, self-contained and stable, wide and narrow, light and dark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

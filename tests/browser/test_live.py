@@ -1,7 +1,5 @@
 """Live pages and overlays follow their rooms."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable
@@ -85,9 +83,7 @@ def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
     assert page.evaluate("window.stays")
 
 
-def test_live_page_says_when_it_no_longer_updates(
-    opened: Open, served: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_live_page_says_when_it_no_longer_updates(opened: Open, served: str, monkeypatch) -> None:
     def answer_once(route: Route) -> None:
         """Answer the reader, but not the page, which asks again when it has no stream."""
         if route.request.is_navigation_request():

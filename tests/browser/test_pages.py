@@ -1,7 +1,5 @@
 """Readers use the pages on a desktop, on a phone, by keyboard, with and without scripts."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

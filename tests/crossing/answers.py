@@ -3,8 +3,6 @@
 A new ledger knows nothing of orders but names to hide: each leaderboard lists by name the rooms that count.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

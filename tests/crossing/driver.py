@@ -4,8 +4,6 @@
 number and the sequence's seed alone, so that a sequence can be shortened and still mean the same.
 """
 
-from __future__ import annotations
-
 import tempfile
 import zlib
 from collections import Counter, deque

@@ -1,7 +1,5 @@
 """Random sequences of everything that changes a ledger. After them, its answers are those of a new ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

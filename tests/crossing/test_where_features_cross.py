@@ -1,7 +1,5 @@
 """Faults where two features meet, each with the fewest steps that show it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -135,9 +133,7 @@ def test_accounts_that_meet_after_their_merge_are_rated_after_another_merge(sett
     assert verify(settler.ledger, board_of(settler)) == []
 
 
-def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(
-    settler: Settler, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(settler: Settler, monkeypatch) -> None:
     settler.add_past_races(RACES, "import")
 
     def fit_slowly(history: object, model: str, start: Parameters) -> Parameters:

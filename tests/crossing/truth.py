@@ -4,8 +4,6 @@ The simplest way to say it, without the code under test: nothing is stored, upda
 walks through everything that the ledger was told.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Run the fault harness from the command line: `PYTHONPATH=tests:. python -m faults --seed 1 --races 200`."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import logging

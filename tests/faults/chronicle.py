@@ -1,7 +1,5 @@
 """Follows a room's results and the bot's messages in it, and judges the messages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ behaves again, and every race is compared with the ledger and the room's chat. T
 brings, but not how it interleaves with the worker.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """The messages of races on Discord: one for each race that the worker knew, with the last word right."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping

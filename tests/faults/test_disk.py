@@ -1,7 +1,5 @@
 """If the database cannot be written, the worker logs one clear line, stores nothing in part and goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource

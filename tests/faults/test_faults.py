@@ -1,7 +1,5 @@
 """Seeded races on a misbehaving site: the ledger equals a replay, and every room hears each result once."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

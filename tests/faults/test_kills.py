@@ -1,7 +1,5 @@
 """Kills at any moment: nothing is lost, nothing is sent twice, and stored data is whole."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import random

@@ -11,8 +11,6 @@ either, both orders are right. So this replay takes the ledger's own sequence an
 - a settled race keeps its place.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sqlite3

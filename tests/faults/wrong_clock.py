@@ -5,8 +5,6 @@ does on a real computer. The next piece of ledger work takes longer by the secon
 FAULTS_SLOW names, which is then deleted.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from datetime import UTC, datetime, timedelta, tzinfo

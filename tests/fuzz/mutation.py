@@ -3,8 +3,6 @@
 Hypothesis or a coverage-guided fuzzer supplies the bytes, and so steers the mutations.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Sequence

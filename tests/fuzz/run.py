@@ -7,8 +7,6 @@ With `atheris` installed the search is guided by coverage; without it the inputs
 that breaks the rule is kept as a file in `fuzz-finds` and named, with its traceback; the exit code is then 1.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import logging

@@ -4,8 +4,6 @@ A target takes bytes and returns if the rule holds: whatever it is given, the co
 one of racebot's own errors, in one line of a sensible length. Anything else escapes and is a find.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import copy

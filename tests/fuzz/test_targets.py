@@ -1,7 +1,5 @@
 """Run each fuzz target briefly; `run.py` runs them for as long as you like."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

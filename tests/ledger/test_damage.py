@@ -1,7 +1,5 @@
 """A ledger file damaged at random: every command says so in one line, and none ends in a traceback."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Callable

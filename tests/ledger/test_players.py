@@ -1,7 +1,5 @@
 """Names, lookups and profiles of players."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The open work of the bot: messages and races that it follows, and how long they are kept."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

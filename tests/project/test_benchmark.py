@@ -1,7 +1,5 @@
 """The page of the benchmark shows the stored results, and the converters read what the sources publish."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

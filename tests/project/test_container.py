@@ -1,7 +1,5 @@
 """Check the Dockerfile and the Compose file: the user owns state/ and nothing else, and no secret gets in."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

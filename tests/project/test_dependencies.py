@@ -1,7 +1,5 @@
 """Check that every dependency is pinned, in CI and in the image. pip itself checks their hashes."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Check the documentation against the code: settings, commands, models, metrics, files and figures."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -11,8 +11,6 @@ A `text` block is the output of the command before it. Numbers and dates may dif
 lines. COPY is the copy that the command before named. `ini` and `toml` blocks are settings.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

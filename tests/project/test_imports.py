@@ -1,7 +1,5 @@
 """Check which modules racebot loads. import-linter checks the layers (`pyproject.toml`)."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

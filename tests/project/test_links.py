@@ -1,7 +1,5 @@
 """Check that links between the project's pages lead to existing files and headings, and named files exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The examples of docs/python.md and the model of CONTRIBUTING.md run."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

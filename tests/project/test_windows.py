@@ -1,14 +1,11 @@
 """Simulate Windows on any system: no POSIX modules, no signal handlers."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import signal
 from pathlib import Path
 from unittest.mock import Mock
 
-import pytest
 from worker_support import PATIENCE
 
 from racebot.cli import run
@@ -22,9 +19,7 @@ def test_no_module_imports_a_posix_module() -> None:
         assert not re.search(rf"^(import|from) ({POSIX})\b", path.read_text("utf-8"), re.MULTILINE), path
 
 
-async def test_ctrl_c_stops_the_worker_if_the_loop_supports_no_signal_handlers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_ctrl_c_stops_the_worker_if_the_loop_supports_no_signal_handlers(monkeypatch) -> None:
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     stopped = asyncio.Event()

@@ -1,7 +1,5 @@
 """Run deploy/league.yml as GitHub would, against the sandbox, and check what workflows and pages install."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

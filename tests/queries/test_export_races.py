@@ -1,7 +1,5 @@
 """Results that leave the ledger and come back to the same ratings."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -3,8 +3,6 @@
 By `SIMPLE`, the winner of a duel gains 200 times the loser's share of both ratings.
 """
 
-from __future__ import annotations
-
 import pytest
 from builders import NOON, SECOND, entrant, result
 

@@ -1,7 +1,5 @@
 """Records of a leaderboard, and the players below it."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Every view of the ledger shows the discriminators of players with the same name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from builders import CATEGORY, GOAL, entrant, existing, result

@@ -1,7 +1,5 @@
 """Seeds of a bracket."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The client against a fake site behind httpx's transport interface."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import json
@@ -133,9 +131,7 @@ async def test_paging_stops_at_an_empty_page(site: Site, fake: FakeSite) -> None
     assert [number async for number, _ in site.past_race_pages("orb")] == [1, 2]
 
 
-async def test_paging_stops_at_a_cap(
-    site: Site, fake: FakeSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_paging_stops_at_a_cap(site: Site, fake: FakeSite, monkeypatch, caplog) -> None:
     """A site may repeat one page forever."""
     monkeypatch.setattr(client, "MOST_PAGES", 4)
     page = {"count": 9, "num_pages": 10**9, "races": [{}]}
@@ -258,9 +254,7 @@ async def test_only_one_gzip_encoding_is_accepted(site: Site, fake: FakeSite, en
     assert len(fake.requests) == 1
 
 
-async def test_an_endless_answer_times_out(
-    site: Site, fake: FakeSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_endless_answer_times_out(site: Site, fake: FakeSite, monkeypatch) -> None:
     async def drip() -> AsyncIterator[bytes]:
         while True:
             yield b" "

@@ -1,7 +1,5 @@
 """Frames of a room's socket."""
 
-from __future__ import annotations
-
 import math
 from datetime import UTC, datetime
 from typing import Any

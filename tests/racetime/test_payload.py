@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 
@@ -191,9 +189,7 @@ def test_an_unknown_race_status_is_logged_once_and_kept(caplog: pytest.LogCaptur
     ]
 
 
-def test_an_entrant_with_an_unknown_status_is_left_out_and_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_entrant_with_an_unknown_status_is_left_out_and_logged_once(caplog) -> None:
     document = race_document("r", [*FINISHED, entrant_document("di", "sleeping-1")])
     assert statuses(document) == statuses(document) == ["done", "done", "dnf"]
     assert sum("sleeping-1" in r.getMessage() for r in caplog.records) == 1

@@ -1,7 +1,5 @@
 """The room's socket over a real connection on this machine, and what the sockets of a site share."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -4,8 +4,6 @@ A variant is a model with one reading of shared places. `EXCEPTIONS` names the p
 not keep by its nature, with the reason. Everything else must hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiled replays agree with plain ones."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Conversion of races for kernels, and sweeps without Numba."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from racebot.races.outcome import Outcome

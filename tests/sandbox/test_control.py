@@ -1,7 +1,5 @@
 """The control API, which does everything that users do on the site."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The shapes of the site's JSON: keys, types and the values that a bot depends on. The sandbox's pages."""
 
-from __future__ import annotations
-
 import re
 from types import NoneType
 from typing import Any

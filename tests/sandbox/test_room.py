@@ -1,7 +1,5 @@
 """The rules of a race's life and of its chat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Simulated racers, the story of the demo, and past races."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from datetime import timedelta

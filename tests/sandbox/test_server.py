@@ -1,7 +1,5 @@
 """The sandbox over real connections: paths, headers, refusals, and everything that can go wrong."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """The answers of a bot's socket to each action."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Settlers with ledgers of their own, random seasons, and all ratings of a ledger."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Operators' orders are stored, replayed, and hold for every later race."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -122,9 +120,7 @@ def test_odds_are_fitted_again_once_there_are_a_quarter_more_races(ledger: Ledge
     assert 1.0 not in {scale for _, scale in fitted}
 
 
-def test_a_leaderboard_whose_settings_change_during_a_fit_keeps_them(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_leaderboard_whose_settings_change_during_a_fit_keeps_them(ledger: Ledger, monkeypatch) -> None:
     settler = Settler(ledger, NOW)
     settler.add_past_races(seasonal(20), "import")
     (board,) = ledger.leaderboards.all()

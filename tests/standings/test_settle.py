@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -104,9 +102,7 @@ def test_a_race_that_changes_nothing_is_noted(settler: Settler, race: RaceResult
     assert_sound(settler)
 
 
-def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(
-    settler: Settler, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(settler: Settler, caplog) -> None:
     """One invalid race must not stop the backfill of a season."""
     strange = result("b", entrants=(entrant("ann", time=1), entrant("bo")), after=1)
     twice = result(

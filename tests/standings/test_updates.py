@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -145,9 +143,7 @@ def test_seasons_of_two_categories_with_equal_names_keep_apart() -> None:
             assert verify(both.ledger, board) == []
 
 
-def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(
-    seasons: Settler, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(seasons: Settler, caplog) -> None:
     before = contents(seasons)["orb/S2"]
     settle(seasons, replace(FIRST, entrants=result("x", "bo ann").entrants))
     assert contents(seasons)["orb/S2"] != before

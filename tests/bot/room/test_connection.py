@@ -1,7 +1,5 @@
 """A room watcher's requests to the site, and its pauses between retries."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import threading
@@ -10,7 +8,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -281,9 +278,7 @@ async def test_frames_are_read_during_slow_ledger_work_which_is_not_begun_again(
     assert scene.joins == 1
 
 
-async def test_unusable_answer_about_the_race_keeps_the_connection(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_unusable_answer_about_the_race_keeps_the_connection(scene: Scene, monkeypatch) -> None:
     """A system message in a finished room triggers an HTTP read, which fails here, and so does its retry."""
     for pause in ("READ_AFTER", "RETRY_PAUSE"):
         monkeypatch.setattr(case, pause, 0.01)
@@ -339,9 +334,7 @@ async def test_an_answer_about_the_race_waits_for_an_edit_to_be_read(
         await until(lambda: Command.RATING in handler.answered)
 
 
-async def test_an_explanation_does_not_hold_up_the_ledger_thread(
-    tmp_path: Path, scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_explanation_does_not_hold_up_the_ledger_thread(tmp_path, scene: Scene, monkeypatch) -> None:
     threads: list[str] = []
     explain_race = explain.explain_race
 

@@ -1,7 +1,5 @@
 """Delivery of the outbox to a fake room that behaves like the site's, without a network."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -243,9 +241,7 @@ async def test_a_message_queued_during_a_delivery_is_delivered_too(room: FakeRoo
 @pytest.mark.parametrize(
     ("action", "body"), [("message", ChatBody("t")), ("setmeta", META), ("setinfo", InfoBody((BLOCK,)))]
 )
-async def test_a_refused_message_is_not_sent_again(
-    room: FakeRoom, caplog: pytest.LogCaptureFixture, action: str, body: Body
-) -> None:
+async def test_a_refused_message_is_not_sent_again(room: FakeRoom, caplog, action: str, body: Body) -> None:
     room.put("g1", body)
     room.put("g2")
     room.refusals = {action: [Refusal(("This field is required.",))]}
@@ -441,9 +437,7 @@ async def test_meta_without_a_pong_is_checked_on_the_next_connection(room: FakeR
     assert room.states == ["delivered"]
 
 
-async def test_a_refusal_before_the_ping_is_sent_counts(
-    room: FakeRoom, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_refusal_before_the_ping_is_sent_counts(room: FakeRoom, monkeypatch) -> None:
     """Events that arrive while the socket is still sending count, too."""
     room.put("g1", META)
 
@@ -641,9 +635,7 @@ async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(ro
 
 
 @pytest.mark.parametrize("reason", ["closed", "expired"])
-async def test_an_answer_that_comes_too_late_is_dropped(
-    room: FakeRoom, monkeypatch: pytest.MonkeyPatch, reason: str
-) -> None:
+async def test_an_answer_that_comes_too_late_is_dropped(room: FakeRoom, monkeypatch, reason: str) -> None:
     if reason == "closed":
         room.race = RECORDED
     else:

@@ -1,7 +1,5 @@
 """Orders come first: they wait for nothing, are carried out once, and show what they change everywhere."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -122,9 +120,7 @@ CARRIED_OUT: dict[str, Callable[[Room], object]] = {
 
 
 @pytest.mark.parametrize("order", CARRIED_OUT)
-async def test_an_order_waits_for_no_read_and_never_expires(
-    room: Room, order: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_order_waits_for_no_read_and_never_expires(room: Room, order: str, monkeypatch) -> None:
     """An edit was announced, and every read of the race fails. Answers expire at once."""
     monkeypatch.setattr(answers, "EXPIRES", 0.0)
     monkeypatch.setattr("racebot.bot.room.inbox.EXPIRES", 0.0)

@@ -1,7 +1,5 @@
 """Scores by par in the messages after a race."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from builders import SECOND, Clock, result

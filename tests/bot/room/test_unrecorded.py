@@ -1,7 +1,5 @@
 """Races that count once their result has stood for a time, and need no record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Elo against its formulas, finite differences, explicit loops over pairs, and numbers worked by hand."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from statistics import NormalDist

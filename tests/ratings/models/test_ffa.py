@@ -1,7 +1,5 @@
 """The free-for-all models and multielo: published figures, and formulas as explicit loops."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

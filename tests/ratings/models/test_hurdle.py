@@ -1,7 +1,5 @@
 """The hurdle and the order among finishers, against quadrature, derivatives and simulation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

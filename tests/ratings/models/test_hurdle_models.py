@@ -1,7 +1,5 @@
 """The formulas of each hurdle model; their guarantees are in test_contract."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

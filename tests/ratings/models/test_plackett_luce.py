@@ -1,7 +1,5 @@
 """Plackett-Luce against sums over all orders, finite differences and numbers worked by hand."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The base of all single-parameter models, tested with a model whose direction is fixed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """TrueSkill against the `trueskill` package, closed forms and published values."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

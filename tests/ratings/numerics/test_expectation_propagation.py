@@ -1,7 +1,5 @@
 """Message passing against closed forms, sampling, and the three schedules against each other."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """The moments of an order against brute force, quadrature in logarithms, closed forms and each other."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """V and W against the moments of a truncated Gaussian, integrated on a grid."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
