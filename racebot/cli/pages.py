@@ -71,8 +71,11 @@ def export_site(
 
 def publication_of(settings: Settings, ledger: Ledger) -> Publication:
     """Return what the pages show, as the settings say. A demo's rooms and players are on no site."""
+    from racebot.standings.counting import rating_rules
     from racebot.web.site.ledger_view import Publication, theme_beside
 
+    rules = rating_rules(settings)
+    named = [(slug, config) for slug in settings.slugs() for config in rules.named_in(slug)]
     is_default = settings.site == type(settings).model_fields["site"].default
     of_demo = is_default and any(each.category == DEMO_CATEGORY for each in ledger.leaderboards.all())
     return Publication(
@@ -87,4 +90,5 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         theme=theme_beside(settings.database),
         pictures=folder_beside(settings.database),
         commands=settings.named_commands() if settings.commands else None,
+        planned=[config.leaderboard(slug, next(iter(config.goals), "")) for slug, config in named],
     )

@@ -168,7 +168,14 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)
     numbered: dict[str, dict[str, str]] = defaultdict(dict)
-    front = [program, repr(names), str(bool(view.ledger.events.all()))]
+    planned = view.planned()
+    front = [
+        program,
+        repr(names),
+        str(bool(view.ledger.events.all())),
+        repr([each.stored for each in planned]),
+    ]
+    tokens |= {each.address.page(): _token(program, repr((each.stored, each.listing))) for each in planned}
     for board in view.boards:
         digests = race_digests(view.ledger, board.key, names)
         siblings = [(each.name, each.address) for each in view.siblings(board)]

@@ -60,7 +60,10 @@ class Pages:
         if "board" in fields:
             fields["board"] = self.view.board(fields["board"])
             if fields["board"] is None:
-                return None
+                new = (each for each in self.view.planned() if each.address.stem == match.fields["board"])
+                planned = next(new, None) if match.route is addresses.BOARD else None
+                request = PageRequest(self.view, match.path, {}, self.served)
+                return None if planned is None else leaderboard.planned_page(request, planned)
         known = match.route.known(query) if self.served else {}
         request = PageRequest(self.view, match.path, known, self.served)
         merged = self.view.merged.keys() & {fields.get("player"), fields.get("other")}

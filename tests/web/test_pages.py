@@ -69,8 +69,17 @@ def test_the_front_page_lists_leaderboards_by_category(merge: Merge) -> None:
     )
     shown = text(view, "index.html")
     assert re.search(r"alttpr Ganon .* orb 2 leaderboards Other Orb .* Any Orb", shown)
-    assert re.search(r"Latest races Other Orb b won by Cy 1 Mar 2026 Any Orb", shown)
+    assert re.search(r"Latest races b Other Orb, won by Cy 1 Mar 2026 c Ganon, won by Cy", shown)
     assert re.search(r"1 race, 2 players last race 1 Mar 2026 1 A Ann 1100 \? 2 B Bo 900 \?", shown)
+
+
+def test_front_page_has_a_line_for_all_but_the_six_leaderboards_raced_last(merge: Merge) -> None:
+    races = [result(f"r{n}", "ann bo", goal=f"Goal {n}", after=n) for n in range(8)]
+    page = page_at(merge(races, listing=Listing(minimum_finishes=2)), "index.html")
+    assert re.findall(r"<h3><a[^>]*>(Goal \d)", page) == [f"Goal {n}" for n in range(7, 1, -1)]
+    lines = page.partition("2 more leaderboards")[2]
+    assert re.findall(r">(Goal \d)<", lines) == ["Goal 1", "Goal 0"]
+    assert page.count("2 players, none ranked yet") == 6
 
 
 def test_leaderboard_shows_movement_and_provisional_ratings(merge: Merge) -> None:

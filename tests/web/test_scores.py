@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from builders import result
@@ -11,6 +12,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.scores import coming_scores
 from racebot.queries.standings import Listing
 from racebot.scoring.rules import rules_of
+from racebot.web.export import export
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Moved, Publication
 
@@ -40,6 +42,21 @@ def test_the_table_of_scores_has_races_cut_and_chances(view: LedgerView) -> None
     assert page.count('class="cut"') == 1
     nobody_ranked = LedgerView(view.ledger, Publication(lambda _: replace(SCORED, minimum_finishes=9)))
     assert all("<span>5 players</span>" in page_at(nobody_ranked, each) for each in (BOARD, RACES))
+
+
+def test_a_league_before_its_first_race_has_a_page_with_rules_and_cut(
+    view: LedgerView, tmp_path: Path
+) -> None:
+    (stored,) = view.ledger.leaderboards.all()
+    planned = [stored, replace(stored, name="Cup 2027", id=None)]
+    publication = Publication(lambda _: SCORED, planned=planned)
+    fresh = LedgerView(view.ledger, publication)
+    assert page_at(fresh, "index.html").count("cup-2027.html") == 1
+    text = Seen(page_at(fresh, "leaderboards/orb/cup-2027")).text
+    assert "before its first race" in text and "Racers who qualify2" in text
+    assert Pages(fresh, served=True).document("leaderboards/orb/cup-2027/races", {}) is None
+    export(view.ledger, publication, tmp_path / "pages")
+    assert (tmp_path / "pages/leaderboards/orb/cup-2027.html").exists()
 
 
 def test_ratings_of_a_league_have_a_tab_of_their_own(view: LedgerView) -> None:

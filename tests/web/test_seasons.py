@@ -122,7 +122,7 @@ def test_corrections_since_the_season_was_final_are_named_with_their_races(settl
 def test_front_page_lists_ended_seasons_with_champions_below_those_under_way(settler: Settler) -> None:
     page = page_at(seen(settler), "index.html")
     running, _, ended = page.partition("Seasons that ended")
-    assert "New Orb" in running and "S8" not in running.partition("<main")[2]
+    assert "New Orb" in running and not re.search(r"<h3><a[^>]*>S8", page)
     assert re.findall(r"<bdi>(\w+)</bdi>", ended.partition("</ul>")[0]) == ["Cy"]
     assert "Seasons that ended" not in page_at(seen(settler, NOON), "index.html")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, link, whole_number
+from racebot.ledger.rows import NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
 from racebot.queries.history import last_results
@@ -30,6 +30,8 @@ EMBEDDED_ROWS = 10
 MOST_EMBEDDED_ROWS = 100
 SEEDS = 256
 """Most seeds on a page. The JSON and the CSV have all."""
+CARDS = 6
+"""Leaderboards with their best players on the front page."""
 UNRANKED = 50
 """Most players without a place below the others."""
 RESULTS = 5
@@ -302,40 +304,55 @@ def records(request: PageRequest, board: Board) -> Content:
 
 
 def front(request: PageRequest) -> Content:
-    """Render the front page: the best players and last races of every category."""
-    found = [(board, request.view.report(board)) for board in request.view.boards]
-    shown = 10 if len(found) < 3 else 5
+    """Render the front page: the leaderboards raced last with their best players, the others by name."""
+    view, shown = request.view, 10 if len(request.view.boards) < 3 else 5
+    running_first = view.by_last_race(view.boards)
+    cards = [board for board in running_first if not board.final_since][:CARDS] or running_first[:1]
     categories = []
-    for category, group in groupby(found, key=lambda pair: pair[0].category):
-        pairs = sorted(
-            group,
-            key=lambda pair: (
-                pair[0].final_since is None,
-                pair[1].last_race_at.timestamp() if pair[1].last_race_at else 0.0,
-            ),
-            reverse=True,
-        )
-        latest = latest_races(request.view.ledger, pairs[0][0].key, shown - 2)
-        running = sum(board.final_since is None for board, _ in pairs) or 1
-        ended = [(board, _champions(request.view, board, report)) for board, report in pairs[running:]]
-        categories.append((request.view.category_face(category), latest, ended, pairs[:running]))
-    live = len(request.view.live_rooms().rooms)
-    updated = [moment for board, _ in found if (moment := request.view.totals(board).updated_at) is not None]
+    for category in dict.fromkeys(board.category for board in view.boards):
+        own = [board for board in running_first if board.category == category]
+        more = [
+            (board, _leader(view, board)) for board in own if board not in cards and not board.final_since
+        ]
+        ended = [
+            (board, _champions(view, board)) for board in own if board not in cards and board.final_since
+        ]
+        with_report = [(board, view.report(board)) for board in cards if board.category == category]
+        categories.append((view.category_face(category), len(own), with_report, more, ended))
     return templating.page(
         request,
         "front.html",
-        unranked=lambda board: queries.unranked_players(request.view.report(board).players, shown),
-        updated=max(updated, default=None),
+        unranked=lambda board: queries.unranked_players(view.report(board).players, shown),
+        updated=max(filter(None, (view.totals(board).updated_at for board in view.boards)), default=None),
         categories=categories,
+        totals_of=view.totals,
+        planned=view.planned(),
+        latest=view.latest_races(shown - 2),
+        scored=[board.address.stem for board in view.boards if board.listing.ordering],
         shown=shown,
-        live=live,
-        events=bool(request.view.ledger.events.all()),
+        live=len(view.live_rooms().rooms),
+        events=bool(view.ledger.events.all()),
     )
 
 
-def _champions(view: LedgerView, board: Board, report: queries.OpenLeaderboard) -> list[PodiumPlace]:
-    best = podium(view.ledger, board.stored, board.listing, report.players)
+def _leader(view: LedgerView, board: Board) -> NamedPlayer | None:
+    """Return a leaderboard's first player."""
+    if (league := view.ordering_league(board)) is not None:
+        return next((NamedPlayer(each.id, each.name) for each in league.standings), None)
+    best = queries.top_players(view.ledger, board.stored, board.listing, 1)
+    return next((NamedPlayer(each.player, each.name) for _, each in best), None)
+
+
+def _champions(view: LedgerView, board: Board) -> list[PodiumPlace]:
+    best = podium(view.ledger, board.stored, board.listing, view.report(board).players)
     return [each for each in best if each.place == 1]
+
+
+def planned_page(request: PageRequest, board: Board) -> Content:
+    """Render the page of a leaderboard before its first race: what will count, and by which rules."""
+    return templating.page(
+        request, "planned.html", planned=board, category=request.view.category_face(board.category)
+    )
 
 
 def seeds_of(request: PageRequest, board: Board, limit: int | None = None) -> SeedList:

@@ -21,7 +21,7 @@ from racebot.queries.races import RaceRow, latest_races
 from racebot.races.result import EntrantStatus
 from racebot.web.html import templating
 from racebot.web.html.race import followed_race, table
-from racebot.web.site.ledger_view import CSS, Board, Content, Document, LedgerView, PageRequest
+from racebot.web.site.ledger_view import CSS, Content, Document, PageRequest
 
 LATEST = 3
 """Most results below the rooms of the live page."""
@@ -92,18 +92,8 @@ def _live(request: PageRequest, template: str = "live.html") -> Content:
     slugs = {room.category for room in live.rooms} | {board.category for board in view.boards}
     names = {slug: view.category_face(slug).name for slug in sorted(slugs) if slug}
     return templating.page(
-        request, template, live=live, latest=_latest(view), categories=names, **table(request)
+        request, template, live=live, latest=view.latest_races(LATEST), categories=names, **table(request)
     )
-
-
-def _latest(view: LedgerView) -> list[tuple[Board, RaceRow]]:
-    """Return the last rated races, the newest first. A race on several leaderboards is returned once."""
-    last = {
-        race.race: (board, race)
-        for board in view.boards
-        for race in latest_races(view.ledger, board.key, LATEST)
-    }
-    return sorted(last.values(), key=lambda found: found[1].ended_at, reverse=True)[:LATEST]
 
 
 def _room(request: PageRequest, race: str) -> Document:

@@ -104,7 +104,7 @@ def board_page(
         board=board,
         totals=totals,
         category=request.view.category_face(board.category),
-        siblings=request.view.siblings(board),
+        siblings=request.view.by_last_race(request.view.siblings(board)),
         tabs_of=_tabs_of,
         events=request.view.events(board),
         **context,

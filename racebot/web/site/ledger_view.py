@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial, wraps
@@ -28,6 +28,7 @@ from racebot.queries.player import (
     rated_players,
 )
 from racebot.queries.race import EventReport, RaceReport, event_reports, race_report
+from racebot.queries.races import RaceRow, latest_races
 from racebot.queries.recap import Recap, final_since, recap
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
@@ -47,7 +48,8 @@ CSS = "text/css; charset=utf-8"
 
 FACE_COLORS = 8
 """Number of colors of the circles with initials, as in the style sheet."""
-_REMEMBERED = 32
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_REMEMBERED = 128
 """Number of races and players to cache, since a page and its data are often requested together."""
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -108,6 +110,7 @@ class Publication:
         theme: style sheet that every page loads after its own.
         pictures: folder with the pictures that the bot fetched.
         commands: the names of the bot's chat commands, None if it answers none.
+        planned: the leaderboards of the settings, of which some may have no race yet.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
@@ -121,6 +124,7 @@ class Publication:
     theme: bytes = b""
     pictures: Path | None = None
     commands: CommandNames | None = None
+    planned: Sequence[Leaderboard] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,8 +279,29 @@ class LedgerView:
     def board(self, stem: str) -> Board | None:
         return next((board for board in self.boards if board.address.stem == stem), None)
 
+    def planned(self) -> list[Board]:
+        """Return the leaderboards that await their first race."""
+        stored = self.ledger.leaderboards.all()
+        known = {(each.category, each.name) for each in stored}
+        new = [each for each in self.publication.planned if (each.category, each.name) not in known]
+        found = zip(new, board_addresses([*stored, *new])[len(stored) :], strict=True)
+        return [Board(each, address, self.publication.listing(each), False) for each, address in found]
+
     def siblings(self, board: Board) -> list[Board]:
         return [each for each in self.boards if each.category == board.category]
+
+    def by_last_race(self, boards: Iterable[Board]) -> list[Board]:
+        """Return leaderboards, those raced last first."""
+        return sorted(boards, key=lambda each: self.totals(each).last_race_at or _LONG_AGO, reverse=True)
+
+    def latest_races(self, limit: int) -> list[tuple[Board, RaceRow]]:
+        """Return the last races of all leaderboards, the newest first, each race once."""
+        last = {
+            race.race: (board, race)
+            for board in self.boards
+            for race in latest_races(self.ledger, board.key, limit)
+        }
+        return sorted(last.values(), key=lambda found: found[1].ended_at, reverse=True)[:limit]
 
     @cached_property
     def hidden(self) -> frozenset[str]:

@@ -270,6 +270,9 @@
   document.addEventListener("visibilitychange", refresh);
   window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, key, list, refresh};
 
+  for (const field of document.querySelectorAll(".switch input")) field.addEventListener("input", () => {
+    for (const each of field.closest("ul").children) each.hidden = each.matches(":has(a)") && !plain(each.textContent).includes(plain(field.value.trim()));
+  });
   const openSwitches = () => [...document.querySelectorAll("details.switch[open]")];
   document.addEventListener("click", event => {
     for (const each of openSwitches()) if (!each.contains(event.target)) each.open = false;
