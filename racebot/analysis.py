@@ -19,7 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from racebot import plots
 from racebot.errors import ModelError, PayloadError
-from racebot.files.read import options_of, read_races
+from racebot.files.options import options_of
+from racebot.files.read import read_races
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel

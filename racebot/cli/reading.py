@@ -73,7 +73,7 @@ def takes(argument: str, options: Mapping[str, Any], make: Callable[..., Any]) -
 
 
 def _reading(**given: Any) -> ReadOptions:
-    from racebot.files.read import options_of
+    from racebot.files.options import options_of
 
     return options_of(**given)
 

@@ -119,7 +119,7 @@ class Source:
         database: Path | None,
         **reading: Any,
     ) -> Source:
-        from racebot.files.read import options_of
+        from racebot.files.options import options_of
 
         options = replace(options_of(**reading), teams=teams is TeamPolicy.TEAM)
         return cls(load_settings(database=database), leaderboard, goal, teams, options)

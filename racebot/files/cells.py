@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from racebot.races.result import EntrantStatus
@@ -22,31 +23,37 @@ _GAP = re.compile(r"\+\s*(\d[\d:.,]*)\s*s?(?:ec)?", re.IGNORECASE)
 _LAPS = re.compile(r"[+-]?\s*(\d{1,4})\s*l(?:aps?)?\.?(?: down)?", re.IGNORECASE)
 _PLACE = re.compile(r"[=tp]?\s*([0-9]{1,6})(?:\.0*)?(?:st|nd|rd|th)?=?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:[.,]\d{1,15})?")
-_DATE = re.compile(r"(\d{1,4})([/.-])(\d{1,2})\2(\d{1,4})(?!\d)(.*)")
-_DAY_OF_MONTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ -]([a-z]{3})[a-z]*\.?,?[ -](\d{4}|\d\d)\b(.*)", re.I)
-_MONTH_AND_DAY = re.compile(r"([a-z]{3})[a-z]*\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4}|\d\d)\b(.*)", re.I)
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_MONTH = r"(?P<month>[a-z]{3})[a-z]*\.?"
+_YEAR = r"(?P<year>\d{4}|\d\d)"
+_DATES = [
+    re.compile(form + r"(?!\d)(?P<rest>.*)", re.IGNORECASE)
+    for form in (
+        rf"(?P<day>\d{{1,2}})(?P<sign>[/.-])(?P<month>\d{{1,2}})(?P=sign){_YEAR}",
+        r"(?P<year>\d{4})(?P<sign>[/.-])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})",
+        rf"{_DAY}[ -]{_MONTH},?[ -]{_YEAR}",
+        rf"{_MONTH} {_DAY},? {_YEAR}",
+    )
+]
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _UNIX = re.compile(r"(\d{9,10})(\d{3})?(\.\d+)?")
-_DNF = """dnf|did not finish|ret|retired|retirement|nc|not classified|forfeit|forfeited|ff|quit|otl|hd|pu|lap|
-    dnf1|dnf2|raf|abandoned|withdrew|no finish|unfinished|disconnected|eliminated|-|–|—"""
-_DQ = "dq|dsq|disq|disqualified|excluded|exc|ocs|bfd|ufd|dne|dsq1|dsq2"
-_DNS = "dns|did not start|dnc|dnq|did not qualify|dns1|dns2|no show|absent|withdrawn|wd"
-_DONE = "finished|finisher|finish|fin|done|ok|running|classified|complete|completed|lapped"
-WORDS: dict[str, EntrantStatus | None] = {
-    word.strip(): status
-    for words, status in (
-        (_DNF, EntrantStatus.DNF), (_DQ, EntrantStatus.DQ), (_DNS, None), (_DONE, EntrantStatus.DONE)
-    )
-    for word in words.split("|")
-}  # fmt: skip
-"""What a cell says in place of a time or a place, in lower case. None for a player who is no entrant."""
-LETTERS: dict[str, EntrantStatus | None] = {
-    "r": EntrantStatus.DNF, "n": EntrantStatus.DNF, "d": EntrantStatus.DQ, "e": EntrantStatus.DQ,
-    "w": None, "f": None,
-}  # fmt: skip
+Meaning = EntrantStatus | None
+"""What a word stands for. None for a player who is no entrant."""
+_WORDS: dict[Meaning, str] = {
+    EntrantStatus.DNF: "dnf|did not finish|ret|retired|retirement|nc|not classified|forfeit|forfeited|ff|"
+    "quit|otl|hd|pu|lap|dnf1|dnf2|raf|abandoned|withdrew|no finish|unfinished|disconnected|eliminated|-|–|—",
+    EntrantStatus.DQ: "dq|dsq|disq|disqualified|excluded|exc|ocs|bfd|ufd|dne|dsq1|dsq2",
+    None: "dns|did not start|dnc|dnq|did not qualify|dns1|dns2|no show|absent|withdrawn|wd",
+    EntrantStatus.DONE: "finished|finished normally|finisher|finish|fin|done|ok|running|classified|complete|"
+    "completed|lapped",
+}
+WORDS = {word: meaning for meaning, words in _WORDS.items() for word in words.split("|")}
+"""What a cell says in place of a time or a place, in lower case."""
+_LETTERS: dict[Meaning, str] = {EntrantStatus.DNF: "rn", EntrantStatus.DQ: "de", None: "wf"}
+LETTERS = {letter: meaning for meaning, letters in _LETTERS.items() for letter in letters}
 """What Ergast's column `positionText` says: http://ergast.com/mrd/methods/results/."""
-MEANINGS = {
+MEANINGS: dict[Meaning, str] = {
     EntrantStatus.DNF: "not finished",
     EntrantStatus.DQ: "disqualified",
     EntrantStatus.DONE: "finished",
@@ -54,10 +61,21 @@ MEANINGS = {
 }
 NOTHING = frozenset({"\\n", "null", "na", "n/a", "nan", "none", "nat", "#n/a"})
 """What databases and programs write into an empty cell, in lower case."""
+ABSENT = NOTHING | {"", "-", "–", "—"}
+"""Cells of a wide table that say that a player was not in a race."""
+DRAWN = frozenset({"draw", "drawn", "tie", "tied", "½-½", "1/2-1/2", "0.5-0.5", "=", "d"})
+TRUE = frozenset({"true", "t", "yes", "y", "1", "x", "1.0"})
 
 
 class BadCellError(Exception):
     """A cell that cannot be read. The arguments are its column, and what is wrong with the fix."""
+
+
+def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
+    """Return an error that says how to write a cell, and how to say what its text means."""
+    means = " or ".join(f"{word}={text[:20]}" for word in words)
+    ask = f", or say what it means, as in --words {means}" if means else ""
+    return BadCellError(column, f"{reprlib.repr(text)} is {problem}{ask}")
 
 
 def microseconds(text: str) -> int:
@@ -71,9 +89,7 @@ def microseconds(text: str) -> int:
     try:
         return parse_duration(text if "D" in text.upper() else text.upper().replace("PT", "P0DT"))
     except ValueError:
-        means = f"or say what it means, as in --words dnf={text[:20]}"
-        problem = f"{reprlib.repr(text)} is not a time: write 1:02:03.4, seconds or DNF, {means}"
-        raise BadCellError("time", problem) from None
+        raise _bad("time", text, "not a time: write 1:02:03.4, seconds or DNF", "dnf") from None
 
 
 def gap(text: str) -> tuple[int, int] | None:
@@ -88,26 +104,21 @@ def place(text: str) -> int:
     """Read `1`, `1.`, `1.0`, `1st`, `=3`, `3=`, `P3` or `T3`."""
     match = _PLACE.fullmatch(text)
     if match is None or not int(match[1]):
-        means = f"say what it means, as in --words dns={text[:20]} or dnf={text[:20]}"
-        problem = f"{reprlib.repr(text)} is not a place: write 1, 2, 3 and so on, DNF or DNS, or {means}"
-        raise BadCellError("place", problem)
+        raise _bad("place", text, "not a place: write 1, 2, 3 and so on, DNF or DNS", "dns", "dnf")
     return int(match[1])
 
 
 def number(text: str) -> float:
     """Read a score, with a decimal point or comma."""
     if _NUMBER.fullmatch(text) is None:
-        means = f"or say what it means, as in --words dnf={text[:20]}"
-        raise BadCellError("score", f"{reprlib.repr(text)} is not a number: write 12.5 or DNF, {means}")
+        raise _bad("score", text, "not a number: write 12.5 or DNF", "dnf")
     return float(text.replace(",", "."))
 
 
 def month_comes_first(dates: Iterable[str]) -> bool | None:
     """Return whether dates such as 9/8/2019 begin with the month; None if they do not show it."""
-    found = [
-        match for date in dates if (match := _DATE.fullmatch(date)) and match[2] != "." and len(match[1]) < 3
-    ]
-    first, second = (max((int(match[k]) for match in found), default=0) for k in (1, 3))
+    found = [match for date in dates if (match := _DATES[0].fullmatch(date)) and match["sign"] != "."]
+    first, second = (max((int(match[part]) for match in found), default=0) for part in ("day", "month"))
     return None if (first > 12) == (second > 12) else second > 12
 
 
@@ -116,32 +127,19 @@ def moment(text: str, month_first: bool | None) -> datetime:
 
     Years of two digits are 1969 to 2068.
     """
-    text = _TWELVE_HOURS.sub(_of_24_hours, text)
-    iso = text
-    parts = None
-    if match := _DATE.fullmatch(text):
-        day, separator, month, year, rest = match.groups()
-        if len(day) == 4:
-            day, year = year, day
-        elif separator != ".":
-            if month_first is None:
-                problem = f"{reprlib.repr(text)} may begin with the day or the month: write 2019-08-09"
-                raise BadCellError("ended_at", f"{problem}, or add --day-first")
-            if month_first:
-                day, month = month, day
-        parts = year, month, day, rest
-    elif match := _DAY_OF_MONTH.fullmatch(text):
-        parts = match[3], match[2], match[1], match[4]
-    elif match := _MONTH_AND_DAY.fullmatch(text):
-        parts = match[3], match[1], match[2], match[4]
-    try:
-        if parts is not None:
-            year, month, day, rest = parts
-            if not month.isdigit():
-                month = str(1 + _MONTHS.index(month.lower()))
-            if len(year) == 2:
-                year = ("19" if int(year) > 68 else "20") + year
-            iso = f"{year}-{month:0>2}-{day:0>2}{rest}"
+    iso = text = _TWELVE_HOURS.sub(_of_24_hours, text)
+    match = next((match for form in _DATES if (match := form.fullmatch(text))), None)
+    with suppress(ValueError, OverflowError):
+        if match is not None:
+            day, month, year = match["day"], match["month"].lower(), match["year"]
+            if match.re is _DATES[0] and match["sign"] != ".":
+                if month_first is None:
+                    fix = "write 2019-08-09, or add --day-first"
+                    raise _bad("ended_at", text, f"a date that may begin with the day or the month: {fix}")
+                day, month = (month, day) if month_first else (day, month)
+            number = int(month) if month.isdigit() else 1 + _MONTHS.index(month)
+            century = "" if len(year) == 4 else "19" if int(year) > 68 else "20"
+            iso = f"{century}{year}-{number:02}-{day:0>2}{match['rest']}"
         if unix := _UNIX.fullmatch(text):
             found = datetime.fromtimestamp(float(text) / (1000 if unix[2] else 1), UTC)
         else:
@@ -149,14 +147,36 @@ def moment(text: str, month_first: bool | None) -> datetime:
         found = found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
         if found.year in YEARS:
             return found
-    except (ValueError, OverflowError):
-        pass
-    raise BadCellError(
-        "ended_at", f"{reprlib.repr(text)} is not a date: write 2026-03-01 or 2026-03-01T20:15:00Z"
-    )
+    raise _bad("ended_at", text, "not a date: write 2026-03-01 or 2026-03-01T20:15:00Z")
 
 
 def _of_24_hours(match: re.Match[str]) -> str:
     """Rewrite `8:15:33 PM` as `20:15:33`."""
     hour = int(match[1]) % 12 + (12 if match[3] in "pP" else 0)
     return f"{hour:02}{match[2]}"
+
+
+def is_result(text: str) -> bool:
+    """Return whether a text is a place, a number, a time or a gap."""
+    for read in (place, number, microseconds, gap):
+        with suppress(BadCellError):
+            if read(text) is not None:
+                return True
+    return False
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is a date, beginning with the day or the month."""
+    for month_first in (True, False):
+        with suppress(BadCellError):
+            moment(text, month_first)
+            return re.search(r"\d[/.\- ]\w|\w \d", text) is not None
+    return False
+
+
+def are_places(texts: Sequence[str]) -> bool:
+    """Return whether the numbers of a race can be places: the best is 1, and they have few gaps."""
+    with suppress(BadCellError):
+        places = sorted(map(place, texts))
+        return places[0] == 1 and places[-1] <= 1.5 * len(places) + 1
+    return False

@@ -24,7 +24,7 @@ def sheet(path: str, wanted: str) -> Iterator[Any]:
     """Yield the names of the sheets, then the rows of one: that with a name, or with a number."""
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 - of an extra
 
-    with CalamineWorkbook.from_path(path) as book:
+    with Path(path).open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
         yield book.sheet_names
         names = {name.lower(): name for name in book.sheet_names}
         name = names.get(wanted.lower()) or (book.sheet_names[int(wanted)] if wanted.isdigit() else None)
@@ -71,6 +71,7 @@ if __name__ == "__main__":
         for row in {"sheet": sheet, "parquet": parquet}[kind](path, wanted):
             print(json.dumps(row))
     except MemoryError:
-        print(json.dumps({"problem": "memory"}))
+        sys.exit(1)
     except Exception as error:
-        print(json.dumps({"problem": str(error).partition("\n")[0][:300]}))
+        remedy = "save it as .xlsx without a password" if kind == "sheet" else "write it again"
+        print(json.dumps({"problem": f"{str(error).partition(chr(10))[0][:300]}: {remedy}"}))

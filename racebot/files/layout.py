@@ -1,4 +1,4 @@
-"""Recognizes what the rows of a table are, and turns them into one line for each entrant of each race.
+"""Recognizes what the rows of a table are, and turns each into lines, one for each entrant of each race.
 
 A table may have a row for each entrant, a row for each race with a column for each player, a row for each
 player with a column for each race, a row for each race of two players, or a row for each race with its
@@ -8,16 +8,17 @@ players in columns 1st, 2nd, 3rd.
 from __future__ import annotations
 
 import re
+import reprlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from racebot.errors import PayloadError
-from racebot.files import cells, expand
-from racebot.files.expand import Expanded, Line
-from racebot.files.header import COLUMNS, FLAGS, RESULTS, Header, few, plain
+from racebot.files import cells
+from racebot.files.cells import ABSENT, DRAWN, TRUE, BadCellError
+from racebot.files.columns import FLAGS, RESULTS, TOTAL, Header, few, plain
 from racebot.files.options import Layout, ReadOptions
 from racebot.files.rows import MOST_CELLS, MOST_LINES, Row, Rows
 from racebot.text.format import counted
@@ -28,46 +29,26 @@ _LAST_HEADER = 15
 _SAMPLE = 500
 """Number of rows by which a layout is recognized."""
 _RACE_NAME = re.compile(r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg)? ?\d+")
-_TOTALS = frozenset(
-    [
-        "total",
-        "sum",
-        "average",
-        "avg",
-        "mean",
-        "best",
-        "worst",
-        "wins",
-        "podiums",
-        "starts",
-        "races",
-        "grid",
-        "laps",
-        "lap",
-        "gap",
-        "no",
-        "number",
-        "bib",
-        "car",
-        "age",
-        "diff",
-        "behind",
-        "kart",
-        "points",
-        "pts",
-        "score",
-        "place",
-        "rank",
-        "pos",
-        "position",
-        "start",
-        "qualifying",
-        "fastest",
-        "category",
-        "class",
-    ]
-)
-"""First words of columns that are no race and no player in a wide table."""
+_SCORES = ("{} score", "score {}", "score{}", "{} goals", "{} points")
+_FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
+Line = Mapping[str, str]
+"""The cells of an entrant's line by our names of columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How to turn a row, given its number and its cells, into lines.
+
+    Attributes:
+        columns: the file's own names of the columns that are used, by ours.
+        used: positions of further columns that are used.
+        note: what the layout is, empty where a row is an entrant.
+    """
+
+    of: Callable[[int, list[str]], Iterable[Line]]
+    columns: Mapping[str, str]
+    used: frozenset[int] = frozenset()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,132 +56,262 @@ class Table:
     """A table whose layout is known.
 
     Attributes:
-        lines: a line for each entrant of each race.
-        columns: the file's own names of the columns that are used, by ours.
+        rows: the rows that count, as wide as the names of columns or wider.
+        width: number of columns.
         notes: how it was read.
-        unused: rows that do not count, by the reason; complete after the last line.
+        unused: rows that do not count, by the reason; complete after the last row.
     """
 
-    lines: Iterator[Line]
-    columns: Mapping[str, str]
+    path: Path
+    rows: Iterator[Row]
+    width: int
+    lines: Lines
     notes: list[str]
     unused: Counter[str]
 
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """Return the file's own names of the columns that are used, by ours."""
+        return self.lines.columns
 
-def recognized(
-    path: Path, rows: Rows, options: ReadOptions, known: Mapping[str, tuple[str, ...]] = COLUMNS
-) -> Table:
-    """Return a table with a line for each entrant.
+    def lines_of(self, number: int, row: list[str]) -> Iterable[Line]:
+        """Return the lines of a row.
+
+        Raises:
+            BadCellError: it has more cells than there are columns, or is no result of two players.
+        """
+        if any(row[self.width :]):
+            problem = f"more cells than the {self.width} columns: put quotes around separators"
+            raise BadCellError(str(self.width + 1), problem)
+        return self.lines.of(number, row)
+
+
+def recognized(path: Path, rows: Rows, options: ReadOptions) -> Table:
+    """Return a table whose rows can be turned into lines.
 
     Raises:
         PayloadError: the columns are not those of any layout; the message names all that is missing.
     """
     notes, lines = rows
     start = list(islice(lines, _SAMPLE))
-    filled = [at for at, (_, row) in enumerate(start) if any(cell.strip() for cell in row)]
+    filled = [at for at, (_, row) in enumerate(start) if any(row)]
     given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
-    best = 1, Header([], known, given)
+    best = 1, Header([], options.known, given)
     for above, at in enumerate(filled[:_LAST_HEADER]):
         number, row = start[at]
-        header = Header(row, known, given)
-        below = [row for _, row in start[at + 1 :]]
-        found = None if header.missing else _layout(path, header, below, options)
+        header = Header(row, options.known, given)
+        below = [_padded(row, header) for _, row in start[at + 1 :]]
+        found = None if header.missing else _Recognizer(path, header, below, options).lines()
         if found is not None:
-            notes = (
-                [*notes, f"{counted(above, 'line')} above the names of columns not used"] if above else notes
-            )
-            _refuse_repeated(path, number, header)
+            for again, name in enumerate(header.plain):
+                if header.plain.index(name) in header.used - {again}:
+                    where = f"{path}, line {number}, column {again + 1}"
+                    raise PayloadError(f"{where}: {header.names[again]!r} is repeated: remove it")
+            if above:
+                notes.append(f"{counted(above, 'line')} above the names of columns not used")
+            notes += _notes(header, found)
             unused: Counter[str] = Counter()
             body = _wanted(path, header, chain(start[at + 1 :], lines), options, unused)
-            return Table(found.lines(body), found.columns, notes + _notes(header, found), unused)
+            return Table(path, body, len(header.names), found, notes, unused)
         if above == 0 or len(header.at) > len(best[1].at):
             best = number, header
-    raise _refusal(path, *best, known)
+    raise _refusal(path, *best, options)
 
 
-def _layout(path: Path, header: Header, below: Sequence[list[str]], options: ReadOptions) -> Expanded | None:
-    """Return how to expand rows below these names of columns, or None if they are none."""
-    has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
-    if options.layout in {Layout.PLAYERS, Layout.RACES}:
-        return _wide(path, header, options.layout, below, options)
-    if options.layout is None:
-        claimed = header.used()
-        others = [at for at in _columns(header, below, options) if at not in claimed]
-        if has_player and header.results() and not has_race and len(others) > 1:
-            if all(_RACE_NAME.fullmatch(header.plain[at]) for at in others):
-                return _wide(path, header, Layout.PLAYERS, below, options)
-            names = few([header.names[at] for at in others], 3)
-            raise PayloadError(
-                f"{path}: one race, or a race in each of the columns {names}? Add --layout long for one "
-                "race, or --layout players"
-            )
-        if pair := header.pair():
-            return expand.two_players(header, pair, path.stem)
-        if not has_player and (columns := header.in_order()):
-            return expand.in_order(header, columns, path.stem)
-        if has_player and not header.results() and len(others) > 1:
-            return _wide(path, header, Layout.PLAYERS, below, options)
-        if has_race and not has_player and len(_columns(header, below, options)) > 1:
-            return _wide(path, header, Layout.RACES, below, options)
-    return expand.one_entrant(header) if has_player and header.results() else None
+def _padded(row: list[str], header: Header) -> list[str]:
+    return row + [""] * (len(header.names) - len(row))
 
 
-def _columns(header: Header, below: Sequence[list[str]], options: ReadOptions) -> list[int]:
-    """Return the columns that hold places, times, scores or words only, and that are no totals."""
-    words = cells.WORDS.keys() | options.words.keys() | expand.ABSENT
-    found = []
-    # In a wide table, a column `place` or `points` is the standing after all races.
-    keys = {
-        at
-        for ours, positions in header.at.items()
-        if ours not in {*RESULTS, *FLAGS, "status"}
-        for at in positions
-    }
-    for at, name in enumerate(header.plain):
-        if name and name.split()[0] not in _TOTALS and at not in keys:
-            # The first row below the names may have the dates of races.
-            texts = {row[at].strip().lower() for row in below if at < len(row)}
-            texts -= {text for row in below[:1] for text in row if expand.is_date(text)}
-            if any(texts) and all(text in words or expand.is_result(text) for text in texts):
-                found.append(at)
-    return found
+@dataclass(frozen=True, slots=True)
+class _Recognizer:
+    """Recognizes the layout of the rows below a line that may have the names of columns."""
 
+    path: Path
+    header: Header
+    below: Sequence[list[str]]
+    options: ReadOptions
 
-def _wide(
-    path: Path, header: Header, layout: Layout, below: Sequence[list[str]], options: ReadOptions
-) -> Expanded | None:
-    dates: dict[int, str] = {}
-    key = header.at.get("player" if layout is Layout.PLAYERS else "race", (0,))
-    if layout is Layout.PLAYERS:
-        dates = {at: name for at, name in enumerate(header.names) if expand.is_date(name)}
-        if below and not any(below[0][at].strip() for at in key if at < len(below[0])):
-            second = {at: text.strip() for at, text in enumerate(below[0]) if expand.is_date(text.strip())}
-            dates, below = (second, below[1:]) if second else (dates, below)
-    columns = [at for at in _columns(header, below, options) if at not in key]
-    if not columns:
+    def lines(self) -> Lines | None:
+        """Return how to turn the rows into lines, or None if the line has no names of columns."""
+        header, layout = self.header, self.options.layout
+        has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
+        columns = self._results()
+        if layout in {Layout.PLAYERS, Layout.RACES}:
+            return self._wide(layout, columns)
+        if layout is None:
+            others = [at for at in columns if at not in header.used]
+            if has_player and header.results() and not has_race and len(others) > 1:
+                if all(_RACE_NAME.fullmatch(header.plain[at]) for at in others):
+                    return self._wide(Layout.PLAYERS, columns)
+                names = few([header.names[at] for at in others], 3)
+                raise PayloadError(
+                    f"{self.path}: one race, or a race in each of the columns {names}? Add --layout long "
+                    "for one race, or --layout players"
+                )
+            if pair := header.pair():
+                return _two_players(header, pair, self.path.stem)
+            if not has_player and (ordered := header.in_order()):
+                return _in_order(header, ordered, self.path.stem)
+            if has_player and not header.results() and len(others) > 1:
+                return self._wide(Layout.PLAYERS, columns)
+            if has_race and not has_player and len(columns) > 1:
+                return self._wide(Layout.RACES, columns)
+        if has_player and header.results():
+            return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
-    kind = options.columns.get("cells") or _kind(path, columns, layout, below, options)
-    if kind not in RESULTS:
-        raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
-    return expand.wide(header, layout, kind, columns, dates if set(columns) <= dates.keys() else {})
+
+    def _results(self) -> list[int]:
+        """Return the columns that hold places, times, scores or words only, and that are no totals."""
+        words, found = self._words(), []
+        # In a wide table, a column `place` or `points` is the standing after all races.
+        standing = {*RESULTS, *FLAGS, "status"}
+        keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
+        for at, name in enumerate(self.header.plain):
+            if name and not TOTAL.fullmatch(name) and at not in keys:
+                # The first row below the names may have the dates of races.
+                texts = {row[at].lower() for row in self.below}
+                texts -= {text for row in self.below[:1] for text in row if cells.is_date(text)}
+                if any(texts) and all(text in words or cells.is_result(text) for text in texts):
+                    found.append(at)
+        return found
+
+    def _words(self) -> set[str]:
+        return {*cells.WORDS, *self.options.words, *ABSENT}
+
+    def _wide(self, layout: Layout, columns: Sequence[int]) -> Lines | None:
+        """Read rows that are a race with a column for each player, or a player with one for each race."""
+        header, below = self.header, self.below
+        dates: dict[int, str] = {}
+        by_player = layout is Layout.PLAYERS
+        ours, theirs = ("player", "race") if by_player else ("race", "player")
+        when = () if by_player else header.at.get("ended_at", ())
+        key = header.at.get(ours) or when or (0,)
+        if by_player:
+            rows = [header.names]
+            if below and not any(below[0][at] for at in key):
+                rows.append(below[0])
+            for row in rows:
+                dates = {at: text for at, text in enumerate(row) if cells.is_date(text)} or dates
+            below = below[1:] if len(rows) > 1 and dates else below
+        columns = [at for at in columns if at not in key]
+        if not columns:
+            return None
+        kind = self.options.columns.get("cells") or self._kind(layout, columns, below)
+        if kind not in RESULTS:
+            raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
+        dated = by_player and set(columns) <= dates.keys()
+
+        def lines(number: int, row: list[str]) -> Iterator[Line]:
+            name = " ".join(row[at] for at in key).strip()
+            if by_player and not name:
+                return  # the line of dates
+            for at in columns:
+                if row[at].lower() not in ABSENT:
+                    line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]}
+                    ended_at = (
+                        {"ended_at": dates[at]} if dated else header.texts(row, "ended_at") if when else {}
+                    )
+                    yield line | ended_at
+
+        titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
+        if when or dated:
+            titles["ended_at"] = header.titles("ended_at").get("ended_at", "date")
+        note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
+        return Lines(lines, titles, frozenset((*columns, *key)), note)
+
+    def _kind(self, layout: Layout, columns: Sequence[int], below: Sequence[list[str]]) -> str:
+        """Return what the cells of a wide table hold, or ask."""
+        words = self._words()
+        rows = [[row[at].lower() for at in columns] for row in below]
+        races = rows if layout is Layout.RACES else zip(*rows, strict=True)
+        found = [numbers for race in races if (numbers := [text for text in race if text not in words])]
+        if any(":" in text for race in found for text in race):
+            return "time"
+        if 2 * sum(map(cells.are_places, found)) > len(found):
+            return "place"
+        raise PayloadError(
+            f"{self.path}: the numbers are no places of races, whose best is 1: add --columns cells=score if "
+            "more is better, with --lowest-wins if less is, or --columns cells=time for seconds"
+        )
 
 
-def _kind(
-    path: Path, columns: Sequence[int], layout: Layout, below: Sequence[list[str]], options: ReadOptions
-) -> str:
-    """Return what the cells of a wide table hold, or ask."""
-    words = cells.WORDS.keys() | options.words.keys() | expand.ABSENT
-    lines = [[row[at].strip().lower() if at < len(row) else "" for at in columns] for row in below]
-    races = lines if layout is Layout.RACES else list(zip(*lines, strict=True))
-    found = [numbers for race in races if (numbers := [text for text in race if text not in words])]
-    if any(":" in text for race in found for text in race):
-        return "time"
-    if 2 * sum(map(expand.are_places, found)) > len(found):
-        return "place"
-    raise PayloadError(
-        f"{path}: the numbers are no places of races, whose best is 1: add --columns cells=score if more is "
-        "better, with --lowest-wins if less is, or --columns cells=time for seconds"
-    )
+def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
+    """Read rows that are a race of two: a winner and a loser, or two players with a result."""
+    names = [header.names[at] for at in pair]
+    winner, draw = header.find("winner"), header.find("draw", "drawn", "tie")
+    result = header.find("result", "score", "outcome")
+    scores = [
+        header.find(*(form.format(name) for name in (each, number) for form in _SCORES))
+        for each, number in zip(names, "12", strict=True)
+    ]
+    seen: Counter[str] = Counter()
+
+    def places(row: Sequence[str]) -> tuple[str, str]:
+        if winner == pair[0]:
+            return _EQUAL if draw is not None and row[draw].lower() in TRUE | DRAWN else _FIRST
+        if winner is not None:
+            return _of_winner(row[winner], row[pair[0]], row[pair[1]])
+        if scores[0] is not None and scores[1] is not None:
+            return _of_score(f"{row[scores[0]]}:{row[scores[1]]}")
+        if result is not None:
+            return _of_score(row[result])
+        raise BadCellError("result", "no column result, winner or draw: add one")
+
+    def lines(number: int, row: list[str]) -> Iterator[Line]:
+        line = header.texts(row, "race", "ended_at")
+        name = line.get("race") or f"{stem}-{number:06}"
+        seen[name] += 1
+        race = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        for at, place in zip(pair, places(row), strict=True):
+            yield line | {"race": race, "player": row[at], "place": place}
+
+    used = frozenset(at for at in (*pair, *scores, winner, draw, result) if at is not None)
+    columns = {"race": "race"} | header.titles("race", "ended_at")
+    return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
+
+
+def _of_winner(winner: str, one: str, two: str) -> tuple[str, str]:
+    text = winner.casefold()
+    if text in DRAWN:
+        return _EQUAL
+    if text in {one.casefold(), "1", "player1", "player 1", "a", "white", "home"}:
+        return _FIRST
+    if text in {two.casefold(), "2", "player2", "player 2", "b", "black", "away"}:
+        return _SECOND
+    raise BadCellError("winner", f"{reprlib.repr(winner)} is neither of the players, nor draw")
+
+
+def _of_score(text: str) -> tuple[str, str]:
+    """Return the places for `1-0`, `½-½` or `3:2`, or for the first player's `win`, `draw` or `1`."""
+    lower = text.lower().replace(" ", "")
+    for words, places in (
+        (DRAWN | {"0.5", "½"}, _EQUAL),
+        ({"win", "won", "w", "1", "1.0"}, _FIRST),
+        ({"loss", "lost", "lose", "l", "0", "0.0"}, _SECOND),
+    ):
+        if lower in words:
+            return places
+    try:
+        one, two = map(float, re.split(r"[-–:]", lower.replace("½", ".5")))
+    except ValueError:
+        problem = f"{reprlib.repr(text)} is no result of two players: write 1-0, 0-1 or ½-½"
+        raise BadCellError("result", problem) from None
+    return _EQUAL if one == two else _FIRST if one > two else _SECOND
+
+
+def _in_order(header: Header, columns: Sequence[int], stem: str) -> Lines:
+    """Read rows that are a race, with its players in the order of their places."""
+
+    def lines(number: int, row: list[str]) -> Iterator[Line]:
+        line = {"race": f"{stem}-{number:06}"} | header.texts(row, "race", "ended_at")
+        for place, at in enumerate(columns, start=1):
+            if row[at].lower() not in ABSENT:
+                yield line | {"player": row[at], "place": str(place)}
+
+    first, last = header.names[columns[0]], header.names[columns[-1]]
+    titles = {"race": "race"} | header.titles("race", "ended_at")
+    note = f"each line is a race, its players in order from {first!r} to {last!r}"
+    return Lines(lines, titles, frozenset(columns), note)
 
 
 def _wanted(
@@ -211,58 +322,52 @@ def _wanted(
     Raises:
         PayloadError: there are too many, or no such column.
     """
-    where = [(header.find(name), name, frozenset(texts)) for name, texts in options.where.items()]
-    for at, name, _ in where:
-        if at is None:
-            raise PayloadError(f"{path}: --where: no column {name!r}: there are {few(header.names, 20)}")
+    where = {header.find(name): frozenset(texts) for name, texts in options.where.items()}
+    if None in where:
+        name = next(name for name in options.where if header.find(name) is None)
+        raise PayloadError(f"{path}: --where: no column {name!r}: there are {few(header.names, 20)}")
     count = 0
     for number, row in rows:
-        if not any(cell and not cell.isspace() for cell in row):
-            continue
-        count += 1
+        count += any(row)
         if count > MOST_LINES or count * len(row) > MOST_CELLS:
             most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_CELLS:,} cells"
             raise PayloadError(f"{path}: more than {most}: split it into several files")
-        if all(
-            at is not None and at < len(row) and row[at].strip().lower() in texts for at, _, texts in where
-        ):
-            yield number, row
-        else:
+        padded = _padded(row, header)
+        if any(row) and all(padded[at or 0].lower() in texts for at, texts in where.items()):
+            yield number, padded
+        elif any(row):
             unused["left out by --where"] += 1
 
 
-def _refuse_repeated(path: Path, number: int, header: Header) -> None:
-    for at in header.used():
-        again = [other for other, name in enumerate(header.plain) if name == header.plain[at] and other > at]
-        if again:
-            where = f"{path}, line {number}, column {again[0] + 1}"
-            raise PayloadError(f"{where}: {header.names[again[0]]!r} is repeated: remove it")
-
-
-def _notes(header: Header, found: Expanded) -> list[str]:
+def _notes(header: Header, found: Lines) -> list[str]:
     titles = {ours: title for ours, title in found.columns.items() if ours in header.at}
     renamed = [f"{ours}={title}" for ours, title in titles.items() if plain(title) != plain(ours)]
     used = found.used | {at for ours in titles for at in header.at[ours]}
     unused = [name for at, name in enumerate(header.names) if name and at not in used]
-    return [
-        *filter(None, [found.note]),
-        *([f"columns: {', '.join(renamed)}"] if renamed else []),
-        *([f"columns not used: {few(unused)}"] if unused else []),
-    ]
+    notes = (
+        found.note,
+        f"columns: {', '.join(renamed)}" if renamed else "",
+        f"columns not used: {few(unused)}" if unused else "",
+    )
+    return [note for note in notes if note]
 
 
-def _refusal(path: Path, number: int, header: Header, known: Mapping[str, tuple[str, ...]]) -> PayloadError:
+def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> PayloadError:
     """Return an error that names all that is missing."""
     wanted = dict(header.missing)
     if "player" not in header.at:
         wanted.setdefault("player", "player")
     if not header.results() and not set(RESULTS) & wanted.keys():
-        wanted["place"] = " or ".join(known[name][0] for name in RESULTS if name in known)
+        wanted["place"] = " or ".join(options.known[name][0] for name in RESULTS if name in options.known)
     names = [name for name in header.names if name]
-    free = [name for at, name in enumerate(header.names) if name and at not in header.used()]
+    free = [name for at, name in enumerate(header.names) if name and at not in header.used]
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
     fix = f"add it, or name yours with --columns {','.join(f'{ours}=NAME' for ours in wanted)}"
-    wide = "; a column for each race or player needs --layout players or races" if "race" in known else ""
+    wide = (
+        "; a column for each race or player needs --layout players or races"
+        if "race" in options.known
+        else ""
+    )
     has = few(names, 20) or "nothing"
     return PayloadError(
         f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}{wide}"

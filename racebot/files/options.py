@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from racebot.errors import SettingsError
+from racebot.files.cells import Meaning
+from racebot.files.columns import ATTEMPTS, COLUMNS, Names, plain
 from racebot.races.result import EntrantStatus
 
-OUTCOMES: dict[str, EntrantStatus | None] = {
+OUTCOMES: dict[str, Meaning] = {
     "dnf": EntrantStatus.DNF,
     "dq": EntrantStatus.DQ,
     "dsq": EntrantStatus.DQ,
     "dns": None,
     "done": EntrantStatus.DONE,
 }
-"""Results that a word can stand for. None for a player who did not start."""
+"""Results that a word can stand for."""
 
 
 class Layout(StrEnum):
@@ -55,11 +58,15 @@ class ReadOptions:
         unrecorded: whether rooms of the site that nobody recorded count.
         by_time: whether times win over places, rather than places over times.
         teams: whether a table's column `team` makes teams although teammates have different results.
+        category: slug for the races of an archive or table.
+        goal: the goal of an archive's or table's races, by default the file's name without its ending; for
+            the site's own JSON, the one goal to keep, by default all.
+        known: the names of columns that are recognized.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
     layout: Layout | None = None
-    words: Mapping[str, EntrantStatus | None] = field(default_factory=dict)
+    words: Mapping[str, Meaning] = field(default_factory=dict)
     where: Mapping[str, Iterable[str]] = field(default_factory=dict)
     sheet: str | None = None
     twice: Twice | None = None
@@ -69,40 +76,65 @@ class ReadOptions:
     unrecorded: bool = False
     by_time: bool = False
     teams: bool = False
+    category: str = ""
+    goal: str | None = None
+    known: Names = field(default_factory=lambda: COLUMNS)
 
 
 DEFAULT = ReadOptions()
 
 
-def pairs(option: str, text: str | None, form: str) -> dict[str, str]:
-    """Parse `a=b,c=d`.
+def options_of(
+    *,
+    columns: str | Mapping[str, str] | None = None,
+    layout: str | None = None,
+    words: str | None = None,
+    where: str | None = None,
+    twice: str | None = None,
+    **others: Any,
+) -> ReadOptions:
+    """Return the options that texts say, as the commands take them.
 
     Raises:
-        SettingsError: a part has no name or no equals sign.
+        SettingsError: a text has another form, or names a column that is not ours.
     """
+    form = f"OURS=YOURS, where OURS is one of {', '.join(dict.fromkeys([*COLUMNS, *ATTEMPTS]))}"
+    given = _pairs("--columns", columns, form) if isinstance(columns, str) else columns or {}
+    names = {
+        name: ours for ours, aliases in (*ATTEMPTS.items(), *COLUMNS.items()) for name in (*aliases, ours)
+    }
+    ours = {name: "cells" if name == "cells" else names.get(plain(name)) for name in given}
+    if None in ours.values():
+        raise SettingsError(f"--columns {columns}: write {form}")
+    chosen = _pairs("--where", where, "COLUMN=TEXT, such as session=RACE or class=GT3|GT4")
+    try:
+        return ReadOptions(
+            columns={str(ours[name]): theirs.strip() for name, theirs in given.items()},
+            layout=(layout and Layout(layout)) or None,
+            words=_words(words),
+            where={column: tuple(texts.lower().split("|")) for column, texts in chosen.items()},
+            twice=(twice and Twice(twice)) or None,
+            **others,
+        )
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+
+
+def _pairs(option: str, text: str | None, form: str) -> dict[str, str]:
+    """Parse `a=b,c=d`."""
     parts = [part.partition("=") for part in (text or "").split(",") if part.strip()]
     if not all(name.strip() and sign for name, sign, _ in parts):
         raise SettingsError(f"{option} {text}: write {form}")
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
-def words_of(text: str | None) -> dict[str, EntrantStatus | None]:
-    """Parse `dnf=crash|engine,dns=0`, or `0=dns`.
-
-    Raises:
-        SettingsError: neither side of an equals sign is a result.
-    """
-    found: dict[str, EntrantStatus | None] = {}
+def _words(text: str | None) -> dict[str, Meaning]:
+    """Parse `dnf=crash|engine,dns=0`, or `0=dns`."""
+    found: dict[str, Meaning] = {}
     form = f"dnf=crash|engine,dns=0, with {', '.join(OUTCOMES)} on the left"
-    for left, right in pairs("--words", text, form).items():
+    for left, right in _pairs("--words", text, form).items():
         outcome, words = (left, right) if left.lower() in OUTCOMES else (right, left)
         if outcome.lower() not in OUTCOMES:
             raise SettingsError(f"--words {text}: write {form}")
         found |= dict.fromkeys((word.strip().lower() for word in words.split("|")), OUTCOMES[outcome.lower()])
     return found
-
-
-def where_of(text: str | None) -> dict[str, tuple[str, ...]]:
-    """Parse `session=RACE|SPRINT,class=GT3`."""
-    found = pairs("--where", text, "COLUMN=TEXT, such as session=RACE or class=GT3|GT4")
-    return {column: tuple(values.lower().split("|")) for column, values in found.items()}

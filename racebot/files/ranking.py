@@ -12,7 +12,6 @@ from racebot.files.cells import BadCellError
 from racebot.files.options import ReadOptions
 from racebot.races.result import EntrantStatus
 
-DONE = EntrantStatus.DONE
 _FAR_BEHIND = 1.5
 """A last time this many times the one before may be a sign for no finish."""
 
@@ -28,29 +27,23 @@ class Result:
     player: str | None
     name: str
     status: EntrantStatus
+    team: str | None = None
     place: int | None = None
     time: int | None = None
     behind: tuple[int, int] | None = None
     score: float | None = None
-    team: str | None = None
+
+    @property
+    def finished(self) -> bool:
+        return self.status is EntrantStatus.DONE
 
     def facts(self) -> tuple[object, ...]:
-        """Return what makes two lines the same result."""
+        """Return the result without the player; two lines with the same facts are one line given twice."""
         return self.status, self.place, self.time, self.behind, self.score, self.team
 
-    def better_than(self, other: Result) -> bool:
-        """Return whether this is the better of two results of one player in one race."""
-        mine, others = (
-            (
-                each.status is not DONE,
-                each.place or 0,
-                each.behind or (0, 0),
-                each.time or 0,
-                -(each.score or 0),
-            )
-            for each in (self, other)
-        )
-        return mine < others
+    def key(self) -> tuple[object, ...]:
+        """Return a key by which a better result of a race comes first."""
+        return not self.finished, self.place or 0, self.behind or (0, 0), self.time or 0, -(self.score or 0)
 
 
 @dataclass(slots=True)
@@ -60,15 +53,13 @@ class Ranking:
     Attributes:
         contradictions: numbers of lines with a place that their time contradicts.
         signs: times that may stand for no finish, and how often.
-        races_with_places: number of races that are ranked by places.
-        races_without_first: how many of these have no place 1.
+        places: number of `races` that are ranked by places, and of those `without a first`.
     """
 
     options: ReadOptions
     contradictions: list[int] = field(default_factory=list)
     signs: Counter[str] = field(default_factory=Counter)
-    races_with_places: int = 0
-    races_without_first: int = 0
+    places: Counter[str] = field(default_factory=Counter)
 
     def rank(self, finishers: Sequence[Result]) -> bool:
         """Give the finishers their places, if they have any, and return whether their times count.
@@ -78,16 +69,16 @@ class Ranking:
         Raises:
             BadCellError: some finishers have a place, a time or a score, and some have not.
         """
-        if not finishers:
-            return False
-        _add_gaps(finishers)
-        timed = all(each.time is not None for each in finishers)
+        first = min((each.time for each in finishers if each.time is not None), default=None)
+        for each in finishers:
+            if each.behind and not each.behind[0] and first is not None:
+                each.time, each.behind = first + each.behind[1], None  # laps stay
+        timed = bool(finishers) and all(each.time is not None for each in finishers)
         places = [each.place for each in finishers if each.place]
         if places:
-            self.races_with_places += 1
-            self.races_without_first += min(places) != 1
-        if len(places) == len(finishers):
-            return timed and (self.options.by_time or self._agrees(finishers))
+            self.places.update({"races": 1, "without a first": int(min(places) != 1)})
+            if len(places) == len(finishers):
+                return timed and (self.options.by_time or self._agrees(finishers))
         if timed:
             self._look_for_signs([each.time or 0 for each in finishers])
         keys = [()] * len(finishers) if timed else self._keys(finishers)
@@ -124,11 +115,3 @@ class Ranking:
         shared = times.count(last)
         if last > _FAR_BEHIND * before and (shared > 1 or last % 60_000_000 == 59_000_000):
             self.signs[str(timedelta(microseconds=last))] += shared
-
-
-def _add_gaps(finishers: Sequence[Result]) -> None:
-    """Turn gaps into times, if the first has one. Laps stay."""
-    first = min((each.time for each in finishers if each.time is not None), default=None)
-    for each in finishers:
-        if each.behind and not each.behind[0] and first is not None:
-            each.time, each.behind = first + each.behind[1], None

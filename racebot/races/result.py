@@ -1,6 +1,6 @@
 """A race result as facts: the entrants, how each of them ended, and whether the result is recorded.
 
-`racebot.racetime.payload` reads them from the site's JSON, `racebot.files.archive` from saved archives.
+`racebot.racetime.payload` reads them from the site's JSON, `racebot.files.documents` from saved archives.
 """
 
 from __future__ import annotations

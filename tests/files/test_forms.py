@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from racebot.errors import PayloadError
-from racebot.files.read import RaceFiles, options_of, read_races
+from racebot.files.options import options_of
+from racebot.files.read import RaceFiles, read_races
 from racebot.races.outcome import TeamPolicy, outcome_of, places
 from racebot.races.result import RaceResult
 from racebot.study.history import History

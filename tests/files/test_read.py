@@ -105,7 +105,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_an_endless_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("racebot.files.read.LARGEST_FILE", 2**20)
+    monkeypatch.setattr("racebot.files.rows.LARGEST_FILE", 2**20)
     path = tmp_path / "endless.json"
     path.symlink_to("/dev/zero")
     with pytest.raises(PayloadError, match=r"endless\.json: more than 1 MiB"):

@@ -1,0 +1,314 @@
+"""Races in JSON and XML: of the site, of archives, of well-known programs, or records in any nesting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any
+from xml.etree import ElementTree
+
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
+
+from racebot.errors import PayloadError
+from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
+from racebot.racetime.payload import parse_race
+from racebot.text.format import counted
+from racebot.text.parse import parse_time, read_json
+
+MOST_VALUES = 2_000_000
+"""Most commas in a JSON document."""
+Record = Mapping[str, Any]
+UNFINISHED_PLACE = 9999
+Text = Annotated[str, Field(min_length=1)]
+
+
+class _ArchivedEntrant(BaseModel, strict=True):
+    """An entrant without a name. A deleted account has no `user_id`."""
+
+    user_id: Text | None
+    place: int = Field(ge=1)
+
+    def entrant(self) -> Entrant:
+        finished = self.place != UNFINISHED_PLACE
+        status, place = (EntrantStatus.DONE, self.place) if finished else (EntrantStatus.DNF, None)
+        return Entrant(self.user_id, self.user_id or NO_NAME, status, place=place)
+
+
+class _ArchivedRace(BaseModel, strict=True):
+    """A race of an archive, which has places but no times."""
+
+    slug: Text
+    ended_at: Annotated[datetime, BeforeValidator(parse_time)]
+    recorded: bool
+    entrants: list[_ArchivedEntrant] = Field(max_length=MOST_ENTRANTS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """Where the results of a program or site are in its JSON or XML.
+
+    A form is names of values, first those of the entrant, then of the objects around it: `a+b` joins two,
+    `a|b` takes the first that there is.
+
+    Attributes:
+        path: keys of the objects and lists down to the entrants; `a|b` are alternatives, `a|` may be missing.
+        columns: the form of each of our columns. The values of a form that is `#` count from 1.
+        session: the form of the kind of session, which must be a race.
+        unfinished: values of a form with which an entrant did not finish.
+        base: the place of the winner.
+    """
+
+    path: str
+    columns: Mapping[str, str]
+    session: str = ""
+    unfinished: Mapping[str, frozenset[object]] = field(default_factory=dict)
+    base: int = 1
+
+    def records(self, document: Any) -> list[Record] | None:
+        """Return the records of a document, or None if it has another form."""
+        entrants = list(_below(document, self.path.split(), {}))
+        if not any(_value(each, self.columns["player"]) and self._session(each) for each in entrants):
+            return None
+        races = (each for each in entrants if self._session(each).rstrip("0123456789") in RACE_SESSIONS)
+        found = (self._record(number, entrant) for number, entrant in enumerate(races, start=1))
+        # An empty slot has a place only.
+        return [record for record in found if any(value for name, value in record.items() if name != "place")]
+
+    def _session(self, entrant: Record) -> str:
+        return str(_value(entrant, self.session) or "").lower() if self.session else "race"
+
+    def _record(self, number: int, entrant: Record) -> Record:
+        record = {
+            ours: number if form == "#" else _value(entrant, form) for ours, form in self.columns.items()
+        }
+        if isinstance(record["place"], int):
+            record["place"] += 1 - self.base
+        unfinished = any(_value(entrant, form) in values for form, values in self.unfinished.items())
+        return record | {"place": "DNF"} if unfinished else record
+
+
+XML_DRIVERS = "rFactorXML"
+RACE_SESSIONS = {"race", "r", "feature", "sprint", "heat race"}
+"""Words for a session that is a race, rather than practice or qualifying."""
+PROGRAMS = {
+    # https://github.com/jolpica/jolpica-f1/blob/main/docs/endpoints/results.md
+    "Ergast": _Program(
+        "MRData RaceTable Races Results|SprintResults",
+        {
+            "race": "season+round+raceName",
+            "ended_at": "date",
+            "player": "Driver driverId",
+            "name": "Driver givenName+Driver familyName",
+            "place": "position",
+            "positionText": "positionText",
+            "team": "Constructor name",
+        },
+    ),
+    # https://members-ng.iracing.com/data/doc/results
+    "iRacing": _Program(
+        "data| session_results results",
+        {
+            "race": "track track_name+subsession_id",
+            "ended_at": "end_time|start_time",
+            "player": "cust_id",
+            "name": "display_name",
+            "place": "finish_position",
+            "status": "reason_out",
+        },
+        session="simsession_name|simsession_type_name",
+        base=0,
+    ),
+    # In the order of finish, without words for a retirement.
+    "Assetto Corsa Competizione": _Program(
+        "sessionResult leaderBoardLines",
+        {
+            "player": "currentDriver playerId",
+            "name": "currentDriver firstName+currentDriver lastName",
+            "place": "#",
+        },
+        session="sessionType",
+        unfinished={"timing lapCount": frozenset({0, None})},
+    ),
+    # In the order of finish. An empty slot has no driver, and one who did not finish has no time.
+    "Assetto Corsa": _Program(
+        "Result",
+        {"player": "DriverGuid|DriverName", "name": "DriverName", "place": "#", "dq": "Disqualified"},
+        session="Type",
+        unfinished={"TotalTime": frozenset({0, None, 2**31 - 1})},
+    ),
+    # https://developer.start.gg/docs/examples/queries/event-standings
+    "start.gg": _Program(
+        "data| event standings nodes",
+        {"race": "event name", "player": "entrant name|player gamerTag", "place": "placement"},
+    ),
+    # https://api.challonge.com/v1/documents/participants/index
+    "Challonge": _Program(
+        "tournament| participants| participant",
+        {"player": "name|display_name", "place": "final_rank"},
+    ),
+    # https://www.studio-397.com/modding-resources/
+    "rFactor 2": _Program(
+        XML_DRIVERS,
+        {"player": "Name", "place": "Position", "status": "FinishStatus"},
+        unfinished={"FinishStatus": frozenset({"None", None})},
+    ),
+}
+
+
+def read_document(
+    text: str, category: str, goal: str, left_out: Counter[str]
+) -> list[RaceResult] | tuple[str, list[Record]]:
+    """Read JSON or lines of JSON: races of an archive or of the site, or a program's name and its records.
+
+    Args:
+        category: slug of an archive's races.
+        goal: goal of an archive's races.
+        left_out: counts the site's races without a result, by reason.
+
+    Raises:
+        PayloadError: a race cannot be read; the message names its position and the field.
+    """
+    document = _document(text)
+    first = document[0] if isinstance(document, list) and document else None
+    if isinstance(first, Mapping) and {"slug", "entrants"} <= first.keys() and "status" not in first:
+        return list(_archived(document, category, goal))
+    races = list(_site_races(document))
+    if races and all(isinstance(each, Mapping) and isinstance(each.get("status"), dict) for each in races):
+        return list(_results(races, left_out))
+    return _records(document)
+
+
+def read_xml(text: str) -> tuple[str, list[Record]]:
+    """Read the drivers of an XML log of rFactor 2.
+
+    Raises:
+        PayloadError: not XML, or of another form.
+    """
+    try:
+        root = ElementTree.fromstring(text)  # noqa: S314 - expat bounds entities, and the file is bounded
+    except ElementTree.ParseError as error:
+        raise PayloadError(f"not XML: {error}") from None
+    drivers = [
+        {each.tag: each.text for each in driver} for driver in root.findall("RaceResults//Race/Driver")
+    ]
+    if not drivers:
+        raise PayloadError("XML, but no race of rFactor 2: save it as CSV or JSON")
+    return _records({XML_DRIVERS: drivers})
+
+
+def _document(text: str) -> Any:
+    first, _, rest = text.strip().partition("\n")
+    if rest:
+        with suppress(PayloadError):
+            read_json(first)
+            return [read_json(line, MOST_VALUES) for line in text.splitlines() if line.strip()]
+    return read_json(text, MOST_VALUES)
+
+
+def _archived(document: list[Any], category: str, goal: str) -> Iterator[RaceResult]:
+    try:
+        races = TypeAdapter(list[_ArchivedRace]).validate_python(document)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        index, *place = problem["loc"]
+        where = "".join(f"{name!r}: " for name in place)
+        raise PayloadError(f"race {int(index) + 1} of the archive: {where}{problem['msg']}") from None
+    for race in races:
+        name = f"{category}/{race.slug}" if category else race.slug
+        entrants = tuple(each.entrant() for each in race.entrants)
+        yield RaceResult(name, category, goal, race.ended_at, entrants, recorded=race.recorded)
+
+
+def _site_races(document: Any) -> Iterator[Any]:
+    """Yield the races in JSON saved from the site: a list page, several pages, one race, or a list."""
+    if isinstance(document, list):
+        for item in document:
+            yield from _site_races(item) if isinstance(item, dict) else [item]
+    elif isinstance(document, dict):
+        yield from document["races"] if isinstance(document.get("races"), list) else [document]
+    else:
+        raise PayloadError("neither an archive nor races saved from the site")
+
+
+def _results(races: list[Any], left_out: Counter[str]) -> Iterator[RaceResult]:
+    lacking = sum("entrants" not in race for race in races)
+    if lacking:
+        raise PayloadError(
+            f"{counted(lacking, 'race')} of this page without entrants: save it with ?show_entrants=true"
+        )
+    for race in map(parse_race, races):
+        if race.result is not None:
+            yield race.result
+        else:
+            left_out["cancelled" if race.status == "cancelled" else "not finished yet"] += 1
+
+
+def _records(document: Any) -> tuple[str, list[Record]]:
+    """Return the name of the program and the records of a document, one for each entrant."""
+    for name, program in PROGRAMS.items():
+        records = program.records(document)
+        if records:
+            return name, records
+        if records is not None:
+            raise PayloadError(f"{name} results without a race: practice and qualifying are not rated")
+    found = list(_exploded(document, {}))
+    if not found:
+        raise PayloadError(
+            "no races: neither saved from racetime.gg, nor a list of objects, one for each entrant"
+        )
+    return "", found
+
+
+def _below(value: Any, path: list[str], above: Record) -> Iterator[Record]:
+    """Yield the objects at the end of a path, with the plain values of those around them."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _below(item, path, above)
+    elif isinstance(value, Mapping):
+        here = {**above, **dict(_flat(value))}
+        if not path:
+            yield here
+            return
+        keys = path[0].split("|")
+        found = next((value[key] for key in keys if key in value), value if "" in keys else None)
+        yield from _below(found, path[1:], here)
+
+
+def _value(values: Record, form: str) -> Any:
+    for choice in form.split("|"):
+        parts = [each for name in choice.split("+") if (each := values.get(name)) not in {None, ""}]
+        if parts:
+            return " ".join(map(str, parts)) if "+" in choice else parts[0]
+    return None
+
+
+def _exploded(value: Any, above: Record) -> Iterator[Record]:
+    """Yield the innermost objects of nested lists, each with the plain values of those around it.
+
+    A key that is used within stays; the outer one gets the name of the object around it, `race name`.
+    """
+    if isinstance(value, list):
+        for item in value:
+            yield from _exploded(item, above)
+    elif isinstance(value, Mapping):
+        flat = dict(_flat(value))
+        lists = [
+            each for each in value.values() if isinstance(each, list) and each and isinstance(each[0], dict)
+        ]
+        if not lists:
+            taken = flat.keys() & {"name", "id", "status"}
+            yield {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
+        for items in lists:
+            yield from _exploded(items, {**above, **flat})
+
+
+def _flat(value: Record, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the plain values of an object and those within it, without lists, by name: `Driver driverId`."""
+    for key, each in value.items():
+        if isinstance(each, Mapping):
+            yield from _flat(each, f"{before}{key} ")
+        elif not isinstance(each, list):
+            yield f"{before}{key}", each
