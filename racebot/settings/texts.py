@@ -75,8 +75,8 @@ class Texts(BaseModel):
         "This room belongs to {event}, and counts when that closes.", "tells a room of its event"
     )
     in_event_sealed: str = _text(
-        "This room belongs to {event}: results stay sealed until it closes.",
-        "the same for sealed results",
+        "This room belongs to {event}: its results stay secret until it closes.",
+        "the same if results are shown only then",
     )
     event_closed: str = _text("{event} is closed, and counts now.", "tells it of the end; the link follows")
     event_reopened: str = _text("{event} is open again, and counts when it closes.", "takes that back")

@@ -118,11 +118,12 @@ def skip(
     """Keep a race off the leaderboards that need no record, or let it count there at once.
 
     The race need not be stored, nor be over. If it is to count and is not stored yet, the caller must settle
-    it. Return the leaderboards that were rated again.
+    it. Chat may repeat an order: it is stored, so that its room's history gives it no second time. Return the
+    leaderboards that were rated again.
     """
     ledger = settler.ledger
     with ledger.transaction():
-        if not undo and is_skipped(ledger, race):
+        if not (undo or author) and is_skipped(ledger, race):
             raise OrderError(f"{race} is already skipped")
         kind, done = (OrderKind.COUNT, "counted") if undo else (OrderKind.SKIP, "skipped")
         ledger.orders.add(Order(now, kind, race, None, on_one_line(reason), author=author))

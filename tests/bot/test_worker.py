@@ -222,7 +222,7 @@ async def test_health_metrics_and_json_logs_describe_the_worker(sandbox: Sandbox
         assert [board["races"] for board in status["leaderboards"]] == [1]
         assert await worker.terminate() == 0
     lines = [json.loads(line) for line in worker.output.splitlines() if line.startswith("{")]
-    assert {line["room"] for line in lines if "settled on" in line["message"]} == {room.slug}
+    assert {line["room"] for line in lines if "counted on" in line["message"]} == {room.slug}
     assert all("racebot" in line["logger"] for line in lines)
 
 

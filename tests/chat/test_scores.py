@@ -7,7 +7,7 @@ Ann wins two and Bo one, so that her mean is 100.28 and his 99.72. Cy never fini
 from __future__ import annotations
 
 import pytest
-from builders import CATEGORY, existing, result
+from builders import CATEGORY, entrant, existing, result, seen
 
 from racebot.chat.rating_message import race_scores, why_score
 from racebot.ledger.store import Ledger
@@ -31,6 +31,21 @@ def test_score_tells_the_standing_its_races_and_the_cut(ledger: Ledger) -> None:
     assert ask(Command.SCORE) == "Ann: 1st of 3 with 100.3 · counted 100.8, 100.8, 99.2 · the cut is 99.7"
     assert ask(Command.SCORE, "bo").startswith("Bo: 2nd of 3 with 99.7")
     assert "Di" in ask(Command.SCORE, by=DI)
+
+
+def test_score_counts_the_race_of_the_room_once_it_is_finished(ledger: Ledger) -> None:
+    ask = league(ledger)
+    coming = result("d", "cy ann", after=3, recorded=False)
+    assert ask(Command.SCORE, race=seen(coming)).endswith("· dropped 99.2"), "the fourth of three that count"
+    assert "dropped" not in ask(Command.SCORE, race=seen(status="in_progress"))
+
+
+def test_racers_who_still_race_have_no_score() -> None:
+    racing = result("a", entrants=(*result("a", "ann bo").entrants, entrant("cy", "racing")))
+    assert set(existing(score_race(racing, rules_of("sgl-2025"), TeamPolicy.INDIVIDUAL)).scores) == {
+        "id-ann",
+        "id-bo",
+    }
 
 
 @pytest.mark.parametrize(

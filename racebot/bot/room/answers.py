@@ -54,8 +54,6 @@ class Reply:
 
     draft: Draft
     to: str | None
-    confirms: bool = False
-    """Whether it confirms an order."""
 
 
 @dataclass
@@ -76,7 +74,7 @@ class CommandHandler:
         self._orders = RoomOrders(self.work, self.texts, self.names)
         self._limiter = Limiter(self.settings.answers_per_person, self.settings.answers_per_room)
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
-        self._given: dict[tuple[str, str | None, str], tuple[str, float]] = {}
+        self._given: dict[tuple[str, str | None, str], float] = {}
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
         """Races whose room knows that they do not count."""
 
@@ -135,8 +133,7 @@ class CommandHandler:
             return None if is_quiet else Reply(lambda: self.texts.answers_pause, asker.id)
         if order := question.order:
             text = self._orders.carry_out(order, race)
-            to = asker.id if order.is_about_self else None
-            return Reply(lambda: text, to, confirms=to is None) if text else None
+            return Reply(lambda: text, asker.id if order.is_about_self else None) if text else None
         if is_quiet:
             return None
         if order_in(command, message):
@@ -149,17 +146,12 @@ class CommandHandler:
         return Reply(draft, asker.id if self.settings.private_answers else None)
 
     def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
-        """Return whether the room just got the same answer; if not, remember this one.
-
-        A confirmation only repeats the last one: after the opposite order, the same order is news again.
-        """
-        now = self.clock()
-        self._given = {key: given for key, given in self._given.items() if now - given[1] < REPEAT_AFTER}
-        key = (race, reply.to, "" if reply.confirms else text)
-        if self._given.get(key, ("", now))[0] == text:
-            return True
-        self._given[key] = (text, now)
-        return False
+        """Return whether the room just got the same answer; if not, remember this one."""
+        now, key = self.clock(), (race, reply.to, text)
+        self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
+        is_known = key in self._given
+        self._given.setdefault(key, now)
+        return is_known
 
     def _with_note(self, draft: Draft, command: ParsedCommand, race: Race, note: str) -> Draft:
         """Add a note to the first answer in a race that does not count. There are no odds in it."""

@@ -341,8 +341,9 @@ class Inbox:
         reply = await self.context.call(handler.reply, question, race, is_quiet=case.is_quiet)
         # Explaining a large race is slow, and must not block the ledger's thread.
         text = "" if reply is None else await asyncio.to_thread(reply.draft)
-        is_wanted = text and not handler.silent
-        if reply is not None and is_wanted and not handler.is_repeat(race.name, reply, text):
+        if reply is None or not text or handler.silent:
+            return
+        if question.order or not handler.is_repeat(race.name, reply, text):
             metrics.COMMANDS.labels(question.command.command.value).inc()
             self.delivery.answer(text, question.message.id, to=reply.to)
 

@@ -197,7 +197,9 @@ class LedgerWork:
                 announcements.drop_waiting(name, "the race is not recorded")
                 announcements.withdraw(name)
                 self.ledger.posts.withdraw(name)
-                log.info("%s: cancelled or set to do not record; no ratings change", name)
+                matches = case.shown is None or self.settler.rules.configs_for(case.shown)
+                why = "cancelled or set to do not record" if matches else "no leaderboard has such races"
+                log.info("%s: %s; no ratings change", name, why)
             case Act.UNDO_SETTLING:
                 self.settler.withdraw(name)
                 log.warning("%s: no longer recorded on the site, so its rating changes are undone", name)
@@ -237,4 +239,4 @@ class LedgerWork:
             metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)
         for each in rated or ():
             outcome = each.note or f"{len(each.changes)} ratings changed"
-            log.info("%s: settled on %s: %s", result.name, each.leaderboard.name, outcome)
+            log.info("%s: counted on %s: %s", result.name, each.leaderboard.name, outcome)

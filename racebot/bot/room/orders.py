@@ -107,10 +107,7 @@ class RoomOrders:
         if not settler.rules.needs_no_record(race):
             return self.texts.needs_record
         author = str(order.message.user_id)
-        try:
-            orders.skip(settler, race.name, REASON, order.given_at, undo=counts, author=author)
-        except OrderError as error:
-            log.info("%s", error)
+        orders.skip(settler, race.name, REASON, order.given_at, undo=counts, author=author)
         if counts:
             return self.texts.counted
         text = self._with_command(self.texts.skipped)

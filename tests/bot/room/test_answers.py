@@ -151,19 +151,11 @@ def test_players_over_the_limit_are_told_once_that_answers_pause(ledger: Ledger,
     assert talk.say("!rating") not in (None, pause)
 
 
-def test_orders_are_limited_too_and_only_those_that_change_something_are_confirmed_again(
-    ledger: Ledger, clock: Clock
-) -> None:
+def test_orders_of_a_monitor_are_limited_too(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock)
     monitor = [talk.say(f"!ratings {order}", is_monitor=True) for order in ("on", "off") * 50]
     assert sum(said is not None and said.to is None for said in monitor) == ORDERS_PER_PERSON
     assert talk.is_quiet(), "the tenth was the last one carried out"
-
-    def is_repeat(text: str) -> bool:
-        return talk.commands.is_repeat(NAME, Reply(lambda: text, None, confirms=True), text)
-
-    repeats = [is_repeat(text) for text in ("off", "off", "on", "off", "off")]
-    assert repeats == [False, True, False, False, True]
 
 
 def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
@@ -435,7 +427,6 @@ def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
     assert talk.commands.is_repeat(NAME, to_room, "Bo: 1000"), "within one tick of the clock, too"
     assert not talk.commands.is_repeat("orb/other", to_room, "Ann: 1200")
     assert not talk.commands.is_repeat(NAME, replace(to_room, to="id-bo"), "Ann: 1200")
-    assert not talk.commands.is_repeat(NAME, replace(to_room, confirms=True), "Ann: 1200")
 
 
 @pytest.mark.parametrize("has_raced", [True, False])

@@ -279,6 +279,36 @@ async def test_an_order_whether_a_race_counts_is_carried_out_once(
         assert [order.kind for order in ledger.orders.all()] == [last], number
 
 
+@pytest.mark.parametrize(("order", "answer"), [("count", TEXTS.counted), ("skip", TEXTS.skipped)])
+async def test_an_order_that_is_given_again_is_answered_and_stored(
+    ledger: Ledger, clock: Clock, order: str, answer: str
+) -> None:
+    said = [line(f"!ratings {order}", at) for at in (1.0, 2.0)]
+    room = Room(ledger, clock)
+    async with room.open() as inbox:
+        for frame in (RaceUpdate(race()), *said):
+            inbox.on_frame(frame)
+        await until(lambda: len(room.said) == 2)
+    assert set(room.said) == {answer.format(command="!ratings")}
+    orders.skip(room.settler, NAME, "by the shell", NOON + timedelta(seconds=3), undo=order == "skip")
+    again = Room(ledger, clock)
+    async with again.open() as inbox:
+        inbox.on_frame(RaceUpdate(race()))
+        inbox.on_frame(history(*said))
+        await until(lambda: inbox.race and not (inbox._events or inbox._orders))
+    assert orders.is_skipped(ledger, NAME) == (order == "count"), "the shell's order was the last"
+
+
+def test_log_says_why_a_race_changes_no_ratings(room: Room, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    room.follower.frame(race())
+    room.follower.frame(replace(race(), status="cancelled", result=None))
+    assert caplog.messages[-1].endswith("cancelled or set to do not record; no ratings change")
+    unmatched = replace(FIRST, name=f"{CATEGORY}/other", goal="Another game", custom_goal=True)
+    room.follower.frame(replace(race(unmatched), custom_goal=True))
+    assert caplog.messages[-1].endswith("no leaderboard has such races; no ratings change")
+
+
 def test_orders_given_while_the_connection_was_lost_are_carried_out(room: Room) -> None:
     old, given = line("!ratings off", -400.0), line("!ratings skip", -300.0)
     lines = room.handler.of_history(history(old, given, line("!why", -300.0)), None, is_first=False)

@@ -247,3 +247,13 @@ def test_rooms_of_custom_goals_make_no_leaderboard_of_their_own(settler: Settler
     assert [c.name for c in RULES.configs_for(room(GOAL, custom_goal=True))] == ["League"]
     none = RatingRules(OWN, (LEAGUE,), {CATEGORY: frozenset()})
     assert none.configs_for(room("Any Orb")) == []
+
+
+def test_backfilled_result_counts_once_it_stood_for_the_longest_grace(ledger: Ledger) -> None:
+    both = tuple(
+        replace(LEAGUE, name=f"League {n}", rule=replace(LEAGUE.rule, grace=n * GRACE)) for n in (1, 3)
+    )
+    settler = Settler(ledger, RatingRules(OWN, both))
+    for minutes, counts in (59, False), (61, False), (179, False), (180, True):
+        settler.add_past_races([FIRST], "backfill", NOON + minutes * MINUTE)
+        assert ledger.races.has(FIRST.name) is counts
