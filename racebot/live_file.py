@@ -51,6 +51,7 @@ class LiveEntrant:
         float | None, Field(description="Chance to finish next while racing; null before the first finish")
     ] = None
     finish_by_rating: FinishByRating = None
+    stream: Annotated[str, Field(description="Twitch name of a racer who streams now, or empty")] = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,6 +296,7 @@ def _live_board(
             change=change.points_change if change else None,
             chance_now=chance_now.get(row),
             finish_by_rating=forecast.finish_by_rating,
+            stream=entrant.profile.twitch if entrant.profile and entrant.profile.live else "",
         )
         if player not in hidden:
             shown.append(live)

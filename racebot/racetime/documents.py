@@ -131,6 +131,7 @@ class EntrantDocument(SiteDocument):
     user: UserDocument | None = None
     finish_time: _Duration | None = None
     place: _Integer = None
+    stream_live: _IsTrue = False
     team: Annotated[TeamDocument | None, _if(lambda value: isinstance(value, Mapping))] = None
 
 

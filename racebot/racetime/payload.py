@@ -216,7 +216,9 @@ def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
         team=(team.slug or team.name or None) if team else None,
         discriminator=user.discriminator if user else None,
         team_name=(team.name or None) if team else None,
-        profile=Profile(user.avatar, user.pronouns, user.twitch_name or "") if user else None,
+        profile=Profile(user.avatar, user.pronouns, user.twitch_name or "", entrant.stream_live)
+        if user
+        else None,
     )
 
 

@@ -186,8 +186,9 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         own = _token(program, repr((board.stored, board.address, board.listing, *shown)))
         listed = {each.id: each for each in view.report(board).players}
         raced: dict[str, list[RaceDigest]] = defaultdict(list)
-        for digest in digests:
-            races[digest.race] += int(own, 16) + digest.value
+        for digest, *near in zip(digests, [None, *digests[:-1]], [*digests[1:], None], strict=True):
+            neighbors = _token(*(each.race if each else "" for each in near))
+            races[digest.race] += int(own, 16) + digest.value + int(neighbors, 16)
             for player in digest.players:
                 raced[player].append(digest)
         of_players = {

@@ -92,6 +92,15 @@ FINISHED = room(
 )
 
 
+def test_streams_of_racers_who_are_live_are_linked_one_by_one_and_together(live: Live) -> None:
+    live.write(room(racer("ann", stream="ann_tv"), racer("zoe", stream="zoe"), racer("cy")))
+    for page in (live.get("races/orb/live-1").text, live.get("live").text):
+        assert page.count('href="https://www.twitch.tv/ann_tv"') == 1
+        assert page.count("https://www.multitwitch.tv/ann_tv/zoe") == 1
+    live.write(room(racer("ann", stream="ann_tv"), racer("zoe")))
+    assert "multitwitch" not in live.get("live").text
+
+
 class Live:
     """The pages of a small leaderboard, with a live file to write."""
 

@@ -82,6 +82,22 @@ def test_front_page_has_a_line_for_all_but_the_six_leaderboards_raced_last(merge
     assert page.count("2 players, none ranked yet") == 6
 
 
+def test_player_page_tells_the_distance_to_both_neighbors_and_the_record(view: LedgerView) -> None:
+    # Cy 1200, Ann 1190, Di 1000; Ann and Di have not met, nor Ann and Cy.
+    assert "Next: 10 points behind 1st Cy (not met), 190 points ahead of 3rd Di (not met)" in text(
+        view, "players/id-ann/orb/any-orb.html"
+    )
+    assert "ahead of" not in text(view, "players/id-ed/orb/any-orb.html")
+    assert "Next: 10 points" not in text(view, "players/id-ann/orb/any-orb.html", served=False)
+
+
+def test_race_leads_to_the_races_before_and_after_it(view: LedgerView) -> None:
+    page = page_at(view, "races/orb/b.html")
+    links = re.findall(r'rel="(prev|next)" href="([^"]+)"', page)
+    assert links == [("prev", "a.html"), ("next", "c.html")]
+    assert 'rel="next"' not in page_at(view, "races/orb/c.html", served=False)
+
+
 def test_leaderboard_shows_movement_and_provisional_ratings(merge: Merge) -> None:
     races = [result("a", "ann bo"), result("b", "bo ann", after=240), result("c", "di ann", after=241)]
     shown = text(merge(races, provisional_races=2), f"{BOARD}.html")

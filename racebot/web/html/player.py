@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.history import PlayedRace, figures, milestones
-from racebot.queries.player import PlayerRecord, highlights, meetings
+from racebot.queries.leaderboard import ListedPlayer
+from racebot.queries.player import OpponentRecord, PlayerRecord, highlights, meetings
 from racebot.queries.races import winners_of
+from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
 from racebot.web.html import charts, templating
 from racebot.web.html.leaderboard import page_number, pager, race_pages
@@ -64,6 +66,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         milestones=milestones(history),
         found=found,
         racer=view.racer(board, player),
+        neighbors=_neighbors(request, board, record),
         graph=charts.ratings([history], f"{label}: {numbers}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
         score_graph=charts.scores,
@@ -76,6 +79,37 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         standings=view.standings(player),
         rooms=[each for each in view.live_rooms().of(player) if each[1].board == board.address.stem],
     )
+
+
+class Neighbor(NamedTuple):
+    """A player listed next to another: how far away in points or scores, and the record against them."""
+
+    player: ListedPlayer | LeagueStanding
+    gap: float
+    is_above: bool
+    record: OpponentRecord | None
+
+
+def _neighbors(request: PageRequest, board: Board, record: PlayerRecord) -> list[Neighbor]:
+    """Return the players above and below a player. An export does not follow them."""
+    view, own, records = request.view, record.standing.id, {each.id: each for each in record.opponents}
+    table = view.ordering_league(board) if request.served else None
+    listed: Sequence[ListedPlayer] | Sequence[LeagueStanding] = view.report(board).players
+    ids = [row.player for row in view.report(board).players.rows]
+    if table is not None:
+        listed, ids = table.standings, [each.id for each in table.standings]
+    if not request.served or own not in ids:
+        return []
+    at, found = ids.index(own), []
+    for other in (at - 1, at + 1):
+        if 0 <= other < len(ids):
+            gap = abs(_worth(listed[other]) - _worth(listed[at]))
+            found.append(Neighbor(listed[other], gap, other < at, records.get(ids[other])))
+    return found
+
+
+def _worth(entry: ListedPlayer | LeagueStanding) -> float:
+    return entry.points if isinstance(entry, ListedPlayer) else entry.total.score
 
 
 def or_comparison(page: Callable[..., Content]) -> Callable[..., Content]:

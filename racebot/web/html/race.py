@@ -19,6 +19,7 @@ from racebot.queries.edits import edits_of
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import listed_points, new_places
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_of, event_reports
+from racebot.queries.races import races_numbered
 from racebot.queries.records import UPSET
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
@@ -214,6 +215,13 @@ def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, 
     return found
 
 
+def around(view: LedgerView, board: Board, part: RaceOnBoard) -> list[tuple[str, str]]:
+    """Return the races before and after a recorded race on a leaderboard, with their words."""
+    found = races_numbered(view.ledger, board.key, [part.sequence - 1, part.sequence + 1])
+    words = {part.sequence - 1: "Previous race", part.sequence + 1: "Next race"}
+    return [(words[number], found[number].race) for number in sorted(found)]
+
+
 def places(view: LedgerView, board: Board, report: RaceReport) -> dict[str, tuple[int | None, int]]:
     """Return the places before and after a recorded race of its players whom the leaderboard then listed."""
     row = view.ledger.ratings.get(board.stored, report.race)
@@ -235,6 +243,7 @@ def table(request: PageRequest) -> dict[str, Any]:
         "places": partial(places, view),
         "targets": partial(targets, view),
         "drawn_story": partial(drawn_story, view),
+        "around": partial(around, view),
     }
 
 

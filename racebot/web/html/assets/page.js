@@ -232,16 +232,29 @@
     const held = yours.contains(document.activeElement);
     yours.replaceChildren(link, words, forget);
     if (held) link.focus();
-    // The places of everybody, so that the server does not learn which of them the reader is.
-    let found = null, report = null;
-    const board = reader.board ?? document.querySelector("main h3 a")?.pathname.match(BOARD)?.[1];
-    for (let page = 1; board && !found && report?.players.length !== 0; page++) {
-      const address = `${yours.dataset.data.replace("CATEGORY/BOARD", board)}?per_page=1000&page=${page}`;
-      report = await load(address).then(answer => answer.json()).catch(() => ({players: []}));
-      found = report.players.find(each => segment(each.id) === reader.player);
-      if (report.players.length < 1000) break;
+    // What all racers did, so that the server does not learn which of them the reader is.
+    const pages = yours.dataset, json = address => load(address).then(answer => answer.json()).catch(() => null), isMe = each => segment(each.id ?? each.player ?? "") === reader.player;
+    const board = reader.board ?? document.querySelector("main h3 a")?.pathname.match(BOARD)?.[1], at = pattern => pattern.replace("CATEGORY/BOARD", board);
+    const title = [...document.querySelectorAll("main .card a")].find(each => each.pathname.match(BOARD)?.[1] === board)?.textContent ?? "";
+    let text = "";
+    if (board && pages.scored.split(" ").includes(board)) {
+      const table = await json(at(pages.scores)), mine = table?.racers.find(isMe);
+      if (table) text = mine ? `score ${mine.score.toFixed(1)}, place ${mine.place} of ${table.racers.length} on ${title}` : `no score on ${title}`;
+    } else if (board) {
+      let found = null, report = null;
+      for (let page = 1; !found && report?.players.length !== 0; page++) {
+        report = await json(`${at(pages.data)}?per_page=1000&page=${page}`) ?? {players: []};
+        found = report.players.find(isMe);
+        if (report.players.length < 1000) break;
+      }
+      if (report.leaderboard) text = found ? `${number(found.points)} points, place ${found.place} of ${report.total ?? report.players.length} on ${report.leaderboard}` : `not ranked on ${report.leaderboard}`;
+      const recent = found && pages.changes && await json(`${at(pages.changes)}?after=${Math.max(0, report.races - 20)}`);
+      const today = recent ? recent.changes.filter(each => isMe(each) && new Date(each.ended_at).toDateString() === new Date().toDateString()) : [];
+      if (today.length) text += `, ${number(today.reduce((sum, each) => sum + each.change, 0)).replace(/^(?=[1-9])/, "+")} today`;
     }
-    if (report?.leaderboard) words.textContent = found ? `${number(found.points)} points, place ${found.place} of ${report.total ?? report.players.length} on ${report.leaderboard}` : `not ranked on ${report.leaderboard}`;
+    words.textContent = text;
+    const room = pages.live && (await json(pages.live))?.rooms.find(each => each.leaderboards.some(one => one.entrants.some(isMe)));
+    if (room) words.append(", in ", Object.assign(document.createElement("a"), {href: room.page, textContent: room.race.split("/").at(-1)}), " now");
   };
   const choosePlayer = reader => {
     keep(reader);
@@ -264,6 +277,11 @@
   if (latest && seen?.dataset.me === latest.player) keep({...latest, board: location.pathname.match(BOARD)?.[1]});
   refresh();
   standing();
+  // The reader's own row of a race is open, as is the one that the address names.
+  const openOwn = () => document.querySelectorAll("table.race tr:is(.me, .chosen, :target, :has(:target)) details").forEach(each => { each.open = true; });
+  openOwn();
+  addEventListener("hashchange", openOwn);
+  if (!location.hash) document.querySelector("tr.chosen")?.scrollIntoView({block: "center"});
   const own = location.hash === "#me" && kept() && document.getElementById("me")?.dataset.page;
   if (own) location.replace(ownPage(own));
   setInterval(refresh, 60000);
