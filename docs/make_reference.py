@@ -20,6 +20,7 @@ import typer
 from annotated_types import Ge, Le
 
 from racebot.cli.commands import COMMANDS, load_command
+from racebot.scoring.rules import NAMED, rules_of
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.texts import Texts, fields_of
 
@@ -150,13 +151,22 @@ def with_address(name: str) -> str:
     return re.sub(r"(git clone|PROGRAM:) https://\S+", rf"\1 {project['urls']['Repository']}", page)
 
 
+def leagues_page() -> str:
+    """Return docs/leagues.md with what each named set of rules holds."""
+    rows = "".join(f"| `{name}` | {rules_of(name).words}. |\n" for name in NAMED)
+    before, begin, rest = with_address("docs/leagues.md").partition(RULES_BEGIN)
+    _, end, after = rest.partition(RULES_END)
+    return f"{before}{begin}| Set | Rules |\n| --- | --- |\n{rows}{end}{after}"
+
+
+RULES_BEGIN, RULES_END = "<!-- rules, by docs/make_reference.py -->\n", "<!-- end of rules -->"
 FILES: dict[str, Callable[[], str]] = {
     "docs/commands.md": commands_page,
     "docs/settings.md": settings_page,
     "examples/texts.en.toml": texts,
     "README.md": partial(with_address, "README.md"),
     "docs/operating.md": partial(with_address, "docs/operating.md"),
-    "docs/leagues.md": partial(with_address, "docs/leagues.md"),
+    "docs/leagues.md": leagues_page,
     "deploy/league.yml": partial(with_address, "deploy/league.yml"),
 }
 

@@ -23,6 +23,7 @@ from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
+from racebot.queries.scores import document, league
 from racebot.queries.standings import listing_of
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
@@ -248,6 +249,8 @@ def show_leaderboards(
         if not reports:
             console.print(tables.NO_BOARDS)
         for (board, listing), report in zip(boards, reports, strict=True):
+            if (rules := listing.ordering) and (scores := document(league(ledger, board, rules))).racers:
+                tables.print_scores(console, f"{board.name}, scores", rules, scores, limit)
             unrated = sum(races_without_changes(ledger, board).values())
             tables.print_leaderboard(console, report, listed_count(ledger, board, listing), unrated)
         common.tell_waiting(settings, ledger)

@@ -42,7 +42,7 @@ from racebot.study.history import OF_TEAMS, Earlier, History, newcomers
 from racebot.study.paired import Objective
 from racebot.study.presets import PRESETS, Preset
 from racebot.study.tuning import Effort, tune as search
-from racebot.text.format import counted, timer
+from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
 ALL_PRESETS = "published"
@@ -354,17 +354,7 @@ def show_scores(
     if as_json:
         print_json(table)
         return
-    made = tables.table(
-        f"{scoring}, {counted(len(scored), 'race')}", ">", "Player", ">Score", "Races (dropped)", ""
-    )
-    for row in table.racers:
-        marks = [f"{s['score']:.1f}" if s["counted"] else f"({s['score']:.1f})" for s in row.scores if s]
-        need = row.outlook
-        outlook = "" if need is None else need.chance if need.time is None else f"needs {timer(need.time)}"
-        made.add_row(str(row.place), tables.safe(row.name), f"{row.score:.3f}", " ".join(marks), outlook)
-        if row.place == cut:
-            made.add_section()
-    console.print(made)
+    tables.print_scores(console, f"{scoring}, {counted(len(scored), 'race')}", rules, table)
 
 
 @app.command("odds")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.queries.leaderboard import LeaderboardReport
     from racebot.queries.player import PlayerReport
     from racebot.queries.race import RaceReport
+    from racebot.queries.scores import LeagueTable
+    from racebot.scoring.rules import Rules
     from racebot.standings.proposals import Proposal, ProposalEffect
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
@@ -51,6 +53,23 @@ def print_leaderboard(
     shown = len(report.players)
     rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
     console.print(f"{races} rated, {counted(listed or shown, 'player')}{rest}")
+
+
+def print_scores(
+    console: Console, title: str, rules: Rules, league: LeagueTable, limit: int | None = None
+) -> None:
+    """Print a league's racers by score, what each needs to qualify, and the rules."""
+    needs = ["To qualify"] if rules.cut else []
+    made = table(safe(title), ">", "Player", ">Score", *needs, "Races (dropped)")
+    for row in league.racers[:limit]:
+        marks = [f"{s['score']:.1f}" if s["counted"] else f"({s['score']:.1f})" for s in row.scores if s]
+        score = f"{row.score:.3f}" + (f"\n{row.division}" if row.division else "")
+        words = [row.outlook.words] if row.outlook else []
+        made.add_row(str(row.place), safe(row.name), score, *words, " ".join(marks))
+        if row.place == rules.cut:
+            made.add_section()
+    console.print(made)
+    console.print(safe(f"{rules.words}."))
 
 
 def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -> None:

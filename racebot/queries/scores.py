@@ -22,13 +22,14 @@ from racebot.scoring.table import LeagueStanding, ScoredRace, ScoreTable, score_
 class LeagueRacer:
     """A racer of a league, with a score or None for each race.
 
-    The function `estimate` describes its field.
+    The function `estimate` describes its field. `division` is the sum and its divisor, if races are missing.
     """
 
     place: int
     id: str
     name: str
     score: float
+    division: str
     estimate: float | None
     entered: int
     finished: int
@@ -146,7 +147,7 @@ def document(table: ScoreTable) -> LeagueTable:
             for at, (race, own) in enumerate(zip(races, each.scores, strict=True))
         ]
         total, outlook = each.total, None if forecast is None else forecast.of(each)
-        of_total = total.score, estimate(table, each), total.entered, total.finished
+        of_total = total.score, total.division, estimate(table, each), total.entered, total.finished
         racers.append(LeagueRacer(each.place, each.id, each.name, *of_total, outlook, scores))
     par, line = (forecast.par, forecast.line) if forecast else (None, None)
     return LeagueTable(asdict(table.rules), par.time if par else None, line, races, racers)

@@ -72,7 +72,7 @@ def seed_list(
     """Return the first `limit` seeds of the listed players, or of the entrants that are named.
 
     Names are found as in chat, in any case, with or without accents and discriminator; ids count as names.
-    Entrants whom the leaderboard does not list come last, by rating. Equal places are in order of names.
+    Entrants whom the leaderboard does not list come last, by rating. Equal places are by rating, then name.
     """
     places, scores = _places(ledger, board, listing)
     named = {} if entrants is None else _accounts(ledger, entrants)
@@ -113,7 +113,11 @@ def seed_list(
             scores.get(player),
             note="",
         )
-        level = index > 0 and place is not None and place == places.get(ordered[index - 1])
+        above = ordered[index - 1] if index else ""
+        level = ""
+        if place is not None and place == places.get(above):
+            ratings = {known[each].rating if each in known else None for each in (player, above)}
+            level = "in the order of names" if len(ratings) == 1 else "by rating"
         note = "; ".join(_note(seed, len(places), standing, listing, level=level, ahead=ahead.get(index)))
         seeds.append(replace(seed, note=note))
     return SeedList(board.name, seeds, missing)
@@ -154,7 +158,7 @@ def _from_model(
 
 
 def _note(
-    seed: Seed, listed: int, standing: Standing | None, listing: Listing, *, level: bool, ahead: float | None
+    seed: Seed, listed: int, standing: Standing | None, listing: Listing, *, level: str, ahead: float | None
 ) -> Iterator[str]:
     """Yield the reasons for a seed."""
     if seed.place is not None:
@@ -167,7 +171,7 @@ def _note(
     else:
         yield "not listed: inactive"
     if level:
-        yield "level with the seed above, so in the order of names"
+        yield f"level with the seed above, so {level}"
     if seed.score is not None:
         yield f"score {seed.score:.3f}"
     if seed.points is not None:

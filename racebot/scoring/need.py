@@ -9,6 +9,7 @@ from statistics import fmean
 
 from racebot.scoring.rules import Par
 from racebot.scoring.table import Key, LeagueStanding, ScoreTable, add_up, score
+from racebot.text.format import timer
 
 SLOWEST = 4 * 86_400
 """Seconds. A racer for whom this time is fast enough needs any finish."""
@@ -34,6 +35,19 @@ class Outlook:
 
     chance: Chance
     time: int | None = None
+
+    @property
+    def words(self) -> str:
+        return _WORDS.get(self.chance, str(self.chance)) + ("" if self.time is None else timer(self.time))
+
+
+_WORDS = {
+    Chance.INSIDE: "inside the cut",
+    Chance.TIME: "needs ",
+    Chance.FINISH: "needs any finish",
+    Chance.OUT_OF_REACH: "not in one race",
+    Chance.OVER: "no race left",
+}
 
 
 class Forecast:

@@ -57,6 +57,27 @@ class Rules:
         if self.lowest > self.highest or self.fast_seeds[0] <= self.fast_seeds[1]:
             raise ValueError("lowest must not be above highest, and fast_seeds must fall, as in [150, 100]")
 
+    @property
+    def words(self) -> str:
+        """Return the rules in one sentence, without its full stop."""
+        pars = (f"{most}{f' from {size} entrants on' if size else ''}" for size, most in self.par)
+        formula = f"{self.full:g} · (2 − time/par)"
+        if self.family != "ratio":
+            formula = f"the Standard tournament's, season {self.family[-1]}"
+        drops = (("best", self.drop_best_from), ("worst", self.drop_worst_from))
+        over = {None: "added up", 1: "their mean", "races": "their sum divided by the league's races"}
+        least = f"their sum divided by how many they are, and by at least {self.mean_over}"
+        parts = [
+            f"Par: the mean of the fastest {', '.join(pars)}",
+            f"score: {formula}, from {self.lowest:g} to {self.highest:g}, 0 without a finish",
+            f"the first {self.first} races entered count" if self.first else "all races entered count",
+            "forfeits are dropped" if self.drop_forfeits else "",
+            *(f"the {which} is dropped from {races} races on" for which, races in drops if races),
+            f"the best {self.best} are {over[None]}" if self.best else over.get(self.mean_over, least),
+            f"racers with fewer than {self.needed} {self.needed_are} races come last" if self.needed else "",
+        ]
+        return "; ".join(filter(None, parts))
+
 
 @dataclass(frozen=True, slots=True)
 class Par:

@@ -40,14 +40,22 @@ class ScoredRace:
 class Total(NamedTuple):
     """The total of a racer's scores.
 
-    `entered` and `finished` count the races that can count; `counted` are the indices of the scores added up.
+    `entered` and `finished` count the races that can count; `counted` are the indices of the scores added up,
+    and `divisor` what their sum is divided by.
     """
 
     score: float
     entered: int
     finished: int
     counted: tuple[int, ...]
+    divisor: int
     key: Key
+
+    @property
+    def division(self) -> str:
+        """Return the sum and its divisor as text if that is above the number of scores, otherwise nothing."""
+        missing = self.divisor > len(self.counted)
+        return f"{self.score * self.divisor:.1f} ÷ {self.divisor}" if missing else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +168,12 @@ def add_up(entered: Sequence[float | None], rules: Rules, length: int) -> Total:
     if rules.drop_worst_from is not None and len(entered) >= rules.drop_worst_from:
         kept = kept[:-1]
     kept = kept[: rules.best]
-    total = fsum([values[index] for index in kept])
-    if rules.mean_over is not None:
-        total /= max(length if rules.mean_over == "races" else rules.mean_over, len(kept))
+    least = length if rules.mean_over == "races" else rules.mean_over or 1
+    divisor = 1 if rules.mean_over is None else max(least, len(kept))
+    total = fsum([values[index] for index in kept]) / divisor
     satisfying = finished if rules.needed_are == "finished" else len(entered)
     key = (min(satisfying, rules.needed), round(total, 9))
-    return Total(total, len(entered), finished, tuple(kept), key)
+    return Total(total, len(entered), finished, tuple(kept), divisor, key)
 
 
 def standard_allowances(time: float, par: Par, rules: Rules) -> tuple[float, float]:

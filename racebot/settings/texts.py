@@ -20,6 +20,7 @@ COUNTED = {
     "rating_too_few": {"missing"},
     "rating_record": {"races", "wins", "finishes"},
     "versus_record": {"met"},
+    "score_division": {"least"},
     "ordinal": {"place"},
 }
 """Fields that can choose between words: each is a `Count`."""
@@ -168,6 +169,9 @@ class Texts(BaseModel):
     scores_preliminary: str = _text("preliminary until {needed} have finished", "ends them until then")
     score: str = _text("{name}: {ordinal} of {listed} with {score}", "opens the answer to !score")
     score_counted: str = _text("counted {scores}", "the scores in the total")
+    score_division: str = _text(
+        "{division} (at least {least} {least:race|races})", "the sum, if races are missing for the mean"
+    )
     score_dropped: str = _text("dropped {scores}", "the others, if there are any")
     score_cut: str = _text("the cut is {line}", "the total at the cut")
     score_none: str = _text("{name} has no score yet.", "answers both without a race")

@@ -14,6 +14,7 @@ import pytest
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
+from racebot.scoring.rules import rules_of
 from racebot.settings.sources import load
 
 from .conftest import Done, Racebot
@@ -150,3 +151,17 @@ async def test_races_that_have_to_stand_first_are_said_to_wait(league: League) -
     assert "waits" not in (await league.run("leaderboard")).out
     await league.run("export-site", "site")
     assert "of this category waits until" not in page.read_text()
+
+
+async def test_scores_come_first_with_what_each_racer_needs_and_the_rules(league: League) -> None:
+    await league.begin()
+    toml = Path("racebot.toml")
+    toml.write_text(toml.read_text() + 'scoring = { rules = "sgl-2025", races = 4 }\ncut = 1\n')
+    shown = (await league.run("leaderboard")).out
+    first, rest = shown.split("SGL 2026 (")
+    assert "points" not in first.lower()
+    # The par of one race of 60, 61 and 62 minutes is 61; one race is divided by three.
+    assert "101.6 ÷ 3" in first and "33.880" in first
+    assert "needs" in first or "inside the cut" in first
+    assert f"{rules_of('sgl-2025').words}." in " ".join(first.split())
+    assert "1 race rated" in rest

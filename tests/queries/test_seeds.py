@@ -79,3 +79,13 @@ def test_scores_order_the_seeds_of_a_scored_league(ledger: Ledger) -> None:
     found = seed_list(ledger, board, Listing(scoring=rules_of("sgl-2025")))
     assert [each.name for each in found.seeds] == ["Ann", "Bo", "Cy"]
     assert all(f"score {each.score:.3f}" in each.note for each in found.seeds)
+
+
+def test_equal_scores_are_seeded_by_rating_and_say_so(ledger: Ledger) -> None:
+    twice = [result("a", "bo ann"), result("b", "ann bo", after=24)]
+    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(twice, "import")
+    (board,) = ledger.leaderboards.all()
+    found = seed_list(ledger, board, Listing(scoring=rules_of("sgl-2025")))
+    assert found.seeds[0].score == found.seeds[1].score
+    assert found.seeds[0].points != found.seeds[1].points
+    assert "by rating" in found.seeds[1].note

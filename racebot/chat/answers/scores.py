@@ -9,7 +9,7 @@ from racebot.queries.scores import league
 from racebot.racetime.payload import Race
 from racebot.scoring.need import Chance, Forecast
 from racebot.settings.commands import Command
-from racebot.text.format import timer
+from racebot.text.format import Count, timer
 from racebot.text.safe import plain
 
 
@@ -50,9 +50,11 @@ def answer(context: Context, command: Command, person: NamedPlayer, race: Race) 
         )
     shown = [(f"{each.score:.1f}", at in standing.counted) for at, each in enumerate(standing.scores) if each]
     counted, dropped = (", ".join(s for s, counts in shown if counts is wanted) for wanted in (True, False))
+    division, least = standing.total.division, Count(standing.total.divisor)
     phrases = [
         texts.score.format(**values),
         texts.score_counted.format(scores=counted),
+        texts.score_division.format(division=division, least=least) if division else "",
         texts.score_dropped.format(scores=dropped) if dropped else "",
         texts.score_cut.format(**values) if forecast is not None else "",
     ]
