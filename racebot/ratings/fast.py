@@ -2,7 +2,7 @@
 
 Without Numba, everything here runs in plain Python. Compiled results may differ in the last digits, so a
 ledger is always rated with `RatingModel.rate`. The first use of a model compiles its kernel, which takes
-seconds. Numba caches the machine code on disk
+half a minute. Numba caches the machine code on disk
 (https://numba.readthedocs.io/en/stable/developer/caching.html).
 """
 
@@ -19,7 +19,7 @@ from racebot.ratings.model import FloatArray, RatingModel
 
 AVAILABLE = importlib.util.find_spec("numba") is not None
 """True if Numba is installed."""
-LEAST_WORK = 500_000
+LEAST_WORK = 5_000_000
 """Sum of the squared field sizes from which one model is compiled. Below it, compiling could take longer."""
 
 

@@ -16,9 +16,8 @@ import scipy
 
 from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import GradientModel, inherited
+from racebot.ratings.models.single import GradientModel, Groups, inherited
 from racebot.ratings.parameters import parameter, unobserved_or_tie
-from racebot.ratings.ranking import Groups
 
 Gain = Callable[[FloatArray], FloatArray]
 """Maps the winner's lead in rating to the update: the winner's gain and the loser's loss."""

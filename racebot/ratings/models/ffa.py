@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray, Number, to_points
-from racebot.ratings.models.single import GradientModel, inherited
+from racebot.ratings.models.single import GradientModel, Groups, inherited
 from racebot.ratings.parameters import broadcast_to, parameter, per_entrant, start_state, unobserved_or_tie
-from racebot.ratings.ranking import Groups
 
 LN10 = float(np.log(10))
 

@@ -56,6 +56,15 @@ class Hurdle(NamedTuple):
     lapse: float
 
 
+def raised_to_forfeit(rating: float, forfeit: float, spare_finishers: float) -> float:
+    """Raise the rating of a late finisher to the one after a forfeit, unless `spare_finishers` is 0.
+
+    Players who did not finish are compared with nobody, so a place far behind could cost more than giving up.
+    docs/model.md says why this floor is the default, and what it changes.
+    """
+    return max(rating, forfeit) if spare_finishers > 0.0 else rating
+
+
 def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
     """Update a skill estimate N(mean, variance) after a finish or a DNF, by moment matching.
 
@@ -171,7 +180,7 @@ class HurdleModel(KernelModel, PredictsFinish):
     """Base class of the hurdle models.
 
     A forfeit has the same effect whatever the others do. Each kernel computes what it would have given, the
-    floor of a late finish (`racebot.ratings.late_finish_floor`). The finish forecast has its own parameters:
+    floor of a late finish (`raised_to_forfeit`). The finish forecast has its own parameters:
     those of the hurdle control how informative a finish is, not how likely.
     """
 

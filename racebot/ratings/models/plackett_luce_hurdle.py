@@ -17,9 +17,8 @@ from typing import ClassVar, NamedTuple
 import scipy
 
 from racebot.ratings.kernel import Columns, KernelRace
-from racebot.ratings.late_finish_floor import raised_to_forfeit
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.hurdle import GaussianHurdleModel, HurdleModel, of_teams
+from racebot.ratings.models.hurdle import GaussianHurdleModel, HurdleModel, of_teams, raised_to_forfeit
 from racebot.ratings.models.plackett_luce import EXACT, order_gradient
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, stack_parameters

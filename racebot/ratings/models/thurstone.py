@@ -13,10 +13,9 @@ import numpy as np
 
 from racebot.ratings.model import FloatArray, Number, PredictsPerformance
 from racebot.ratings.models.elo import bounded_gaussian_gain
-from racebot.ratings.models.single import GradientModel, inherited
+from racebot.ratings.models.single import GradientModel, Groups, inherited
 from racebot.ratings.numerics.order import posterior_moments
 from racebot.ratings.parameters import Parameters
-from racebot.ratings.ranking import Groups
 
 
 @dataclass(frozen=True, kw_only=True)

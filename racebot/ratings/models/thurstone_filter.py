@@ -17,9 +17,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.ratings.kernel import Columns, KernelRace
-from racebot.ratings.late_finish_floor import raised_to_forfeit
 from racebot.ratings.model import FloatArray, Number, shrink_toward, shrink_variance
-from racebot.ratings.models.hurdle import GaussianHurdleModel, Hurdle, after_race, days_away
+from racebot.ratings.models.hurdle import (
+    GaussianHurdleModel,
+    Hurdle,
+    after_race,
+    days_away,
+    raised_to_forfeit,
+)
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, start_state
 
 

@@ -19,7 +19,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from racebot.ratings.kernel import Columns, KernelRace
-from racebot.ratings.late_finish_floor import raised_to_forfeit
 from racebot.ratings.model import FloatArray, Number, shrink_toward
 from racebot.ratings.models.hurdle import (
     LONGEST_ABSENCE,
@@ -27,6 +26,7 @@ from racebot.ratings.models.hurdle import (
     Hurdle,
     after_race,
     days_away,
+    raised_to_forfeit,
 )
 from racebot.ratings.parameters import broadcast_to, parameter, start_state
 

@@ -8,7 +8,7 @@ import pytest
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.ffa import EloFfa, GlickoFfa, MultiElo, PreviousRank, damping
-from racebot.ratings.ranking import Groups
+from racebot.ratings.models.single import Groups
 
 THREE = Outcome.of([1, 2, 3])
 

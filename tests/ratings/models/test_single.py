@@ -9,8 +9,7 @@ import pytest
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray, Number
-from racebot.ratings.models.single import GradientModel, inherited, learning_rate_at
-from racebot.ratings.ranking import Groups
+from racebot.ratings.models.single import GradientModel, Groups, inherited, learning_rate_at
 
 
 @dataclass(frozen=True, kw_only=True)

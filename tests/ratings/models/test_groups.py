@@ -1,7 +1,7 @@
 import numpy as np
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.ranking import Groups
+from racebot.ratings.models.single import Groups
 
 GROUPS = Groups.of(Outcome.of([3, 1, 3, 2], unfinished=2), dummy=True)
 
