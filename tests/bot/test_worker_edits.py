@@ -4,9 +4,11 @@ import asyncio
 from datetime import timedelta
 
 import pytest
-from worker_support import Sandbox, finish, said, settled, spaced, until
+from builders import existing
+from forks import PACE
+from worker_support import RACE_CACHE, Sandbox, finish, said, settled, spaced, until
 
-from racebot.sandbox.endpoints import RACE_CACHE_SECONDS
+from racebot.bot.room.case import MAX_AGE
 from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.room import FakeRoom
@@ -28,12 +30,16 @@ async def announced(room: FakeRoom, count: int) -> str:
     return said(room)[-1]
 
 
-async def test_every_silent_edit_is_corrected_in_chat(sandbox: Sandbox) -> None:
+async def test_a_race_is_announced_each_silent_edit_corrected_and_a_record_settled(
+    sandbox: Sandbox,
+) -> None:
     room = sandbox.open_race(4)
-    async with sandbox.worker():
+    async with sandbox.worker() as worker:
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)
         finish(room, 60, 61, 62)
-        assert ": 1 Racer 0 " in await announced(room, 1)
+        text = await announced(room, 1)
+        assert text.startswith("Ratings if recorded (Sandbox 100%): 1 Racer 0 ")
+        assert "DNF Racer 3" in text
 
         room.edit_result("Racer 2", time=timedelta(minutes=50))
         text = await announced(room, 2)
@@ -50,7 +56,18 @@ async def test_every_silent_edit_is_corrected_in_chat(sandbox: Sandbox) -> None:
         room.record()
         await until(lambda: settled(sandbox, room))
         assert len(said(room)) == 4
-        assert ": 1 Racer 2 " in spaced(room.info_bot or "")
+        assert spaced(room.info_bot or "").startswith("Ratings by racebot (Sandbox 100%): 1 Racer 2 ")
+        (shown,) = room.bot_meta["racebot"]
+        winner = next(e.user for e in room.entrants if e.place == 1)
+        with sandbox.ledger() as ledger:
+            (board,) = ledger.leaderboards.all()
+            standing = existing(ledger.standings.get(board, winner.id))
+        assert (shown["leaderboard"], shown["changes"][winner.id]) == (
+            "Sandbox 100%",
+            [1000, standing.points],
+        )
+        assert await worker.terminate() == 0
+    assert (await sandbox.racebot("verify")).returncode == 0
 
 
 async def test_why_is_answered_from_the_edited_result(sandbox: Sandbox) -> None:
@@ -64,7 +81,7 @@ async def test_why_is_answered_from_the_edited_result(sandbox: Sandbox) -> None:
         # Without the chat message, only the age of the data leads to a read.
         sandbox.misbehaviour.spoil_frames(FrameFault.LOST, 1, kind="chat.message")
         room.edit_result("Racer 2", time=timedelta(minutes=50))
-        await asyncio.sleep(RACE_CACHE_SECONDS + 1)
+        await asyncio.sleep(RACE_CACHE + MAX_AGE / PACE)  # then the data is too old to answer from
         room.say("Racer 2", "!why")
         await until(lambda: len(said(room)) == 2)
         assert said(room)[1] != first

@@ -32,6 +32,6 @@ async def test_a_hundred_races_survive_a_slow_ledger_and_killed_rebuilds(tmp_pat
     run = Run(Plan(seed, races=100, acts=5, act_seconds=20.0, rebuilds=6), tmp_path)
     report = await run.perform()
     assert report.races["recorded"] >= 50
-    assert report.faults["job killed"] >= 5
+    assert report.faults["rebuild killed"] >= 5
     assert report.faults["ledger slow"] >= 5
-    assert report.faults["socket dropped during a job"] >= 5
+    assert report.faults["socket dropped during a rebuild"] >= 5

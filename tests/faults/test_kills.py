@@ -32,7 +32,7 @@ FIRST_SCHEMA = ("players", "races", "leaderboards", "carried", "rated", "changes
 
 
 async def test_few_kills_lose_nothing(tmp_path: Path) -> None:
-    run = Run(Plan(seed=20, races=10, acts=3, act_seconds=3.0, kills=6), tmp_path)
+    run = Run(Plan(seed=20, races=10, acts=2, act_seconds=3.0, kills=6), tmp_path)
     report = await run.perform()
     assert sum(report.kills.values()) == 6
     assert report.races["recorded"] >= 3
@@ -151,19 +151,6 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
         assert (await sandbox.racebot("rebuild")).returncode == 0
         assert rating_again(watching) == ("elo-ffa", 0)
     assert ratings(sandbox.database) == new
-
-
-async def test_a_damaged_result_is_noticed_and_a_backfill_repairs_it(sandbox: Sandbox) -> None:
-    past_races(sandbox, 20)
-    assert (await sandbox.racebot("backfill")).returncode == 0
-    before = ratings(sandbox.database)
-    with closing(sqlite3.connect(sandbox.database)) as damage, damage:
-        damage.execute("""UPDATE races SET result = replace(result, '"done"', '"dnf"') WHERE rowid = 1""")
-    for command in ("verify", "rebuild"):
-        assert (await sandbox.racebot(command)).returncode != 0
-    assert (await sandbox.racebot("backfill")).returncode == 0
-    assert (await sandbox.racebot("verify")).returncode == 0
-    assert ratings(sandbox.database) == before
 
 
 def ratings(database: Path) -> object:

@@ -1,20 +1,18 @@
 """Operators' orders are stored, replayed, and hold for every later race."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, existing, result, seen
-from hypothesis import assume, given, settings, strategies as st
-from standings.seasons import PLAYERS, board_of, contents, fresh, history
+from builders import CATEGORY, NOON, entrant, existing, result, seen
+from standings.seasons import board_of
 
 from racebot.chat.answers.answers import Answers
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.races import EXCLUDED
-from racebot.ledger.rows import Carry, NamedPlayer as Person, Player
+from racebot.ledger.rows import NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, place_among, top_players
 from racebot.queries.race import race_report
@@ -404,41 +402,3 @@ def test_merged_account_does_not_count_as_deleted(settler: Settler) -> None:
     race = without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")
     settler.add_past_races([race], "import")
     assert orders.forget_deleted(settler, [race], LATER) == []
-
-
-WORK = ["exclude", "include", "forget", "merge", "settle", "withdraw"]
-
-
-@given(history([GOAL, "Season 2"]), st.data())
-@settings(max_examples=10)
-def test_ratings_follow_from_the_stored_races_after_any_orders(
-    races: list[RaceResult], data: st.DataObject
-) -> None:
-    season = LeaderboardConfig("thurstone-hurdle", name="S2", goals=("Season 2",), carry=Carry(GOAL))
-    with fresh(RatingRules(LeaderboardConfig("thurstone-hurdle"), (season,))) as settler:
-        settler.add_past_races(races, "import")
-        for _ in range(data.draw(st.integers(2, 6))):
-            stored = settler.ledger.races.get(data.draw(st.sampled_from(races)).name)
-            known = list(filter(None, (settler.ledger.players.get(f"id-{name}") for name in PLAYERS)))
-            assume(known)
-            one, other = (data.draw(st.sampled_from(known)) for _ in range(2))
-            with suppress(OrderError):
-                match data.draw(st.sampled_from(WORK)):
-                    case "exclude" if stored:
-                        orders.exclude(settler, stored, "wrong seed", LATER)
-                    case "include" if stored:
-                        orders.exclude(settler, stored, "", LATER, undo=True)
-                    case "forget":
-                        orders.forget(settler, one, "", LATER)
-                    case "merge":
-                        orders.merge_accounts(settler, one, other, "", LATER)
-                    case "settle":
-                        settler.settle(data.draw(st.sampled_from(races)), lambda _: (), LATER)
-                    case "withdraw":
-                        settler.withdraw(data.draw(st.sampled_from(races)).name)
-        before = contents(settler)
-        for board in reversed(settler.ledger.leaderboards.all()):
-            assert verify(settler.ledger, board) == []
-            settler.rebuild(board)
-        assert contents(settler) == before
-        assert settler.ledger.check() == []

@@ -208,40 +208,6 @@ def test_files_merged_in_any_order_give_equal_standings(
         assert_sound(parts)
 
 
-@given(history(GOALS), st.data())
-@settings(max_examples=25)
-def test_the_ledger_is_sound_after_any_sequence_of_changes(
-    races: list[RaceResult], data: st.DataObject
-) -> None:
-    """Races are recorded, changed, moved to another goal, withdrawn, merged, and rated by other settings."""
-    season = replace(SIMPLE, name="Season", goals=("Any Orb", "All Orbs"))
-    narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",), model="trueskill", parameters={})
-    settings_ = [
-        RULES,
-        RatingRules(SIMPLE, (season,)),
-        RatingRules(SIMPLE, (season, narrow)),
-        RatingRules(LeaderboardConfig("plackett-luce"), (narrow,)),
-    ]
-    with fresh(RULES) as first:
-        settler = first
-        for _ in range(data.draw(st.integers(1, 10))):
-            race = data.draw(st.sampled_from(races))
-            match data.draw(st.sampled_from(["settle", "change", "withdraw", "merge", "settings"])):
-                case "settle":
-                    settle(settler, race)
-                case "change":
-                    other = data.draw(st.sampled_from(races))
-                    settle(settler, replace(race, entrants=other.entrants, goal=other.goal))
-                case "withdraw":
-                    settler.withdraw(race.name)
-                case "merge":
-                    settler.add_past_races(data.draw(st.lists(st.sampled_from(races))), "backfill")
-                case "settings":
-                    settler = Settler(first.ledger, data.draw(st.sampled_from(settings_)))
-                    apply_settings(settler)
-            assert_sound(settler)
-
-
 # Changed results
 
 
