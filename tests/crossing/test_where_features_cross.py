@@ -11,11 +11,9 @@ from standings.seasons import NOW, board_of, fresh, settle
 
 from racebot.files.options import DEFAULT
 from racebot.ledger.rows import Leaderboard, Player
-from racebot.queries.scores import league
 from racebot.races.events import Event, Timing
 from racebot.races.rooms import BY_GOALS, RoomRule
 from racebot.ratings.parameters import Parameters
-from racebot.scoring.rules import Rules
 from racebot.standings import fitted_odds, orders, rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
@@ -83,19 +81,6 @@ def test_a_job_rates_the_races_of_events(settler: Settler) -> None:
     rate_again(settler)
     assert settler.ledger.ratings.has(board_of(settler), event.name)
     assert verify(settler.ledger, board_of(settler)) == []
-
-
-@pytest.mark.parametrize("how", ["skip", "exclude"])
-def test_a_race_that_orders_leave_out_has_no_scores(how: str) -> None:
-    with fresh(RatingRules(LeaderboardConfig("thurstone-hurdle"), (LEAGUE,))) as settler:
-        settler.add_past_races(RACES, "import")
-        name = RACES[1].name
-        if how == "skip":
-            orders.skip(settler, name, "a test race", NOW)
-        else:
-            orders.exclude(settler, settler.ledger.races.find(name), "wrong seed", NOW)
-        table = league(settler.ledger, board_of(settler, "League"), Rules())
-        assert [race.result.name for race in table.races] == [r.name for r in RACES if r.name != name]
 
 
 @pytest.mark.parametrize("raced", [True, False])

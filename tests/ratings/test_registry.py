@@ -25,14 +25,6 @@ def test_every_parameter_has_a_help_text(model: type[Any]) -> None:
         assert "\n" not in words
 
 
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-def test_a_model_cannot_be_changed(model: type[Any]) -> None:
-    made = model()
-    for declaration in declared(model):
-        with pytest.raises(AttributeError):
-            setattr(made, declaration.name, getattr(made, declaration.name))
-
-
 def test_an_unknown_key_lists_the_known_ones() -> None:
     with pytest.raises(ModelError, match="no rating model 'placket-luce'") as refusal:
         create("placket-luce")

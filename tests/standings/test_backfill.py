@@ -154,19 +154,6 @@ async def test_latest_copy_of_a_race_seen_twice_counts(fill: Fill, settler: Sett
     assert rated(settler) == ["orb/r1", "orb/r2", "orb/r3"]
 
 
-async def test_races_that_do_not_count_are_skipped(fill: Fill, settler: Settler, fake: FakeList) -> None:
-    fake.races = [
-        listed(1),
-        listed(2, recorded=False),
-        listed(3, recorded=False, recordable=False),
-        listed(4, goal={"name": "Fun", "custom": True}, recordable=False, recorded=False),
-        listed(5, ended_at="noon"),
-    ]
-    report = await fill()
-    assert (report.new, report.skipped) == (1, 3)
-    assert rated(settler) == ["orb/r1"]
-
-
 async def test_only_the_chosen_goals_are_rated(fill: Fill, settler: Settler, fake: FakeList) -> None:
     fake.races.append(listed(7, goal={"name": "All Orbs", "custom": False}))
     report = await fill(goals=["All Orbs"])

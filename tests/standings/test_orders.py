@@ -99,13 +99,6 @@ def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> Non
     assert "Ann" in listed(settler)
 
 
-def test_a_hidden_player_stays_hidden_through_later_races(settler: Settler) -> None:
-    orders.hide(settler, player(settler, "ann"), "", LATER)
-    settle(settler, result("e", "ann bo", after=9))
-    settler.rebuild(board_of(settler))
-    assert "Ann" not in listed(settler)
-
-
 # Forget
 
 
@@ -161,16 +154,6 @@ def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settle
     settler.rebuild(board_of(settler))
     assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
     orders.exclude(settler, stored, "", LATER, undo=True)
-    assert ratings(settler) == before
-
-
-def test_a_new_result_of_an_excluded_race_stays_excluded(settler: Settler) -> None:
-    orders.exclude(settler, settler.ledger.races.find("b"), "wrong seed", LATER)
-    before = ratings(settler)
-    settle(settler, result("b", "bo ann cy", after=1))
-    assert ratings(settler) == before
-    settler.withdraw(f"{CATEGORY}/b")
-    settle(settler, result("b", "bo ann cy", after=1))
     assert ratings(settler) == before
 
 
@@ -240,16 +223,6 @@ def test_players_who_hid_themselves_stay_hidden_until_the_operator_insists(
     assert "Ann" in listed(settler)
 
 
-def test_merges_can_be_chained(settler: Settler, other: Ledger) -> None:
-    settler.add_past_races([result("e", "older bo", after=4)], "import")
-    orders.merge_accounts(settler, player(settler, "older"), player(settler, "old"), "", LATER)
-    merged(settler)
-    settle(settler, result("f", "older ann", after=9))
-    races = [*RACES, result("e", "older bo", after=4), result("f", "older ann", after=9)]
-    accounts = {"id-old": "id-cy", "id-older": "id-cy"}
-    assert ratings(settler) == alone([with_accounts(race, accounts) for race in races], other)
-
-
 def test_accounts_that_met_in_a_race_cannot_be_merged(settler: Settler) -> None:
     before = ratings(settler)
     with pytest.raises(OrderError, match="both raced in orb/d"):
@@ -267,15 +240,6 @@ def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settl
     assert stored.result.entrants == race.entrants, "two people raced, with their names"
     assert ratings(settler).keys() >= {"id-old", "id-cy", "id-ann"}
     assert verify(settler.ledger, board_of(settler)) == []
-
-
-def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
-    merged(settler)
-    settler.add_past_races([result("e", "older bo", after=4)], "import")
-    orders.merge_accounts(settler, player(settler, "older"), player(settler, "cy"), "", LATER)
-    settle(settler, result("f", "old older ann", after=9))
-    row = existing(settler.ledger.ratings.get(board_of(settler), f"{CATEGORY}/f"))
-    assert {change.player for change in row.changes} == {"id-cy", "id-older", "id-ann"}
 
 
 def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Settler) -> None:
@@ -337,7 +301,9 @@ def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settle
     orders.hide(settler, ann, "", LATER)
     orders.exclude(settler, race, "x", LATER)
     orders.forget(settler, player(settler, "cy"), "", LATER)
+    orders.skip(settler, race.result.name, "a test", LATER)
     refused = [
+        lambda: orders.skip(settler, race.result.name, "", LATER),
         lambda: orders.hide(settler, ann, "", LATER),
         lambda: orders.exclude(settler, race, "x", LATER),
         lambda: orders.forget(settler, player(settler, "cy"), "", LATER),
@@ -348,7 +314,12 @@ def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settle
     for order in refused:
         with pytest.raises(OrderError):
             order()
-    assert [order.kind.value for order in settler.ledger.orders.all()] == ["hide", "exclude", "forget"]
+    assert [order.kind.value for order in settler.ledger.orders.all()] == [
+        "hide",
+        "exclude",
+        "forget",
+        "skip",
+    ]
 
 
 def test_the_audit_lists_every_order_with_date_and_reason(settler: Settler) -> None:

@@ -421,27 +421,6 @@ def test_verify_writes_nothing(settler: Settler) -> None:
     assert dump(settler.ledger) == before
 
 
-def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) -> None:
-    settle(settler, result("r", "ann bo"))
-    joined = LeaderboardConfig("plackett-luce", name="Joined", goals=(GOAL, "Another"))
-    rebuilt = apply_settings(Settler(settler.ledger, RatingRules(SIMPLE, (joined,))))
-    assert [board.name for board in rebuilt] == ["Joined"]
-    assert [board.name for board in settler.ledger.leaderboards.all()] == ["Joined"]
-    assert settler.ledger.ratings.count(rebuilt[0]) == 1
-
-
-def test_a_racer_who_deletes_the_account_changes_nobody_elses_rating(settler: Settler) -> None:
-    race = result("r", "ann bo", dnf="cy")
-    settle(settler, race)
-    before = contents(settler)
-    without_bo = replace(
-        race, entrants=tuple(replace(e, user_id=None) if e.name == "Bo" else e for e in race.entrants)
-    )
-    assert settle(settler, without_bo) is None
-    assert settler.add_past_races([without_bo], "backfill").known == 1
-    assert contents(settler) == before
-
-
 def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) -> None:
     joined = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
     both = Settler(settler.ledger, RatingRules(SIMPLE, (joined,)))
@@ -563,16 +542,6 @@ def test_goal_that_was_not_renamed_changes_nothing(
     assert dump(settler.ledger) == before
 
 
-def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> None:
-    settler.add_past_races(SEASON, "import")
-    late = renamed(result("c", "cy ann", after=2))
-    settle(settler, late)
-    follow_renames(settler, [*map(renamed, SEASON), late], ["New Orb"])
-    (board,) = settler.ledger.leaderboards.all()
-    assert (board.name, settler.ledger.ratings.count(board)) == ("New Orb", 3)
-    assert_sound(settler)
-
-
 def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledger: Ledger) -> None:
     season = Settler(ledger, RatingRules(SIMPLE, (replace(SIMPLE, name="Season", goals=(GOAL,)),)))
     season.add_past_races(SEASON, "import")
@@ -624,22 +593,6 @@ def test_parameters_set_for_a_goal_beside_a_leaderboard_of_its_name_outlive_a_re
     (kept,) = ledger.leaderboards.all()
     assert (kept.key, kept.goals, kept.parameters) == (own.key, ("New Orb",), own.parameters)
     assert_sound(both)
-
-
-def test_settings_with_the_earlier_name_mean_the_renamed_goal(ledger: Ledger) -> None:
-    carry = Carry(GOAL, 0.5)
-    season = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Next",), carry=carry)
-    rules = RatingRules(SIMPLE, (season,), goals={CATEGORY: frozenset({GOAL, "Next"})})
-    first = Settler(ledger, rules)
-    first.add_past_races([*SEASON, result("n", "ann bo", after=5, goal="Next")], "import")
-    follow_renames(first, map(renamed, SEASON), ["New Orb", "Next"])
-    again = Settler(ledger, rules)
-    before = contents(again)
-    assert apply_settings(again) == []
-    assert contents(again) == before
-    settle(again, renamed(result("d", "bo ann", after=9)))
-    assert again.ledger.ratings.count(board_of(again, "New Orb")) == 3
-    assert_sound(again)
 
 
 def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:

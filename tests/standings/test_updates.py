@@ -153,12 +153,6 @@ def test_a_change_before_the_new_season_rebuilds_it_with_a_log_line(seasons: Set
     assert_right(seasons)
 
 
-def test_another_model_for_all_seasons_rebuilds_them_sources_first(seasons: Settler) -> None:
-    changed = Settler(seasons.ledger, chained("trueskill"))
-    assert {board.name for board in apply_settings(changed)} == {"S1", "S2"}
-    assert_right(changed)
-
-
 def test_verify_checks_what_was_carried(seasons: Settler) -> None:
     board = board_of(seasons, "S2")
     carried = seasons.ledger.leaderboards.carried(board)

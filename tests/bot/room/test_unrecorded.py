@@ -7,20 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, NOON, Clock, existing, result, room, seen
+from builders import CATEGORY, NOON, Clock, result, room, seen
 from room_support import Follower
-from standings.seasons import board_of
 
 from racebot.bot.room import events as cases
 from racebot.bot.room.case import Case, step
 from racebot.bot.room.events import Act, Announce, Effect, Moment, RoomPolicy, Settle, Signal
-from racebot.errors import OrderError
-from racebot.ledger.races import SKIPPED
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.racetime.payload import Race
-from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
@@ -189,33 +185,6 @@ def test_another_rule_is_applied_to_stored_races(settler: Settler) -> None:
     changed = Settler(settler.ledger, RatingRules(OWN, (narrow, twin)))
     apply_settings(changed)
     assert races_by_board(changed) == {"League": ["other"], "Twin": ["r", "other"]}
-
-
-def test_a_skipped_race_changes_no_rating_until_it_is_counted_again(settler: Settler) -> None:
-    settle(settler, result("plain", "ann bo", info="league"))
-    before = settler.ledger.standings.all(board_of(settler, "Mixed"))
-    orders.skip(settler, "orb/second", "asked", NOON)
-    settle(settler, result("second", "bo ann", after=1, info="league", recorded=False))
-    mixed = board_of(settler, "Mixed")
-    row = existing(settler.ledger.ratings.get(mixed, "orb/second"))
-    assert (row.changes, row.note) == ((), SKIPPED)
-    assert settler.ledger.standings.all(mixed) == before
-    orders.skip(settler, "orb/second", "asked", NOON, undo=True)
-    assert settler.ledger.standings.all(mixed) != before
-    races_by_board(settler)
-    orders.skip(settler, "orb/second", "", NOON)
-    with pytest.raises(OrderError, match="already skipped"):
-        orders.skip(settler, "orb/second", "", NOON)
-    assert settler.ledger.standings.all(mixed) == before
-
-
-def test_a_skipped_race_counts_where_a_record_decides(settler: Settler) -> None:
-    orders.skip(settler, "orb/r", "asked", NOON)
-    settle(settler, result("r", "ann bo", info="league"))
-    own, mixed = (settler.ledger.ratings.get(board_of(settler, n), "orb/r") for n in ("Any Orb", "Mixed"))
-    assert own and own.changes
-    assert mixed and not mixed.changes
-    races_by_board(settler)
 
 
 def test_chat_is_told_when_the_result_is_final(settler: Settler, clock: Callable[[], datetime]) -> None:

@@ -148,11 +148,6 @@ def test_the_published_parameters_agree_with_a_race_worked_by_hand() -> None:
     assert after[:, 0] == pytest.approx([0.25 + rate * winner, max(0.25 + rate * loser, 0.0)], abs=1e-9)
 
 
-def test_the_published_floor_stops_a_fall() -> None:
-    after = PlackettLuce().rate(np.array([[0.0], [0.01]]), Outcome.of([1], unfinished=1))
-    assert after[1, 0] == 0.0
-
-
 def test_dnfs_need_no_approximation_in_the_reversed_order() -> None:
     """Top-k Plackett-Luce: those who did not finish are never chosen, in whichever order."""
     labels = [0, 1, 2, 2, 2, 2]
