@@ -30,9 +30,7 @@ async def announced(room: FakeRoom, count: int) -> str:
     return said(room)[-1]
 
 
-async def test_a_race_is_announced_each_silent_edit_corrected_and_a_record_settled(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_race_is_announced_each_silent_edit_corrected_and_a_record_settled(sandbox: Sandbox) -> None:
     room = sandbox.open_race(4)
     async with sandbox.worker() as worker:
         await until(lambda: sandbox.misbehaviour.open_sockets == 1)

@@ -1,7 +1,5 @@
 """The German and French texts that ship as examples."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from racebot.chat.rate_limit import ORDERS_PER_PERSON, WINDOW, Limiter
 
 

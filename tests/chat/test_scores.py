@@ -4,8 +4,6 @@ In each of three races, two finish after 60 and 61 minutes: the par is 60:30, an
 Ann wins two and Bo one, so that her mean is 100.28 and his 99.72. Cy never finishes.
 """
 
-from __future__ import annotations
-
 import pytest
 from builders import CATEGORY, entrant, existing, result, seen
 

@@ -1,7 +1,5 @@
 """Commands as an operator types them, in this process unless a separate one matters."""
 
-from __future__ import annotations
-
 import json
 import logging
 import signal
@@ -83,9 +81,7 @@ def process(*words: str) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_commands_that_only_read_work_on_a_read_only_disk(
-    racebot: Racebot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_that_only_read_work_on_a_read_only_disk(racebot: Racebot, monkeypatch) -> None:
     Ledger.open(Path("racebot.db")).close()
     connect = sqlite3.connect
 
@@ -118,9 +114,7 @@ def test_a_full_disk_under_the_output_is_one_line(filled: Racebot, words: str) -
     assert (code, err.count("\n"), err.startswith("racebot: ")) == (MAY_PASS, 1, True)
 
 
-def test_package_missing_after_an_update_is_one_line_with_the_command(
-    racebot: Racebot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_package_missing_after_an_update_is_one_line_with_the_command(racebot: Racebot, monkeypatch) -> None:
     monkeypatch.setattr("racebot.cli.app", Mock(side_effect=ModuleNotFoundError("x", name="orjson")))
     assert racebot() == (2, "", f"racebot: the package orjson is missing: {install_hint('web')}\n")
 
@@ -227,9 +221,7 @@ def test_verify_finds_a_changed_standing_and_rebuild_mends_it(filled: Racebot, f
     assert filled("verify").code == 0
 
 
-def test_a_new_model_takes_effect_with_the_next_rebuild(
-    filled: Racebot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_model_takes_effect_with_the_next_rebuild(filled: Racebot, monkeypatch) -> None:
     monkeypatch.setenv("RACEBOT_MODEL", "trueskill")
     monkeypatch.delenv("RACEBOT_PARAMETERS")
     assert filled("rebuild").code == 0
@@ -391,9 +383,7 @@ def test_log_entry_is_one_line_without_control_characters(capsys: pytest.Capture
 # Pages
 
 
-def test_exported_pages_follow_the_settings(
-    racebot: Racebot, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exported_pages_follow_the_settings(racebot: Racebot, folder: Path, monkeypatch) -> None:
     racebot("import", "races.json", "--category", "orb")
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "9")
     monkeypatch.setenv("RACEBOT_SITE", "https://site.example")
@@ -405,9 +395,7 @@ def test_exported_pages_follow_the_settings(
 
 
 @pytest.mark.parametrize("command", ["web", "export-site public", "sandbox"])
-def test_missing_extra_is_reported_with_its_command(
-    racebot: Racebot, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_missing_extra_is_reported_with_its_command(racebot: Racebot, monkeypatch, command: str) -> None:
     monkeypatch.setattr("racebot.errors.find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, _, err = racebot(*command.split())

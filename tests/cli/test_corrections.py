@@ -1,7 +1,5 @@
 """Orders as an operator types them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -155,9 +153,7 @@ def test_an_order_that_cannot_be_undone_needs_a_confirmation_and_backs_up(
 
 
 @pytest.mark.parametrize("stage", ["joined", "finished"])
-def test_an_order_about_a_race_that_is_not_recorded_says_so(
-    racebot: Racebot, tmp_path: Path, stage: str
-) -> None:
+def test_an_order_about_a_race_that_is_not_recorded_says_so(racebot: Racebot, tmp_path, stage: str) -> None:
     finished = () if stage == "joined" else (NOON, NOON)
     with Ledger.open(tmp_path / "ledger.db") as ledger, ledger.transaction():
         ledger.cases.save(CaseRow("orb/third", "orb", *finished))

@@ -1,7 +1,5 @@
 """The demo, played once at high speed in a separate process."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """`racebot doctor --json`, which people attach to issues."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Events as an operator types them: two rooms and a sheet become one race."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -200,9 +198,7 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
     assert ("Cy" in found, found["hidden player"]["note"]) == (False, "annulled")
 
 
-def test_a_forgotten_name_stays_away_when_the_room_of_an_event_is_edited(
-    racebot: Racebot, tmp_path: Path
-) -> None:
+def test_a_forgotten_name_stays_away_when_the_room_of_an_event_is_edited(racebot: Racebot, tmp_path) -> None:
     create(racebot)
     done(racebot, "event", "add", EVENT, "orb/one")
     done(racebot, "forget", "id-ann", "--yes")
@@ -213,9 +209,7 @@ def test_a_forgotten_name_stays_away_when_the_room_of_an_event_is_edited(
     assert [each.name for each in existing(source.result).entrants] == ["Bo", NO_NAME]
 
 
-def test_a_run_after_the_end_does_not_count(
-    racebot: Racebot, clock: Clock, site: Rooms, tmp_path: Path
-) -> None:
+def test_a_run_after_the_end_does_not_count(racebot: Racebot, clock: Clock, site: Rooms, tmp_path) -> None:
     create(racebot)
     end = datetime(2026, 4, 1, tzinfo=UTC)
     for name, begin in (("four", end), ("five", end + timedelta(seconds=1))):
@@ -339,9 +333,7 @@ def test_a_step_that_cannot_be_taken_is_refused(racebot: Racebot, words: tuple[s
     assert racebot("audit", "--json").out == before
 
 
-def test_an_event_has_a_message_on_discord(
-    racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_event_has_a_message_on_discord(racebot: Racebot, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("RACEBOT_DISCORD_WEBHOOK", "https://discord.com/api/webhooks/1/token")
 
     def wanted(race: str = EVENT) -> list[str]:

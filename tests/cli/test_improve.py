@@ -1,7 +1,5 @@
 """`racebot improve` as an operator uses it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -101,9 +99,7 @@ def fitted(*, kept: bool) -> Fit:
     return Fit("thurstone-hurdle", 120, values, judged, (0.08, 0.03), kept)
 
 
-def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
-    racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_accepted_fit_is_written_and_rates_the_leaderboard(racebot: Run, tmp_path, monkeypatch) -> None:
     racebot("improve", "--no-fit", "--yes")
     monkeypatch.setattr(past_races, "fit", Mock(return_value=fitted(kept=True)))
     shown = racebot("improve", "games")
@@ -117,9 +113,7 @@ def test_an_accepted_fit_is_written_and_rates_the_leaderboard(
     assert board["newer_defaults"] is False
 
 
-def test_a_fit_that_gains_nothing_changes_nothing(
-    racebot: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_that_gains_nothing_changes_nothing(racebot: Run, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(past_races, "fit", Mock(return_value=fitted(kept=False)))
     assert "stay" in racebot("improve", "--yes").stdout
     assert not (tmp_path / "racebot.toml").exists()

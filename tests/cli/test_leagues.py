@@ -1,7 +1,5 @@
 """A league from an empty folder, against the sandbox: set up, rooms, ratings."""
 
-from __future__ import annotations
-
 import asyncio
 import tomllib
 from collections.abc import AsyncIterator, Sequence

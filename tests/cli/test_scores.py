@@ -1,7 +1,5 @@
 """`racebot scores` on a file of a league."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -52,9 +50,7 @@ def test_an_estimate_is_the_mean_of_the_races_finished(racebot: Racebot, file: s
     assert (bo["score"], bo["estimate"]) == (pytest.approx(25), pytest.approx(100))  # 82 minutes are the par
 
 
-def test_unknown_rules_and_files_without_times_are_refused(
-    racebot: Racebot, file: str, tmp_path: Path
-) -> None:
+def test_unknown_rules_and_files_without_times_are_refused(racebot: Racebot, file: str, tmp_path) -> None:
     assert "sgl-2025" in racebot("scores", file, "--scoring", "sgl").complaints[0]
     (tmp_path / "places.csv").write_text("race,player,place\none,Ann,1\none,Bo,2\n")
     assert "Ann has no finish time" in racebot("scores", "places.csv").err

@@ -1,7 +1,5 @@
 """`racebot season`, which edits racebot.toml."""
 
-from __future__ import annotations
-
 import io
 import tomllib
 from collections.abc import Mapping
@@ -146,9 +144,7 @@ def test_tables_in_the_environment_are_not_hidden_by_a_written_file(
     assert league.read_text() == LEAGUE
 
 
-def test_season_of_a_goal_without_a_table_gets_one_and_keeps_its_ratings(
-    racebot: Racebot, tmp_path: Path
-) -> None:
+def test_season_of_a_goal_without_a_table_gets_one_and_keeps_its_ratings(racebot: Racebot, tmp_path) -> None:
     (tmp_path / "S4.csv").write_text(RATED)
     assert "racebot.toml" in racebot("season", "end", "S4").complaints[0]
     assert racebot("import", "S4.csv", "--category", "orb").code == 0
@@ -161,9 +157,7 @@ def test_season_of_a_goal_without_a_table_gets_one_and_keeps_its_ratings(
     assert racebot("leaderboard").out == before
 
 
-def test_new_goal_outside_the_limit_is_named(
-    racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_new_goal_outside_the_limit_is_named(racebot: Racebot, tmp_path, monkeypatch) -> None:
     (tmp_path / "racebot.toml").write_text(
         'category = "orb"\n[[leaderboards]]\nname = "S4"\ngoals = ["S4"]\n'
     )

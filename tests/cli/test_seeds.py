@@ -1,7 +1,5 @@
 """`racebot seeds` and `racebot export-races` on a rated file."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`racebot service`: the systemd unit that it prints."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

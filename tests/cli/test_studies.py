@@ -1,7 +1,5 @@
 """`racebot evaluate` and `racebot tune` as an analyst uses them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -144,9 +142,7 @@ def test_ledger_is_studied_if_no_file_is_given(season: Path) -> None:
 
 
 @pytest.mark.parametrize("settings", ["parameters = { level = 0.2 }", 'model = "trueskill"', ""])
-def test_a_leaderboard_is_studied_with_its_own_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str
-) -> None:
+def test_a_leaderboard_is_studied_with_its_own_settings(tmp_path, monkeypatch, settings: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "racebot.toml").write_text(
         f'category = "c"\n[[leaderboards]]\nname = "Cup"\ncategory = "c"\ngoals = ["Cup"]\n{settings}\n'
@@ -232,9 +228,7 @@ def test_one_model_can_be_evaluated_with_two_sets_of_parameters(season: Path) ->
     ]
 
 
-def test_configured_model_is_evaluated_with_its_settings(
-    season: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_configured_model_is_evaluated_with_its_settings(season: Path, monkeypatch) -> None:
     monkeypatch.setenv("RACEBOT_MODEL", "plackett-luce")
     monkeypatch.setenv("RACEBOT_PARAMETERS", "rates=0.4")
     (entry,) = evaluate_json(season, "--model", "plackett-luce")

@@ -1,7 +1,5 @@
 """Output in a terminal: widths, colors, help and completion."""
 
-from __future__ import annotations
-
 import io
 import os
 import re
@@ -105,9 +103,7 @@ def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("command", ["leaderboard", "rebuild", "improve", "status"])
-def test_ledger_without_leaderboards_says_so(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_ledger_without_leaderboards_says_so(ledger: Ledger, tmp_path, monkeypatch, command: str) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RACEBOT_DATABASE", str(ledger.path))
     done = CliRunner().invoke(app, [command])

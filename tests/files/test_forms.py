@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - files, one a line
 """Files as people have them: each is read rightly, and says how, or is refused with its fix."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """JSON saved from the site, archives, and files that cannot be read."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from pathlib import Path

@@ -65,9 +65,7 @@ def test_a_guid_is_queued_once(ledger: Ledger) -> None:
     assert [row.message.body for row in ledger.messages.of("orb/r")] == [ChatBody("one")]
 
 
-def test_message_that_cannot_be_read_is_left_out_and_named(
-    ledger: Ledger, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_message_that_cannot_be_read_is_left_out_and_named(ledger: Ledger, caplog) -> None:
     for guid in "ab":
         ledger.messages.put(message(guid), NOON)
     ledger.connection.db.execute("UPDATE outbox SET body = '{}' WHERE guid = 'a'")

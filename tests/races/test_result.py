@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,9 +38,7 @@ results = st.builds(
     ("status", "finished", "final"),
     [("done", True, True), ("dnf", False, True), ("dq", False, True), ("racing", False, False)],
 )
-def test_only_done_is_a_finish_and_all_but_racing_are_final(
-    status: str, *, finished: bool, final: bool
-) -> None:
+def test_only_done_is_a_finish_and_all_but_racing_are_final(status: str, finished: bool, final: bool) -> None:
     assert entrant("bo", status).finished is finished
     assert result("r", entrants=(entrant("ann"), entrant("bo", status))).final is final
 

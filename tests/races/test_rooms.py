@@ -1,7 +1,5 @@
 """Which rooms a leaderboard chooses."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

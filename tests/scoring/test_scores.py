@@ -1,7 +1,5 @@
 """Scores by par, against figures of a separate script (awk, in minutes) and against sums by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Secrets and tokens appear nowhere in the output of the real worker and commands."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -97,9 +95,7 @@ def test_lists_and_tables_can_be_json(monkeypatch: pytest.MonkeyPatch) -> None:
         assert load().goals == goals
 
 
-def test_an_empty_variable_is_not_set_and_case_does_not_matter(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_variable_is_not_set_and_case_does_not_matter(folder: Path, monkeypatch) -> None:
     (folder / ".env").write_text("RACEBOT_LIST_EVERY=12\n")
     environment(monkeypatch, QUIET_SECONDS="", GOALS="", LIST_EVERY="")
     monkeypatch.setenv("racebot_category", "orb")
@@ -173,9 +169,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name in BAD for value in BAD[name]])
-def test_bad_value_is_one_line_with_variable_value_and_remedy(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str
-) -> None:
+def test_bad_value_is_one_line_with_variable_value_and_remedy(monkeypatch, name: str, value: str) -> None:
     environment(monkeypatch, **{name: value})
     (problem,) = problems()
     assert f"RACEBOT_{name}" in problem
@@ -204,9 +198,7 @@ def test_all_problems_are_reported_together(monkeypatch: pytest.MonkeyPatch) -> 
         assert sum(problem.startswith(name) for problem in found) == 1
 
 
-def test_a_value_on_the_command_line_beats_a_bad_one_and_is_named_if_it_is_bad(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_value_on_the_command_line_beats_a_bad_one_and_is_named_if_it_is_bad(monkeypatch) -> None:
     environment(monkeypatch, CATEGORY="Super Metroid")
     assert load(category="orb").category == "orb"
     with pytest.raises(SettingsError, match=r"^--category='Super Orb': [^\n]*$"):
@@ -303,9 +295,7 @@ def test_named_leaderboards_inherit_the_default_model(folder: Path) -> None:
     assert (settings.leaderboards[0].minimum_finishes, settings.leaderboards[0].inactive_days) == (5, 90)
 
 
-def test_a_leaderboard_may_leave_out_the_teams_that_the_others_rate(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_leaderboard_may_leave_out_the_teams_that_the_others_rate(folder: Path, monkeypatch) -> None:
     environment(monkeypatch, MODEL="trueskill", TEAM_RACES="team")
     toml(folder, "[[leaderboards]]\nname = 'X'\ngoals = ['g']\nmodel = 'pairwise-elo'\nteam_races = 'ignore'")
     assert rating_rules(load()).named[0].teams is TeamPolicy.IGNORE
@@ -409,9 +399,7 @@ SITE = "set it to the site's address, such as https://racetime.gg"
         ),
     ],
 )
-def test_a_problem_in_the_environment_is_named(
-    monkeypatch: pytest.MonkeyPatch, values: str, told: list[str]
-) -> None:
+def test_a_problem_in_the_environment_is_named(monkeypatch, values: str, told: list[str]) -> None:
     given = dict(each.split("=", 1) for each in values.split())
     environment(monkeypatch, **given)
     (problem,) = problems()

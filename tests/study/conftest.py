@@ -1,7 +1,5 @@
 """A season of invented races, long enough for ratings to settle."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from builders import result

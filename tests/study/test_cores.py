@@ -1,7 +1,5 @@
 """Studies give the same result to the last digit on one process and on several."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -42,9 +40,7 @@ def test_calls_outside_a_block_run_in_order_in_this_process() -> None:
     assert list(spread(divmod, [(7, 2), (9, 4)])) == [(3, 1), (2, 1)]
 
 
-def test_two_processes_give_the_same_result(
-    season: History, alone: tuple[Tuned, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_processes_give_the_same_result(season: History, alone: tuple[Tuned, str], monkeypatch) -> None:
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
     with cores():
         assert os.getpid() not in spread(os.getpid, [()] * 4)

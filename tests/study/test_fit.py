@@ -1,7 +1,5 @@
 """Fits to invented races: what they change, and when they are kept."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -46,9 +44,7 @@ def test_fitted_odds_move_no_rating(season: History) -> None:
     np.testing.assert_array_equal(final_states(before, season), final_states(after, season))
 
 
-def test_a_share_of_the_pairs_gives_nearly_the_same_odds(
-    season: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_share_of_the_pairs_gives_nearly_the_same_odds(season: History, monkeypatch) -> None:
     whole = fit_odds(season, KEY, CERTAIN)
     pairs = sum(race.outcome.size * (race.outcome.size - 1) // 2 for race in season.races)
     monkeypatch.setattr(fit_module, "MOST_PAIRS", pairs // 3)

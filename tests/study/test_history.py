@@ -1,7 +1,5 @@
 """Histories and their replay."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -18,8 +18,6 @@ Second race: E, a newcomer, and A finished at the same time, then B; ratings 1, 
 | B | 3 | 1½ | 1½ | 2/5 | 1 of 3 |
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from racebot.text.format import counted, ordinal_ending, percentage
 
 

@@ -4,8 +4,6 @@ Points by `SIMPLE`, in which of two equal players the winner gains a tenth of 1,
 a (day 0): Ann 1100, Bo 900. b (day 1): Cy 1200, Di 1000, Ed (unfinished) 800. c (day 10): Ann 1190, Bo 810.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

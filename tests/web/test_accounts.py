@@ -1,7 +1,5 @@
 """Hidden players, of whom the pages show nothing, and merged accounts, whose old addresses lead on."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -187,9 +185,7 @@ def test_export_has_pages_that_lead_to_the_kept_account(settler: Settler, tmp_pa
         assert old.read_bytes() == kept.read_bytes()
 
 
-def test_export_has_later_pages_that_lead_to_those_of_the_kept_account(
-    settler: Settler, tmp_path: Path
-) -> None:
+def test_export_has_later_pages_that_lead_to_those_of_the_kept_account(settler: Settler, tmp_path) -> None:
     rate(settler.ledger, *(result(f"o{n}", f"ann x{n} y{n}", after=400 + n) for n in range(120)))
     public = tmp_path / "public/players"
     export(settler.ledger, Publication(), public.parent)

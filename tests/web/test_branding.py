@@ -1,7 +1,5 @@
 """Title, style sheet, avatars and initials on the pages."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from io import BytesIO

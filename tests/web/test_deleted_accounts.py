@@ -4,8 +4,6 @@ won: a deleted account won, before Ann and Bo; another one did not finish.
 third: Ann and Bo, then a deleted account; Cy did not finish.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from dataclasses import replace

@@ -223,9 +223,7 @@ def test_changed_program_renders_everything_again(
     assert set(rendered) == set(contents(folder))
 
 
-def test_interrupted_export_is_finished_by_the_next(
-    exported: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interrupted_export_is_finished_by_the_next(exported: Ledger, folder: Path, monkeypatch) -> None:
     whole = contents(folder)
     rate(exported, result("d", "ann hal", after=250))
     render = Pages.document

@@ -1,7 +1,5 @@
 """Figures on pages: movement on leaderboards, a player's own, and those that explain a leaderboard."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """Pages show every kind of change of the ledger at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Points below zero have a minus sign wherever people read them, and a hyphen in data for programs."""
 
-from __future__ import annotations
-
 import csv
 import re
 from html import unescape

@@ -1,7 +1,5 @@
 """Places over time: by hand, over a range of dates, and the climber of the week."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

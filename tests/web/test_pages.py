@@ -1,7 +1,5 @@
 """The content of pages."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -307,9 +305,7 @@ def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) 
     assert "or with a rating carried over from Any Orb." in shown
 
 
-def test_explanation_shows_the_win_rate_of_a_100_point_lead(
-    merge: Merge, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_explanation_shows_the_win_rate_of_a_100_point_lead(merge: Merge, monkeypatch) -> None:
     monkeypatch.setattr(explained, "LEAST", 1)
     # Ann has 1,100 points when she meets Cy, who has 1,000.
     view = merge([result("a", "ann bo"), result("b", "ann cy", after=1)], provisional_races=0)

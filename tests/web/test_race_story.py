@@ -1,7 +1,5 @@
 """A race's page tells its story: from expected to actual places, how changes add up, and what comes next."""
 
-from __future__ import annotations
-
 import pytest
 from builders import existing
 

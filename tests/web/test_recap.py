@@ -1,7 +1,5 @@
 """The recap of a season that ended: its page, card and feed entry, once the season is final."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Points by `SIMPLE`: of two equal players, the winner gains 100.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """Scores by par on pages and as data."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pages of a season that ended, beside a leaderboard under way."""
 
-from __future__ import annotations
-
 import re
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of a leaderboard's seeds, and the same as data."""
 
-from __future__ import annotations
-
 import pytest
 
 from racebot.web.html import leaderboard

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import asyncio
 import html
 import re
@@ -269,9 +267,7 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
     assert "Accept-Encoding" in packed.headers["vary"]
 
 
-def test_head_and_a_known_tag_of_a_csv_file_read_none_of_it(
-    get: Get, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_head_and_a_known_tag_of_a_csv_file_read_none_of_it(get: Get, monkeypatch) -> None:
     monkeypatch.setattr(csv_files, "rating_changes", MagicMock(side_effect=AssertionError))
     answer = get(CHANGES, method="HEAD")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
@@ -334,9 +330,7 @@ async def test_connections_with_unfinished_headers_are_closed(
         writer.close()
 
 
-async def test_clients_that_stop_reading_are_disconnected(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_clients_that_stop_reading_are_disconnected(ledger: Ledger, monkeypatch) -> None:
     monkeypatch.setattr(server_module, "HEADERS_TIMEOUT", 2 * PATIENCE)  # it would abort the connection, too
     configured = uvicorn.Config(application(ledger.path, Publication()))
 

@@ -1,7 +1,5 @@
 """Atom feeds, badges, embedded leaderboards and the metadata of link previews."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree as ET

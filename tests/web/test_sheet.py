@@ -1,7 +1,5 @@
 """A sheet compares up to eight players, and a comparison of two reaches all of their races."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """A player's year: days with races, milestones, and the best result with its reasons."""
 
-from __future__ import annotations
-
 import re
 
 from builders import result
