@@ -1,5 +1,7 @@
 """Names of players and leaderboards that try to break every page, card, badge, feed and overlay."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json

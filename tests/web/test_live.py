@@ -1,5 +1,7 @@
 """The live page, the overlays and their events, from a live file that the tests write."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import json
@@ -715,7 +717,9 @@ async def test_only_open_streams_take_a_place(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("quick")
-async def test_unreadable_ledger_is_logged_once_while_streams_are_open(caplog) -> None:
+async def test_unreadable_ledger_is_logged_once_while_streams_are_open(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     looks = 0
 
     async def stamp() -> str:
@@ -731,7 +735,9 @@ async def test_unreadable_ledger_is_logged_once_while_streams_are_open(caplog) -
 
 
 @pytest.mark.usefixtures("quick")
-async def test_silent_streams_have_heartbeats_and_end_when_the_server_stops(live: Live, monkeypatch) -> None:
+async def test_silent_streams_have_heartbeats_and_end_when_the_server_stops(
+    live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(events, "HEARTBEAT", 0.1)
     async with followed(live, "live/rooms") as (server, answer):
         lines = answer.aiter_lines()
