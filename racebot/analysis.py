@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from html import escape
@@ -31,6 +31,8 @@ from racebot.study.history import History, final_states
 
 TRUSTED = 2.0
 """Mean error of the odds, in percentage points, up to which the verdict trusts them."""
+MOST_NAMED = 4
+"""Most models that the verdict names as equal."""
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
@@ -235,20 +237,29 @@ def odds(
     if isinstance(players, str):
         raise PayloadError(f"odds need a list of two or more players: write [{players!r}, ...]")
     history, made = _read(history), _made(model, parameters)
-    rows = [predictions.find_player(history, name) for name in players]
+    names = list(players)
+    rows = [predictions.find_player(history, name) for name in names]
+    require_different(names, rows)
     states = final_states(made, history)[rows]
     found = Table(predictions.odds(made, [history.names[row] for row in rows], states))
     found.draw = lambda: plots.odds(found)
     return found
 
 
+def require_different(names: Sequence[str], found: Sequence[int | str]) -> None:
+    """Raise a PayloadError if two of these names are one player."""
+    for name, player in zip(names, found, strict=True):
+        if found.count(player) > 1:
+            raise PayloadError(f"{name!r} is named twice: name each player of the race once")
+
+
 def verdict(report: judging.Report) -> str:
     """Say which model predicts best, which cannot be told apart from it, and how far to trust its odds."""
     best = next(each for each in report.evaluations if each.label == report.best)
     wrong = f"{100 * best.figures.misordered:.1f}% of pairs in the wrong order"
-    others = sorted((m[0].difference, m[0].error, name) for name, m in report.margins.items())
-    others = [other for other in others if other[2] != report.best]
-    level = [name for _, _, name in others if report.margins[name][0].level]
+    margins = ((margin, name) for name, (margin, _) in report.margins.items() if name != report.best)
+    others = sorted((margin.difference, margin.error, name) for margin, name in margins)
+    level = [report.best, *(name for _, _, name in others if report.margins[name][0].level)]
     off = 100 * best.figures.calibration_error
     trusted = f"can be trusted (off by {off:.1f} points on average)"
     odds = f"Its odds {trusted if off <= TRUSTED else f'are off by {off:.1f} points on average'}."
@@ -256,8 +267,11 @@ def verdict(report: judging.Report) -> str:
         return f"{report.best}: {wrong}. {odds}"
     difference, error, second = others[0]
     fewer = f"{100 * difference:.1f} ± {100 * error:.1f} points fewer than {second}"
-    if level:
-        return f"{report.best} and {', '.join(level)} predict equally well: {wrong}, {fewer}. {odds}"
+    if len(level) > MOST_NAMED:
+        return f"Too few races to tell {len(level)} models apart. {report.best}: {wrong}, {fewer}. {odds}"
+    if len(level) > 1:
+        named = f"{', '.join(level[:-1])} and {level[-1]}"
+        return f"{named} predict equally well: {wrong}, {fewer}. {odds}"
     return f"{report.best} predicts best: {wrong}, {fewer}. {odds}"
 
 

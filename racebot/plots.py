@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,9 +14,13 @@ from racebot.errors import MissingExtraError, PayloadError
 from racebot.ratings.model import RatingModel
 from racebot.study.evaluate import Report
 from racebot.study.history import History, replay
+from racebot.study.iterated import Iterated
 from racebot.study.predictions import Odds, RatedPlayer
+from racebot.study.tuning import Tuned, along
 
 FORMATS = (".svg", ".png", ".pdf", ".html")
+OPENED = "racebot-plot.html"
+"""The picture that `--plot` without a name draws in a temporary folder, and opens."""
 PLAYERS = 10
 """Most players whose points over time are drawn."""
 
@@ -77,6 +82,39 @@ def odds(rows: Sequence[Odds]) -> Any:
     return figure
 
 
+def scores(rows: Sequence[tuple[str, float, Sequence[float | None]]]) -> Any:
+    """Draw scores by par of a league: rows of a name, the total, and the score in each race, best first."""
+    figure, (races, totals) = _axes(2)
+    for name, _, found in rows[:PLAYERS]:
+        races.plot([np.nan if each is None else each for each in found], marker=".", label=name)
+    races.legend(fontsize="small")
+    races.set(title="Scores by race", xlabel="Race", ylabel="Score")
+    totals.hist([total for _, total, _ in rows], bins=20)
+    totals.set(title="Totals", xlabel="Score", ylabel="Players")
+    return figure
+
+
+def iterated(found: Iterated) -> Any:
+    """Draw the best players of an iterated rating, and the factors."""
+    parts = [("Players", found.players)] + ([("Factors", found.factors)] if found.factors else [])
+    figure, axes = _axes(len(parts))
+    for axis, (title, rows) in zip(np.atleast_1d(axes), parts, strict=True):
+        best = rows[: 2 * PLAYERS][::-1]
+        axis.barh([row.name for row in best], [row.rating for row in best])
+        axis.set(title=title, xlabel="Rating")
+    return figure
+
+
+def tuned(history: History, found: Tuned) -> Any:
+    """Draw the figure that a search minimized along each parameter, the others as found."""
+    curves = along(history, found)
+    figure, axes = _axes(len(curves))
+    for axis, (name, values, figures) in zip(np.atleast_1d(axes), curves, strict=True):
+        axis.plot(values, figures, marker=".")
+        axis.set(title=name, xlabel="Value", ylabel=found.objective.value)
+    return figure
+
+
 def save(figure: Any, path: Path) -> None:
     """Write a picture in the format of the file's name; a page of its own for .html is shown, too.
 
@@ -86,6 +124,8 @@ def save(figure: Any, path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         raise PayloadError(f"{path}: name a picture that ends in {', '.join(FORMATS)}")
     is_page = path.suffix.lower() == ".html"
+    if path == Path(OPENED):
+        path = Path(tempfile.mkdtemp()) / path
     try:
         figure.savefig(path, format="svg" if is_page else None, metadata={"Date": None} if is_page else None)
     except OSError as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from racebot.cli.common import notices, tell
-from racebot.files.options import Layout, ReadOptions, Twice
+from racebot.files.options import Layout, ReadOptions, Twice, options_of
 from racebot.races.outcome import TeamPolicy
 
 if TYPE_CHECKING:
@@ -72,30 +72,18 @@ def takes(argument: str, options: Mapping[str, Any], make: Callable[..., Any]) -
     return decorate
 
 
-def _reading(**given: Any) -> ReadOptions:
-    from racebot.files.options import options_of
-
-    return options_of(**given)
-
-
-reads_files = takes("reading", READING, _reading)
+reads_files = takes("reading", READING, options_of)
 """Gives a command the options that say how to read a file, as its argument `reading`."""
 
 
 def read_files(
-    files: Sequence[Path],
-    reading: ReadOptions,
-    *,
-    category: str = "",
-    goal: str | None,
-    quiet: bool = False,
-    summary: bool = False,
+    files: Sequence[Path], reading: ReadOptions, *, quiet: bool = False, summary: bool = False, **given: Any
 ) -> RaceFiles:
     """Read the races of files, and print how they were read and, if wanted, a summary."""
     from racebot.files.read import read_races
     from racebot.study.history import understood
 
-    found = read_races(*files, category=category, goal=goal, options=reading)
+    found = read_races(*files, options=reading, **given)
     for note in () if quiet else found.notes:
         tell(note, to=notices)
     if summary:

@@ -8,6 +8,7 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from racebot.races.result import EntrantStatus
 from racebot.text.parse import YEARS, parse_duration
@@ -78,6 +79,7 @@ def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
     return BadCellError(column, f"{reprlib.repr(text)} is {problem}{ask}")
 
 
+@lru_cache(maxsize=10_000)
 def microseconds(text: str) -> int:
     """Read `h:mm:ss`, `mm:ss` or seconds, with or without decimals, `1h 2m 3s`, or an ISO 8601 duration."""
     plain = text if "day" in text else text.replace(",", ".")
@@ -92,6 +94,7 @@ def microseconds(text: str) -> int:
         raise _bad("time", text, "not a time: write 1:02:03.4, seconds or DNF", "dnf") from None
 
 
+@lru_cache(maxsize=10_000)
 def gap(text: str) -> tuple[int, int] | None:
     """Read `+0:12`, `+5.478` or `+1 lap` as laps and microseconds behind the first; None for no gap."""
     if laps := _LAPS.fullmatch(text):
@@ -100,6 +103,7 @@ def gap(text: str) -> tuple[int, int] | None:
     return (0, microseconds(match[1])) if match else None
 
 
+@lru_cache(maxsize=10_000)
 def place(text: str) -> int:
     """Read `1`, `1.`, `1.0`, `1st`, `=3`, `3=`, `P3` or `T3`."""
     match = _PLACE.fullmatch(text)
@@ -108,6 +112,7 @@ def place(text: str) -> int:
     return int(match[1])
 
 
+@lru_cache(maxsize=10_000)
 def number(text: str) -> float:
     """Read a score, with a decimal point or comma."""
     if _NUMBER.fullmatch(text) is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -50,110 +50,92 @@ class _ArchivedRace(BaseModel, strict=True):
 class _Program:
     """Where the results of a program or site are in its JSON or XML.
 
-    A form is names of values, first those of the entrant, then of the objects around it: `a+b` joins two,
-    `a|b` takes the first that there is.
+    A form is names of values of the entrant, then of the objects around it: `a+b` joins two, `a|b` takes the
+    first that there is, and `#` counts from 1.
 
     Attributes:
         path: keys of the objects and lists down to the entrants; `a|b` are alternatives, `a|` may be missing.
-        columns: the form of each of our columns. The values of a form that is `#` count from 1.
+        columns: the form of each of our columns.
         session: the form of the kind of session, which must be a race.
-        unfinished: values of a form with which an entrant did not finish.
+        finish: the form of a value that an entrant who did not finish has not.
         base: the place of the winner.
     """
 
     path: str
-    columns: Mapping[str, str]
+    columns: str
     session: str = ""
-    unfinished: Mapping[str, frozenset[object]] = field(default_factory=dict)
+    finish: str = ""
     base: int = 1
 
     def records(self, document: Any) -> list[Record] | None:
         """Return the records of a document, or None if it has another form."""
+        columns = dict(part.split("=") for part in self.columns.split(", "))
         entrants = list(_below(document, self.path.split(), {}))
-        if not any(_value(each, self.columns["player"]) and self._session(each) for each in entrants):
+        if not any(_value(each, columns["player"]) and self._session(each) for each in entrants):
             return None
-        races = (each for each in entrants if self._session(each).rstrip("0123456789") in RACE_SESSIONS)
-        found = (self._record(number, entrant) for number, entrant in enumerate(races, start=1))
-        # An empty slot has a place only.
-        return [record for record in found if any(value for name, value in record.items() if name != "place")]
+        found: list[Record] = []
+        for entrant in entrants:
+            if self._session(entrant) in RACE_SESSIONS:
+                record = {ours: _value(entrant, form) for ours, form in columns.items()}
+                if "#" in columns.values() and any(record.values()):  # an empty slot has no name
+                    record["place"] = len(found) + 1
+                elif isinstance(record["place"], int):
+                    record["place"] += 1 - self.base
+                if self.finish and _value(entrant, self.finish) in NO_FINISH:
+                    record["place"] = "DNF"
+                found += [record] if any(record.values()) else []
+        return found
 
     def _session(self, entrant: Record) -> str:
-        return str(_value(entrant, self.session) or "").lower() if self.session else "race"
-
-    def _record(self, number: int, entrant: Record) -> Record:
-        record = {
-            ours: number if form == "#" else _value(entrant, form) for ours, form in self.columns.items()
-        }
-        if isinstance(record["place"], int):
-            record["place"] += 1 - self.base
-        unfinished = any(_value(entrant, form) in values for form, values in self.unfinished.items())
-        return record | {"place": "DNF"} if unfinished else record
+        session = _value(entrant, self.session) if self.session else "race"
+        return str(session or "").lower().rstrip("0123456789")
 
 
-XML_DRIVERS = "rFactorXML"
 RACE_SESSIONS = {"race", "r", "feature", "sprint", "heat race"}
 """Words for a session that is a race, rather than practice or qualifying."""
+NO_FINISH = {None, 0, 2**31 - 1, "None"}
+XML_DRIVERS = "rFactorXML"
 PROGRAMS = {
     # https://github.com/jolpica/jolpica-f1/blob/main/docs/endpoints/results.md
     "Ergast": _Program(
         "MRData RaceTable Races Results|SprintResults",
-        {
-            "race": "season+round+raceName",
-            "ended_at": "date",
-            "player": "Driver driverId",
-            "name": "Driver givenName+Driver familyName",
-            "place": "position",
-            "positionText": "positionText",
-            "team": "Constructor name",
-        },
+        "race=season+round+raceName, ended_at=date, player=Driver driverId, team=Constructor name, "
+        "name=Driver givenName+Driver familyName, place=position, positionText=positionText",
     ),
     # https://members-ng.iracing.com/data/doc/results
     "iRacing": _Program(
         "data| session_results results",
-        {
-            "race": "track track_name+subsession_id",
-            "ended_at": "end_time|start_time",
-            "player": "cust_id",
-            "name": "display_name",
-            "place": "finish_position",
-            "status": "reason_out",
-        },
+        "race=track track_name+subsession_id, ended_at=end_time|start_time, player=cust_id, "
+        "name=display_name, place=finish_position, status=reason_out",
         session="simsession_name|simsession_type_name",
         base=0,
     ),
     # In the order of finish, without words for a retirement.
     "Assetto Corsa Competizione": _Program(
         "sessionResult leaderBoardLines",
-        {
-            "player": "currentDriver playerId",
-            "name": "currentDriver firstName+currentDriver lastName",
-            "place": "#",
-        },
+        "player=currentDriver playerId, name=currentDriver firstName+currentDriver lastName, place=#",
         session="sessionType",
-        unfinished={"timing lapCount": frozenset({0, None})},
+        finish="timing lapCount",
     ),
-    # In the order of finish. An empty slot has no driver, and one who did not finish has no time.
+    # In the order of finish.
     "Assetto Corsa": _Program(
         "Result",
-        {"player": "DriverGuid|DriverName", "name": "DriverName", "place": "#", "dq": "Disqualified"},
+        "player=DriverGuid|DriverName, name=DriverName, place=#, dq=Disqualified",
         session="Type",
-        unfinished={"TotalTime": frozenset({0, None, 2**31 - 1})},
+        finish="TotalTime",
     ),
     # https://developer.start.gg/docs/examples/queries/event-standings
     "start.gg": _Program(
         "data| event standings nodes",
-        {"race": "event name", "player": "entrant name|player gamerTag", "place": "placement"},
+        "race=event name, player=entrant name|player gamerTag, place=placement",
     ),
     # https://api.challonge.com/v1/documents/participants/index
     "Challonge": _Program(
-        "tournament| participants| participant",
-        {"player": "name|display_name", "place": "final_rank"},
+        "tournament| participants| participant", "player=name|display_name, place=final_rank"
     ),
     # https://www.studio-397.com/modding-resources/
     "rFactor 2": _Program(
-        XML_DRIVERS,
-        {"player": "Name", "place": "Position", "status": "FinishStatus"},
-        unfinished={"FinishStatus": frozenset({"None", None})},
+        XML_DRIVERS, "player=Name, place=Position, status=FinishStatus", finish="FinishStatus"
     ),
 }
 

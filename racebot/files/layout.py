@@ -30,6 +30,8 @@ _SAMPLE = 500
 """Number of rows by which a layout is recognized."""
 _RACE_NAME = re.compile(r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg)? ?\d+")
 _SCORES = ("{} score", "score {}", "score{}", "{} goals", "{} points")
+_SCORE_OF = dict.fromkeys(("win", "won", "w", "1", "1.0"), "1-0") | dict.fromkeys(("0.5", "½"), ".5-.5")
+_SCORE_OF |= dict.fromkeys(("loss", "lost", "lose", "l", "0", "0.0"), "0-1")
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
 Line = Mapping[str, str]
 """The cells of an entrant's line by our names of columns."""
@@ -274,25 +276,21 @@ def _of_winner(winner: str, one: str, two: str) -> tuple[str, str]:
     text = winner.casefold()
     if text in DRAWN:
         return _EQUAL
-    if text in {one.casefold(), "1", "player1", "player 1", "a", "white", "home"}:
-        return _FIRST
-    if text in {two.casefold(), "2", "player2", "player 2", "b", "black", "away"}:
-        return _SECOND
+    for words, places in (
+        ({one.casefold(), "1", "player1", "player 1", "a", "white", "home"}, _FIRST),
+        ({two.casefold(), "2", "player2", "player 2", "b", "black", "away"}, _SECOND),
+    ):
+        if text in words:
+            return places
     raise BadCellError("winner", f"{reprlib.repr(winner)} is neither of the players, nor draw")
 
 
 def _of_score(text: str) -> tuple[str, str]:
     """Return the places for `1-0`, `½-½` or `3:2`, or for the first player's `win`, `draw` or `1`."""
     lower = text.lower().replace(" ", "")
-    for words, places in (
-        (DRAWN | {"0.5", "½"}, _EQUAL),
-        ({"win", "won", "w", "1", "1.0"}, _FIRST),
-        ({"loss", "lost", "lose", "l", "0", "0.0"}, _SECOND),
-    ):
-        if lower in words:
-            return places
+    score = _SCORE_OF.get(lower) or (".5-.5" if lower in DRAWN else lower.replace("½", ".5"))
     try:
-        one, two = map(float, re.split(r"[-–:]", lower.replace("½", ".5")))
+        one, two = map(float, re.split(r"[-–:]", score))
     except ValueError:
         problem = f"{reprlib.repr(text)} is no result of two players: write 1-0, 0-1 or ½-½"
         raise BadCellError("result", problem) from None

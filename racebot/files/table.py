@@ -10,7 +10,7 @@ import sys
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import PayloadError
@@ -382,8 +382,11 @@ class TableReader:
         for each in race.results:
             time = each.time if timed and each.finished else None
             place = each.place if each.finished else None
-            account = self._accounts.get(each.player) or Entrant(each.player, each.name, each.status)
-            yield replace(account, status=each.status, finish_time=time, place=place, team=each.team)
+            facts = each.status, time, place, each.team
+            if account := self._accounts.get(each.player):
+                yield Entrant(account.user_id, account.name, *facts, account.discriminator)
+            else:
+                yield Entrant(each.player, each.name, *facts)
 
     def _last_notes(self) -> Iterable[str]:
         ranking = self._ranking

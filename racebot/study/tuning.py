@@ -161,6 +161,27 @@ def judged(
     return parts[0], parts[1]
 
 
+def along(history: History, found: Tuned, steps: int = 9) -> list[tuple[str, FloatArray, FloatArray]]:
+    """Return the objective along each parameter of a search, with the others as found.
+
+    Each has its name, its values over its range, shape [steps], and the objective over all races, [steps].
+    """
+    curves = []
+    for each in dimensions(found.model, found.parameters, found.searched):
+        values = np.linspace(each.low, each.high, steps)
+        figures = []
+        for value in values.tolist():
+            given: Any = value
+            if each.entry is not None:
+                given = list(cast("Sequence[float]", found.parameters[each.parameter]))
+                given[each.entry] = value
+            model = create(found.model, {**found.parameters, each.parameter: given})
+            figures.append(float(tallies(model, history, [found.objective])[0].mean()))
+        name = each.parameter if each.entry is None else f"{each.parameter}, {each.entry + 1}"
+        curves.append((name, values, np.array(figures)))
+    return curves
+
+
 class Dimension(NamedTuple):
     """A number to search. `entry` is its index, if the parameter is a list of numbers."""
 

@@ -64,15 +64,53 @@ def test_evaluate_begins_with_the_verdict_and_prints_the_rest_on_request(season:
 
 
 @pytest.mark.parametrize(
-    ("margin", "words"),
-    [(Margin(0.02, 0.005), "a predicts best"), (Margin(0.02, 0.015), "a and b predict equally well")],
+    ("error", "others", "words"),
+    [
+        (0.005, "b", "a predicts best"),
+        (0.015, "b", "a and b predict equally well"),
+        (0.015, "bc", "a, b and c predict equally well"),
+        (0.015, "bcdef", "Too few races to tell 6 models apart"),
+    ],
 )
-def test_models_within_two_standard_errors_are_called_equal(season: Path, margin: Margin, words: str) -> None:
-    history = History.of(read_races(season, category="", goal=None).results)
-    report = evaluate(history, [Entry("a", "multielo"), Entry("b", "elo-ffa")])
-    best = Margin(0.0, 0.0)
-    report = replace(report, best="a", margins={"a": (best, best), "b": (margin, margin)})
-    assert words in verdict(report)
+def test_models_within_two_standard_errors_are_called_equal(
+    season: Path, error: float, others: str, words: str
+) -> None:
+    report = evaluate(History.of(read_races(season).results), [Entry("a", "multielo"), Entry("b", "elo-ffa")])
+    best, margin = Margin(0.0, 0.0), Margin(0.02, error)
+    margins = {"a": (best, best)} | dict.fromkeys(others, (margin, margin))
+    assert words in verdict(replace(report, best="a", margins=margins))
+
+
+COMMANDS: list[tuple[str, ...]] = [
+    ("evaluate", "FILE"), ("rate", "FILE"), ("odds", "FILE", "id-1", "id-2"), ("iterate", "FILE"),
+    ("scores", "FILE"),
+    ("tune", "elo-ffa", "FILE", "--only", "rates", "--candidates", "8", "--generations", "2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_every_study_draws_its_answer_and_opens_it_without_a_name(
+    tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "season.csv"
+    opened: list[str] = []
+    lines = [f"r{n},id-{k},{100 + (k * n) % 7 + k}" for n in range(12) for k in range(4)]
+    path.write_text("\n".join(["race,player,time", *lines]))
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    arguments = [str(path) if each == "FILE" else each for each in command]
+    run(*arguments, "--plot", tmp_path / "a.svg")
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+    run(*arguments, "--plot")
+    assert len(opened) == 1
+    assert "name a picture" in str(refuse(*arguments, "--plot", "a.gif"))
+
+
+@pytest.mark.parametrize("command", [("iterate", "-"), ("evaluate", "-", "--scores")], ids=" ".join)
+def test_standard_input_is_read_once(command: tuple[str, ...]) -> None:
+    lines = [f"r{n},id-{k},{100 + (k * n) % 7 + k}" for n in range(12) for k in range(4)]
+    done = runner.invoke(app, command, input="\n".join(["race,player,time", *lines]), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
 
 
 def test_all_models_are_evaluated_and_the_others_named_with_the_reason(season: Path) -> None:
@@ -163,15 +201,6 @@ def test_a_leaderboard_is_studied_with_its_own_settings(tmp_path, monkeypatch, s
     with Ledger.open(load().database, create=False) as ledger:
         (board,) = ledger.leaderboards.all()
         assert judged[model] == judged[model] | dict(board.parameters)
-
-
-def test_pictures_are_drawn_of_ratings_odds_and_evaluations(table: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    for number, words in enumerate((["rate", table], ["odds", table, "Ann", "Bo"], ["evaluate", table])):
-        picture = tmp_path / f"{number}.svg"
-        run(*words, "--plot", picture)
-        assert "<svg" in picture.read_text(encoding="utf-8")
-    assert "name a picture" in str(refuse("rate", table, "--plot", "ratings.gif"))
 
 
 def test_races_before_since_only_train(season: Path) -> None:
@@ -314,6 +343,7 @@ def test_odds_of_a_file_and_of_a_leaderboard_agree(table: Path) -> None:
     [
         (["games.csv", "Ann"], "odds need two players"),
         (["games.csv", "AN", "Bo"], "did you mean 'Ann'"),
+        (["games.csv", "Ann", "ann"], "named twice"),
         (["Ann", "Bo", "--model=trueskill"], "a leaderboard has its own model"),
     ],
 )

@@ -1,0 +1,277 @@
+"""What the commands of studies share: the races to study, the models, and where the answer goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from racebot import plots
+from racebot.cli import common
+from racebot.cli.commands import app
+from racebot.cli.common import AsJson, Database, load_settings, notices, print_json, tell
+from racebot.cli.reading import READING, read_files, takes
+from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
+from racebot.files.options import ReadOptions, options_of
+from racebot.files.rows import FILE_SUFFIXES
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger
+from racebot.races.outcome import TeamPolicy
+from racebot.ratings import registry
+from racebot.ratings.parameters import ParameterValue, declared
+from racebot.settings.model import Settings
+from racebot.standings.fitted_odds import rated_history
+from racebot.study.evaluate import Entry
+from racebot.study.history import OF_TEAMS, History
+from racebot.text.format import counted
+from racebot.text.parse import did_you_mean
+
+Files = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[FILE]...",
+        help="Tables (.csv, .xlsx, .parquet), JSON, archives, or folders of them. Default: the ledger.",
+    ),
+]
+ParamOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--param",
+        metavar="NAME=VALUE",
+        help="name=value, for every model that has it; or LABEL:name=value for one.",
+    ),
+]
+OneModel = Annotated[
+    str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
+]
+FieldSize = Annotated[
+    str | None,
+    typer.Option(
+        "--field", help="Only races with this many rated entrants, such as 2, or a range such as 2-5."
+    ),
+]
+ANSWER: dict[str, Any] = {
+    "plot": Annotated[
+        Path | None,
+        typer.Option(
+            metavar="[FILE]",
+            help=f"Draw a picture, too: a file that ends in {', '.join(plots.FORMATS)}. Default: open it.",
+        ),
+    ],
+    "as_json": AsJson,
+}
+"""The options that say where an answer goes."""
+SOURCE: dict[str, Any] = {
+    "leaderboard": Annotated[
+        str | None,
+        typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several."),
+    ],
+    "goal": Annotated[
+        str | None, typer.Option(help="Only this goal's races, for a file with several goals.")
+    ],
+    "teams": Annotated[
+        TeamPolicy | None,
+        typer.Option(
+            help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team if the models can."
+        ),
+    ],
+    "unrecorded": Annotated[
+        bool, typer.Option("--unrecorded", help="Count the site's rooms that nobody recorded, too.")
+    ],
+    "database": Database,
+}
+
+
+class _Command(TyperCommand):
+    """A command whose option --plot may stand without a name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        named = [at for at, text in enumerate(args) if text == "--plot"]
+        for at in reversed(named):
+            following = "".join(args[at + 1 : at + 2]).lower()
+            if not following or following.startswith("-") or following.endswith(FILE_SUFFIXES):
+                args.insert(at + 1, plots.OPENED)
+        return super().parse_args(ctx, args)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Where the answer of a study goes."""
+
+    plot: Path | None
+    as_json: bool
+
+    def give(self, document: Callable[[], Any], table: Callable[[], None], draw: Callable[[], Any]) -> None:
+        """Draw the answer if wanted, and print it as JSON or as a table."""
+        if self.plot is not None:
+            plots.save(draw(), self.plot)
+        if self.as_json:
+            print_json(document())
+        else:
+            table()
+
+
+@dataclass(frozen=True, slots=True)
+class Source(Answer):
+    """Where the races to study are: in files, or on a leaderboard of the ledger."""
+
+    settings: Settings
+    leaderboard: str | None
+    goal: str | None
+    teams: TeamPolicy | None
+    reading: ReadOptions
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        plot: Path | None,
+        as_json: bool,
+        leaderboard: str | None,
+        goal: str | None,
+        teams: TeamPolicy | None,
+        database: Path | None,
+        **reading: Any,
+    ) -> Source:
+        options = replace(options_of(**reading), teams=teams is TeamPolicy.TEAM, goal=goal)
+        return cls(plot, as_json, load_settings(database=database), leaderboard, goal, teams, options)
+
+    @contextmanager
+    def board(self) -> Iterator[tuple[Ledger, Leaderboard]]:
+        """Open the ledger, and give the leaderboard to study."""
+        if self.teams is not None:
+            raise SettingsError("--teams is for files: a leaderboard has its own rule for team races")
+        with Ledger.open(self.settings.database, create=False) as ledger:
+            boards = ledger.leaderboards.all()
+            if not boards:
+                fix = "name a file, or run `racebot backfill` first"
+                raise NoSuchEntryError(f"{ledger.path} has no races yet: {fix}")
+            yield ledger, common.one_board(boards, self.leaderboard)
+
+    def usual(self, files: Sequence[Path] | None) -> tuple[str, Mapping[str, ParameterValue]]:
+        """Return the model and parameters to start from: of the leaderboard, or of the settings for files."""
+        if files:
+            return self.settings.model, self.settings.parameters
+        with self.board() as (_, board):
+            return board.model, board.parameters
+
+    def entry(self, files: Sequence[Path] | None, model: str | None, assignments: list[str] | None) -> Entry:
+        """Return one model with its parameters, by default the usual one."""
+        usual = self.usual(files)
+        return entries(usual, [model or usual[0]], assignments or [])[0]
+
+    def history(
+        self,
+        files: Sequence[Path] | None,
+        models: Iterable[str],
+        *,
+        until: datetime | None = None,
+        size: str | None = None,
+    ) -> History:
+        """Return the races to study, and say what was understood of files.
+
+        Teams of a file are rated by default if all the models can, as on a leaderboard.
+        """
+        if files:
+            if self.leaderboard is not None:
+                raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
+            read = read_files(files, self.reading)
+            able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
+            teams = self.teams or self.settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
+            results = [each for each in read.results if until is None or each.ended_at < until]
+            history, ended = History.of(results, teams, read.left_out), len(results)
+            if len(history):
+                tell(history.understood, to=notices)
+        else:
+            with self.board() as (ledger, board):
+                history = rated_history(ledger, board, until)
+            ended = len(history) + history.left_out.total()
+        where = ", ".join(map(str, files)) if files else str(self.settings.database)
+        if until is not None and not ended:
+            raise PayloadError(f"{where}: no race ended before {until:%Y-%m-%d}: choose a later --until")
+        if left_out := history.left_out[OF_TEAMS]:
+            remedy = "--teams {}" if files else "RACEBOT_TEAM_RACES={}"
+            hint = (
+                f"{counted(left_out, 'race')} of teams left out: use {remedy.format('individual')}, "
+                f"or {remedy.format('team')} with a model that rates teams ({registry.rating_teams()})"
+            )
+            if not len(history):
+                raise PayloadError(f"{where}: {hint}")
+            tell(hint, to=notices)
+        if not len(history):
+            raise PayloadError(f"{where}: {history.understood}")
+        if size is not None:
+            history = history.of_sizes(*_sizes(size))
+            if not len(history):
+                raise PayloadError(f"{where}: no race can be rated with --field {size}")
+        return history
+
+
+Register = Callable[[Callable[..., None]], Callable[..., None]]
+
+
+def study(argument: str, options: Mapping[str, Any], make: Callable[..., Any], name: str = "") -> Register:
+    """Return a decorator that registers a command with options, which `make` turns into its one argument."""
+    given = takes(argument, options, make)
+    return lambda function: app.command(name or None, cls=_Command)(given(function))
+
+
+def studies(name: str = "") -> Register:
+    """Register a command with the options that choose and read races, as its argument `source`."""
+    return study("source", SOURCE | READING | ANSWER, Source.of, name)
+
+
+def entries(
+    usual: tuple[str, Mapping[str, ParameterValue]],
+    models: Iterable[str],
+    assignments: Iterable[str],
+    taken: Iterable[str] = (),
+) -> list[Entry]:
+    """Parse --model and --param options into models with parameters.
+
+    The usual model starts from its usual parameters. Labels in `taken` cannot be used again.
+    """
+    keys: dict[str, str] = {}
+    for model in models:
+        label, _, key = model.rpartition("=")
+        label = label or (f"{key} (model)" if key in taken else key)
+        if label in keys or label in taken:
+            raise ModelError(
+                f"--model {model}: the label {label!r} is taken: add one, as in --model tie={key}"
+            )
+        registry.create(key)
+        keys[label] = key
+    parameters = {label: dict(usual[1]) if key == usual[0] else {} for label, key in keys.items()}
+    names = {label: [f.name for f in declared(registry.MODELS[key])] for label, key in keys.items()}
+    for assignment in assignments:
+        name, sign, value = assignment.partition("=")
+        only, _, name = name.rpartition(":")
+        if not sign or not name:
+            raise ModelError(f"--param {assignment!r} is not of the form name=value or LABEL:name=value")
+        takers = [label for label in keys if only in {"", label} and name in names[label]]
+        if not takers:
+            known = dict.fromkeys(each for label in keys for each in names[label])
+            raise ModelError(
+                f"--param {assignment!r}: none of {', '.join(keys)} has it{did_you_mean(name, known)}; "
+                f"they have: {', '.join(known)}"
+            )
+        for label in takers:
+            parameters[label][name] = value
+    for label, given in parameters.items():
+        registry.create(keys[label], given)
+    return [Entry(label, keys[label], given) for label, given in parameters.items()]
+
+
+def _sizes(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
+    least, most = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 2 <= least <= most:
+        raise SettingsError(f"--field {text}: must be a number such as 2, or a range such as 2-5")
+    return least, most
