@@ -103,6 +103,17 @@ def latest_races(ledger: Ledger, leaderboard: int, limit: int, offset: int = 0) 
     return _races(ledger, leaderboard, "ORDER BY sequence DESC LIMIT ? OFFSET ?", limit, offset)
 
 
+def races_named(ledger: Ledger, text: str, limit: int) -> list[str]:
+    """Return the names of rated races with this text in the slug, the newest first."""
+    rows = ledger.connection.rows(
+        "SELECT DISTINCT race FROM rated JOIN races ON races.name = race"
+        " WHERE instr(substr(race, instr(race, '/') + 1), lower(?)) > 0 ORDER BY ended_at DESC LIMIT ?",
+        text.strip(),
+        limit,
+    )
+    return [row[0] for row in rows]
+
+
 def winners_of(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[Winner, ...]]:
     """Return the winners of rated races, by their numbers in the sequence."""
     chosen = "AND sequence IN (SELECT value FROM json_each(?))"

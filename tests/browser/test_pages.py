@@ -57,10 +57,35 @@ def test_typing_a_name_finds_the_player_in_the_list_or_among_suggestions(visit: 
     page.get_by_label("Find a player").fill("")
     assert len(column(page, 2)) == 30
     page.get_by_label("Search players and leaderboards").press_sequentially("orbti")
-    expect(page.locator("#suggestions a")).to_have_text(["Ann Orbit"])
-    page.keyboard.press("Tab")
+    expect(page.locator(".find .suggestions a")).to_have_text(["Ann Orbit"])
+    page.keyboard.press("ArrowDown")
+    option = page.get_by_role("option", name="Ann Orbit", selected=True)
+    field = page.get_by_role("combobox", name="Search players and leaderboards", expanded=True)
+    assert field.get_attribute("aria-activedescendant") == option.get_attribute("id")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
+
+
+def test_name_fields_suggest_players_and_offer_the_reader_first(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{PLAYER}")
+    page.get_by_role("button", name="This is me").click()
+    page.goto(f"{served}compare.html")
+    field = page.get_by_label("Add a player")
+    field.focus()
+    page.get_by_role("option", name="Ann Orbit").click()
+    expect(page.locator(".chosen a")).to_have_text("Ann Orbit ✕ leave out")
+    field.press_sequentially("Racer 12")
+    page.get_by_role("option", name="Racer 12").click()
+    expect(page.locator(".chosen a")).to_have_count(2)
+
+
+def test_exported_pages_suggest_names_with_typos_in_every_header(opened: Open, exported: Path) -> None:
+    with hosted(exported) as address:
+        page = opened()
+        page.goto(f"{address}{BOARD}/races.html")
+        page.get_by_label("Search players and leaderboards").press_sequentially("ann obrit")
+        page.get_by_role("option", name="Ann Orbit").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
 
 
 def test_filters_of_a_long_leaderboard_ask_the_server_while_typing(visit: Visit, long_database: Path) -> None:

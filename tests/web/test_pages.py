@@ -401,3 +401,8 @@ def test_the_address_of_an_unknown_race_does_not_look_at_all_races(view: LedgerV
     view.ledger.connection.db.conn.set_trace_callback(None)
     plans = [view.ledger.connection.rows(f"EXPLAIN QUERY PLAN {each}") for each in asked]
     assert not [row["detail"] for rows in plans for row in rows if row["detail"].startswith("SCAN races")]
+
+
+def test_search_finds_races_by_a_part_of_their_name(merge: Merge) -> None:
+    view = merge([result("clever-kraid-1234", "ann bo"), result("calm-dune-1", "ann bo", after=1)])
+    assert re.search(r"Races clever-kraid-1234 (?!.*calm)", text(view, "search.html", q="KRAID"))

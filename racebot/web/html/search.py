@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from racebot.ledger.rows import NamedPlayer
+from racebot.queries.races import races_named
 from racebot.queries.standings import standings_now
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -28,6 +29,7 @@ def search(request: PageRequest) -> Content:
         text=text,
         race=race,
         players=[(player, request.view.main_standing(player.id, counted)) for player in players],
+        races=races_named(request.view.ledger, text, MOST_FOUND) if text else [],
         boards=[(board, _category(request, board)) for board in _boards(request, text)],
     )
 

@@ -55,9 +55,9 @@ def sheet(request: PageRequest) -> Content:
     standings = [found for each in ids if (found := view.standing(board, each)) is not None]
     chosen = [each.id for each in standings]
     text = query.get("add", "").strip()[:100]
-    named = view.players_meant(text)
+    named = [view.rated_players[text]] if text in view.rated_players else view.players_meant(text)
     offered = [each for each in named if each.id not in chosen and view.standing(board, each.id)][:FOUND]
-    exact = [each for each in offered if fold_name(each.name) == fold_name(text)] or offered
+    exact = [e for e in offered if text == e.id or fold_name(e.name) == fold_name(text)] or offered
     if len(exact) == 1 and len(chosen) < MOST:
         standings.append(view.standing(board, exact[0].id))  # type: ignore[arg-type]
         chosen, offered, text = [*chosen, exact[0].id], [], ""

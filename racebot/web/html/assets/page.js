@@ -16,11 +16,14 @@
   const plain = text => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const words = text => plain(text).replace(/['’]/g, "").split(/[^\p{L}\p{N}]+/u).filter(Boolean);
   const distance = (a, b) => {
-    let row = Array.from({length: b.length + 1}, (_, n) => n);
+    let row = Array.from({length: b.length + 1}, (_, n) => n), before = row;
     for (let i = 1; i <= a.length; i++) {
       const next = [i];
-      for (let j = 1; j <= b.length; j++) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]));
-      row = next;
+      for (let j = 1; j <= b.length; j++) {
+        const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? before[j - 2] + 1 : Infinity;
+        next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] !== b[j - 1]), swapped);
+      }
+      [before, row] = [row, next];
     }
     return row[b.length];
   };
@@ -221,7 +224,10 @@
     const reader = kept();
     if (!yours) return;
     if (!reader) {
-      if (yours.dataset.shown) yours.innerHTML = asking;
+      if (yours.dataset.shown) {
+        yours.innerHTML = asking;
+        nameFieldsIn(yours);
+      }
       delete yours.dataset.shown;
       return;
     }
@@ -268,7 +274,7 @@
       (async () => navigator.clipboard.writeText(text.href))().then(() => { copy.textContent = "Copied"; }, () => getSelection().selectAllChildren(text));
     }
     if (button) choosePlayer(button.getAttribute("aria-pressed") === "true" ? null : {player: button.dataset.me, name: button.dataset.name, board: location.pathname.match(BOARD)?.[1]});
-    else if (link?.closest(location.hash === "#me" ? "#results" : "#yours-found")) {
+    else if (link?.closest(location.hash === "#me" ? "#results" : ".yours .suggestions")) {
       if (yours) event.preventDefault();
       choosePlayer({player: playerOf(link), name: link.textContent.trim(), board: link.pathname.match(BOARD)?.[1]});
     }
@@ -303,7 +309,7 @@
     }
   });
 
-  // A server's search shows what it finds while the reader types; the overlay studio, what the reader chooses.
+  // The page of a server's search shows what it finds while the reader types; the overlay studio, what the reader chooses.
   for (const form of document.querySelectorAll("form[data-found]")) {
     let latest = 0, pause = 0;
     const ask = async () => {
@@ -320,17 +326,77 @@
       clearTimeout(pause);
       pause = setTimeout(ask, 150);
     });
-    // Arrow keys move between the field and what it found. Enter opens a single match.
-    form.addEventListener("keydown", event => {
-      const links = [...document.getElementById(form.dataset.found).querySelectorAll("a")], at = links.indexOf(document.activeElement);
-      if (event.key === "Escape") document.activeElement.blur();
-      else if (event.key === "Enter" && at < 0 && links.length === 1) links[0].click();
-      else if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
-      else if (event.key === "ArrowUp" && at >= 0) (links[at - 1] ?? form.q).focus();
+  }
+
+  // A name field suggests what a server, or the index of an export, finds. With data-pick, a player is put into the field.
+  const script = src => new Promise((done, failed) => document.head.append(Object.assign(document.createElement("script"), {src, onload: done, onerror: failed})));
+  let nameFields = 0;
+  const nameField = field => {
+    const {names, index, root, pick} = field.dataset, box = document.createElement("div"), several = pick === "names";
+    const set = (element, values) => Object.entries(values).forEach(([name, value]) => element.setAttribute(name, value));
+    set(box, {class: "suggestions", id: `suggestions-${++nameFields}`, role: "listbox", "aria-label": "Suggestions"});
+    set(field, {role: "combobox", "aria-autocomplete": "list", "aria-controls": box.id, "aria-expanded": false, "aria-label": field.ariaLabel ?? field.labels[0].textContent.trim()});
+    field.after(box);
+    let latest = 0, pause = 0, links = [], at = -1, loading = null;
+    const choose = to => {
+      at = to;
+      links.forEach((each, n) => each.setAttribute("aria-selected", n === at));
+      links[at]?.scrollIntoView({block: "nearest"});
+      set(field, {"aria-activedescendant": links[at]?.id ?? ""});
+    };
+    const show = found => {
+      box.replaceChildren(...found);
+      if (pick) for (const each of box.querySelectorAll("li:not(:has(a.player[href*='players/'])), h2")) each.remove();
+      for (const each of box.querySelectorAll("section, ul, li, h2")) each.setAttribute("role", "presentation");
+      links = [...box.querySelectorAll("a")];
+      links.forEach((each, n) => set(each, {role: "option", tabindex: -1, id: `${box.id}-${n}`}));
+      field.setAttribute("aria-expanded", links.length > 0);
+      choose(-1);
+    };
+    const me = () => {
+      const reader = kept(), list = Object.assign(document.createElement("ul"), {className: "card list"});
+      if (!reader || !pick) return [];
+      list.append(document.createElement("li"));
+      list.firstChild.append(Object.assign(document.createElement("a"), {className: "player", href: `players/${reader.player}.html`, textContent: reader.name}));
+      return [list];
+    };
+    const find = async wanted => {
+      if (names) return [...(await pageAt(new URL(`${names}?q=${encodeURIComponent(wanted)}`, location))).querySelectorAll("#results > *")];
+      await (loading ??= Promise.all(index.split(" ").map(script)));
+      return window.racebot.find(wanted, root);
+    };
+    const ask = async () => {
+      const turn = ++latest, wanted = (several ? field.value.split(",").at(-1) : field.value).trim();
+      const found = wanted ? await find(wanted).catch(() => []) : me();
+      if (turn === latest) show(found);
+    };
+    field.addEventListener("input", () => {
+      clearTimeout(pause);
+      pause = setTimeout(ask, 150);
+    });
+    field.addEventListener("focus", () => field.value || ask());
+    field.addEventListener("keydown", event => {
+      const to = {ArrowDown: Math.min(at + 1, links.length - 1), ArrowUp: at - 1}[event.key], chosen = links[at] ?? (links.length === 1 && !several ? links[0] : null);
+      if (event.key === "Escape") show([]);
+      else if (to !== undefined && to >= -1) choose(to);
+      else if (event.key === "Enter" && chosen) chosen.click();
       else return;
       event.preventDefault();
     });
-  }
+    box.addEventListener("mousedown", event => event.preventDefault()); // the field keeps the focus
+    if (pick) box.addEventListener("click", event => {
+      const link = event.target.closest("a");
+      if (!link) return;
+      event.preventDefault();
+      event.stopPropagation();
+      field.value = several ? [...field.value.split(",").slice(0, -1).map(each => each.trim()), link.textContent.replace(" (you)", "").trim()].join(", ") : playerOf(link);
+      show([]);
+      if (field.form.dataset.found) field.form.dispatchEvent(new Event("input"));
+      else if (!several) field.form.requestSubmit();
+    });
+  };
+  const nameFieldsIn = part => part.querySelectorAll("input[data-names], input[data-index]").forEach(nameField);
+  nameFieldsIn(document);
 
   for (const table of document.querySelectorAll("table.opponents")) list(table, table.dataset.pages.split(" ").filter(Boolean)).makeSortable();
 })();

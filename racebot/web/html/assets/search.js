@@ -1,9 +1,7 @@
 // Searches the players and leaderboards of exported pages. Accents and typos are forgiven.
 "use strict";
 (() => {
-  const index = window.racebotIndex, {players, boards, latin} = index ?? {players: [], boards: []};
-  const form = document.getElementById("search"), results = document.getElementById("results");
-  const found = document.querySelector(".found");
+  const index = window.racebotIndex, {players, boards, latin} = index ?? {players: [], boards: [], latin: {}};
   const {choose, fill, like, near, number, plain, segment} = window.racebot;
   const matches = (entries, wanted, byBeginning = false) => {
     const spellings = name => Object.hasOwn(latin, name) ? [plain(name), latin[name]] : [plain(name)];
@@ -19,11 +17,12 @@
     element.append(...inside);
     return element;
   };
-  const link = (address, name) => Object.assign(make("a", "player", make("bdi", "", name)), {href: address});
+  let root = "";
+  const link = (address, name) => Object.assign(make("a", "player", make("bdi", "", name)), {href: root + address});
   // A picture's address, or initials after the number of their color.
   const face = text => {
     const [color, ...initials] = text;
-    return text.includes("/") ? Object.assign(make("img", "face"), {loading: "lazy", src: text, width: 30, height: 30, alt: ""})
+    return text.includes("/") ? Object.assign(make("img", "face"), {loading: "lazy", src: root + text, width: 30, height: 30, alt: ""})
       : Object.assign(make("span", `face c${color}`, initials.join("")), {ariaHidden: "true"});
   };
   const section = (title, items) => items.length
@@ -34,14 +33,23 @@
     if (points === undefined) return make("li", "", who);
     return make("li", "", who, make("b", "", `${number(points)} `, make("span", "soft", boards[board][1])));
   };
-  const search = () => {
-    const wanted = plain(form.q.value.trim());
+  // The sections of what is found. Links are relative to the pages' root.
+  const find = (text, base = "") => {
+    const wanted = plain(text.trim());
+    root = base;
     const people = wanted ? matches(players, wanted).slice(0, 20) : [];
     const places = wanted ? matches(boards, wanted, true).slice(0, 20) : [];
-    results.replaceChildren(...section("Players", people.map(person)),
+    return [...section("Players", people.map(person)),
       ...section("Leaderboards", places.map(([address, name, , category]) =>
-        make("li", "", link(address, name), ...(category ? [make("span", "soft", category)] : [])))));
-    found.textContent = !wanted || people.length || places.length ? ""
+        make("li", "", link(address, name), ...(category ? [make("span", "soft", category)] : []))))];
+  };
+  window.racebot.find = find;
+  const form = document.getElementById("search"), results = document.getElementById("results"), found = document.querySelector(".found");
+  if (!form) return;
+  const search = () => {
+    const sections = find(form.q.value);
+    results.replaceChildren(...sections);
+    found.textContent = !form.q.value.trim() || sections.length ? ""
       : index ? "Nothing found. Players appear after their first rated race." : "The list of players can't be loaded here.";
   };
   fill(form);
