@@ -43,9 +43,12 @@ Meaning = EntrantStatus | None
 """What a word stands for. None for a player who is no entrant."""
 _WORDS: dict[Meaning, str] = {
     EntrantStatus.DNF: "dnf|did not finish|ret|retired|retirement|nc|not classified|forfeit|forfeited|ff|"
-    "quit|otl|hd|pu|lap|dnf1|dnf2|raf|abandoned|withdrew|no finish|unfinished|disconnected|eliminated|-|–|—",
-    EntrantStatus.DQ: "dq|dsq|disq|disqualified|excluded|exc|ocs|bfd|ufd|dne|dsq1|dsq2",
-    None: "dns|did not start|dnc|dnq|did not qualify|dns1|dns2|no show|absent|withdrawn|wd",
+    "quit|otl|hd|pu|lap|dnf1|dnf2|raf|abandoned|withdrew|no finish|unfinished|disconnected|eliminated|mc|mdf|"
+    "-|--|–|—|ausfall|ausgeschieden|aufgegeben|abg.|abandon|abandono|ritirato",
+    EntrantStatus.DQ: "dq|dsq|disq|disq.|disqualified|excluded|exc|ocs|bfd|ufd|dne|dsq1|dsq2|disqualifiziert|"
+    "disqualifié|descalificado|squalificato",
+    None: "dns|did not start|not started|dnc|dnq|did not qualify|dns1|dns2|no show|absent|withdrawn|wd|"
+    "nicht angetreten|non partant",
     EntrantStatus.DONE: "finished|finished normally|finisher|finish|fin|done|ok|running|classified|complete|"
     "completed|lapped",
 }
@@ -60,11 +63,15 @@ MEANINGS: dict[Meaning, str] = {
     EntrantStatus.DONE: "finished",
     None: "not an entrant",
 }
-NOTHING = frozenset({"\\n", "null", "na", "n/a", "nan", "none", "nat", "#n/a"})
+NOTHING = frozenset({"\\n", "null", "na", "n/a", "n.a.", "nan", "none", "nat", "#n/a"})
 """What databases and programs write into an empty cell, in lower case."""
 ABSENT = NOTHING | {"", "-", "–", "—"}
 """Cells of a wide table that say that a player was not in a race."""
-DRAWN = frozenset({"draw", "drawn", "tie", "tied", "½-½", "1/2-1/2", "0.5-0.5", "=", "d"})
+DRAWN = frozenset({"draw", "drawn", "tie", "tied", "½-½", "1/2-1/2", "0.5-0.5", "=", "d", "remis", "nul"})
+UNPLAYED = ABSENT | {"*", "tbd", "vs", "bye", "freilos", "exempt"}
+"""What stands for the result or a player of a game that is not played."""
+SAME_TIME = frozenset({"s.t.", "st", "same time", "m.t.", ",,"})
+"""What stands for the time of the line above."""
 TRUE = frozenset({"true", "t", "yes", "y", "1", "x", "1.0"})
 
 

@@ -9,15 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""
 _NAMES = {
-    "race": "race|game|event|match|race id|raceid|race name|grand prix|heat|stage|track|round",
-    "ended_at": "ended at|date|day|datetime|race date|start date",
+    "race": "race|game|event|match|race id|raceid|race name|grand prix|heat|stage|track|round|week|cup|"
+    "game night|matchday|rennen|lauf|spieltag|course|épreuve|carrera|gara",
+    "ended_at": "ended at|date|day|datetime|race date|start date|datum|fecha",
     "player": "player|racer|driver|rider|runner|athlete|competitor|participant|parkrunner|pilot|name|"
-    "full name|fullname|driver name|player name|user|username|racer id|driverid|driver id|player id|cust id",
+    "full name|fullname|driver name|player name|user|username|racer id|driverid|driver id|player id|cust id|"
+    "fahrer|spieler|läufer|teilnehmer|joueur|coureur|pilote|nom|jugador|piloto|corredor|nombre|giocatore|"
+    "pilota|nome",
     "name": "name|display name",
-    "time": "time|finish time|total time|race time|chip time|time retired|net time|interval",
+    "time": "time|finish time|total time|race time|chip time|time retired|net time|interval|"
+    "zeit|temps|tiempo|tempo",
     "place": "place|position|rank|pos|finishing position|finish position|fin pos|placement|ranking|"
-    "final rank",
-    "score": "score|points|pts",
+    "final rank|rnk|platz|rang|puesto|posición|posizione",
+    "score": "score|points|pts|punkte|puntos|punti",
     "status": "status|positiontext|irm|finish status|result status|reason out|out",
     "dnf": "dnf|retired",
     "dq": "dq|dsq|disqualified",
@@ -39,10 +43,16 @@ IN_GAME: Names = ATTEMPTS | {
 }
 RESULTS = ("place", "time", "score")
 FLAGS = ("dnf", "dq", "dns")
-PAIRS = ("winner,loser", "player 1,player 2", "player1,player2", "white,black", "home,away")
+PAIRS = [("winner", "loser"), ("white", "black"), ("home", "away"), ("gewinner", "verlierer")]
+PAIRS += [
+    (f"{player}{first}", f"{player}{second}")
+    for player in ("player", "joueur", "spieler", "jugador", "giocatore", "team")
+    for first, second in ((" 1", " 2"), ("1", "2"), (" a", " b"))
+]
 TOTAL = re.compile(
     "(total|sum|average|avg|mean|best|worst|wins|podiums|starts|races|grid|laps|lap|gap|no|number|bib|car|age|"
-    "diff|behind|kart|points|pts|score|place|rank|pos|position|start|qualifying|fastest|category|class)( .*)?"
+    "diff|behind|kart|points|pts|score|place|rank|pos|position|start|qualifying|fastest|category|class|gesamt|"
+    "summe)( .*)?"
 )
 """Columns that are no race and no player in a wide table."""
 _ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
@@ -125,7 +135,7 @@ class Header:
 
     def pair(self) -> tuple[int, int] | None:
         """Return the positions of the two players of a line, if it has two."""
-        found = (tuple(map(self.find, names.split(","))) for names in PAIRS)
+        found = (tuple(map(self.find, names)) for names in PAIRS)
         return next(((one, two) for one, two in found if one is not None and two is not None), None)
 
     def in_order(self) -> list[int]:

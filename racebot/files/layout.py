@@ -17,8 +17,8 @@ from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import ABSENT, DRAWN, TRUE, BadCellError
-from racebot.files.columns import FLAGS, RESULTS, TOTAL, Header, few, plain
+from racebot.files.cells import ABSENT, DRAWN, TRUE, UNPLAYED, BadCellError
+from racebot.files.columns import COLUMNS, FLAGS, RESULTS, TOTAL, Header, few, plain
 from racebot.files.options import Layout, ReadOptions
 from racebot.files.rows import MOST_CELLS, MOST_LINES, Row, Rows
 from racebot.text.format import counted
@@ -28,7 +28,9 @@ _LAST_HEADER = 15
 """Most rows in which the names of columns are looked for."""
 _SAMPLE = 500
 """Number of rows by which a layout is recognized."""
-_RACE_NAME = re.compile(r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg)? ?\d+")
+_RACE_NAME = re.compile(
+    r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
+)
 _SCORES = ("{} score", "score {}", "score{}", "{} goals", "{} points")
 _SCORE_OF = dict.fromkeys(("win", "won", "w", "1", "1.0"), "1-0") | dict.fromkeys(("0.5", "½"), ".5-.5")
 _SCORE_OF |= dict.fromkeys(("loss", "lost", "lose", "l", "0", "0.0"), "0-1")
@@ -45,12 +47,14 @@ class Lines:
         columns: the file's own names of the columns that are used, by ours.
         used: positions of further columns that are used.
         note: what the layout is, empty where a row is an entrant.
+        skip: number of rows below the names of columns that belong to them.
     """
 
     of: Callable[[int, list[str]], Iterable[Line]]
     columns: Mapping[str, str]
     used: frozenset[int] = frozenset()
     note: str = ""
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Table:
                 notes.append(f"{counted(above, 'line')} above the names of columns not used")
             notes += _notes(header, found)
             unused: Counter[str] = Counter()
-            body = _wanted(path, header, chain(start[at + 1 :], lines), options, unused)
+            body = _wanted(path, header, chain(start[at + 1 + found.skip :], lines), options, unused)
             return Table(path, body, len(header.names), found, notes, unused)
         if above == 0 or len(header.at) > len(best[1].at):
             best = number, header
@@ -143,7 +147,7 @@ class _Recognizer:
         if layout is None:
             others = [at for at in columns if at not in header.used]
             if has_player and header.results() and not has_race and len(others) > 1:
-                if all(_RACE_NAME.fullmatch(header.plain[at]) for at in others):
+                if all(map(self._names_race, others)):
                     return self._wide(Layout.PLAYERS, columns)
                 names = few([header.names[at] for at in others], 3)
                 raise PayloadError(
@@ -168,14 +172,21 @@ class _Recognizer:
         # In a wide table, a column `place` or `points` is the standing after all races.
         standing = {*RESULTS, *FLAGS, "status"}
         keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
+        totals = {name for ours in RESULTS for name in COLUMNS[ours]}
         for at, name in enumerate(self.header.plain):
-            if name and not TOTAL.fullmatch(name) and at not in keys:
+            if name and at not in keys and name not in totals and not TOTAL.fullmatch(name):
                 # The first row below the names may have the dates of races.
                 texts = {row[at].lower() for row in self.below}
                 texts -= {text for row in self.below[:1] for text in row if cells.is_date(text)}
-                if any(texts) and all(text in words or cells.is_result(text) for text in texts):
+                known = [text in words or cells.is_result(text) for text in texts]
+                # One unknown word among the results of a race is an error, and no reason to leave it out.
+                if any(texts) and (all(known) or (self._names_race(at) and 2 * sum(known) > len(known))):
                     found.append(at)
         return found
+
+    def _names_race(self, at: int) -> bool:
+        """Return whether a column's name is surely that of a race."""
+        return _RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
 
     def _words(self) -> set[str]:
         return {*cells.WORDS, *self.options.words, *ABSENT}
@@ -205,9 +216,7 @@ class _Recognizer:
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
             name = " ".join(row[at] for at in key).strip()
-            if by_player and not name:
-                return  # the line of dates
-            for at in columns:
+            for at in columns if name or not by_player else ():
                 if row[at].lower() not in ABSENT:
                     line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]}
                     ended_at = (
@@ -219,14 +228,15 @@ class _Recognizer:
         if when or dated:
             titles["ended_at"] = header.titles("ended_at").get("ended_at", "date")
         note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
-        return Lines(lines, titles, frozenset((*columns, *key)), note)
+        return Lines(lines, titles, frozenset((*columns, *key)), note, len(self.below) - len(below))
 
     def _kind(self, layout: Layout, columns: Sequence[int], below: Sequence[list[str]]) -> str:
         """Return what the cells of a wide table hold, or ask."""
         words = self._words()
         rows = [[row[at].lower() for at in columns] for row in below]
         races = rows if layout is Layout.RACES else zip(*rows, strict=True)
-        found = [numbers for race in races if (numbers := [text for text in race if text not in words])]
+        numbers = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
+        found = list(filter(None, numbers))
         if any(":" in text for race in found for text in race):
             return "time"
         if 2 * sum(map(cells.are_places, found)) > len(found):
@@ -240,12 +250,14 @@ class _Recognizer:
 def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     """Read rows that are a race of two: a winner and a loser, or two players with a result."""
     names = [header.names[at] for at in pair]
-    winner, draw = header.find("winner"), header.find("draw", "drawn", "tie")
+    winner, draw = header.find("winner", "gewinner"), header.find("draw", "drawn", "tie")
     result = header.find("result", "score", "outcome")
     scores = [
         header.find(*(form.format(name) for name in (each, number) for form in _SCORES))
         for each, number in zip(names, "12", strict=True)
     ]
+    told = [at for at in (scores if None not in scores else [result]) if at is not None]
+    needed = [*pair, *(told if winner is None else [winner])]
     seen: Counter[str] = Counter()
 
     def places(row: Sequence[str]) -> tuple[str, str]:
@@ -253,13 +265,13 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
             return _EQUAL if draw is not None and row[draw].lower() in TRUE | DRAWN else _FIRST
         if winner is not None:
             return _of_winner(row[winner], row[pair[0]], row[pair[1]])
-        if scores[0] is not None and scores[1] is not None:
-            return _of_score(f"{row[scores[0]]}:{row[scores[1]]}")
-        if result is not None:
-            return _of_score(row[result])
-        raise BadCellError("result", "no column result, winner or draw: add one")
+        if not told:
+            raise BadCellError("result", "no column result, winner or draw: add one")
+        return _of_score(":".join(row[at] for at in told))
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
+        if any(row[at].lower() in UNPLAYED for at in needed):
+            return
         line = header.texts(row, "race", "ended_at")
         name = line.get("race") or f"{stem}-{number:06}"
         seen[name] += 1
@@ -274,11 +286,12 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
 
 def _of_winner(winner: str, one: str, two: str) -> tuple[str, str]:
     text = winner.casefold()
-    if text in DRAWN:
-        return _EQUAL
     for words, places in (
-        ({one.casefold(), "1", "player1", "player 1", "a", "white", "home"}, _FIRST),
-        ({two.casefold(), "2", "player2", "player 2", "b", "black", "away"}, _SECOND),
+        ({one.casefold()}, _FIRST),
+        ({two.casefold()}, _SECOND),
+        (DRAWN, _EQUAL),
+        ({"1", "player1", "player 1", "a", "white", "home"}, _FIRST),
+        ({"2", "player2", "player 2", "b", "black", "away"}, _SECOND),
     ):
         if text in words:
             return places

@@ -144,8 +144,10 @@ class TableReader:
         """
         for number, row in self._table.rows:
             try:
-                for line in self._table.lines_of(number, row):
+                lines = list(self._table.lines_of(number, row))
+                for line in lines:
                     self._add(number, line)
+                self._table.unused["without a result"] += not lines
             except BadCellError as error:
                 self._refuse(number, error)
         self._settle_unsure()
@@ -224,6 +226,7 @@ class TableReader:
                 raise BadCellError(column, f"longer than {LONGEST_TEXT} characters: shorten it")
         player, name = self._player(line)
         place, time, score = (_cell(line, column) for column in ("place", "time", "score"))
+        time = "" if place and time.lower() in cells.SAME_TIME else time
         status, word = self._status(line, place, time, score)
         if word:
             self._said[word, status] += 1
@@ -397,7 +400,7 @@ class TableReader:
             shown = ", ".join(f"{n} × {word!r} as {cells.MEANINGS[means]}" for (word, means), n in common)
             more = f" and {len(self._said) - 12} more words" if len(self._said) > 12 else ""
             yield f"read {shown}{more}"
-        yield from (f"{counted(count, 'line')} {what}" for what, count in self._table.unused.items())
+        yield from (f"{counted(count, 'line')} {what}" for what, count in self._table.unused.items() if count)
         if ranking.contradictions:
             yield f"places count where times contradict them: {self._lines(ranking.contradictions)}"
         for sign, count in ranking.signs.items():

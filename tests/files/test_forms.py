@@ -124,6 +124,21 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a result of two": ("White,Black,Result\nAnn,Bo,1-0\nBo,Ann,½-½\nAnn,Bo,0-1\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo", "t-000004": "Bo Ann"}, ""),
     "goals": ("match,home,away,home score,away score\n1,Ann,Bo,2,3\n1,Ann,Bo,1,1\n", {}, {"1": "Bo Ann", "1 (2)": "Ann=Bo"}, ""),
     "players in order": ("date,1st,2nd,3rd\n2026-03-01,Ann,Bo,Cy\n2026-03-02,Bo,Ann,\n", {}, {"t-000002": "Ann Bo Cy", "t-000003": "Bo Ann"}, "in order from '1st' to '3rd'"),
+    "a German table with titles, totals and a club": (
+        "Liga;;;;;;\n;;;;;;\nPlatz;Fahrer;Verein;Lauf 1;Lauf 2;Gesamt\n1;Jürgen;RC;1;2;67\n2;Zoë;MSC;2;1;43\n3;Bo;RC;3;n.a.;34\n4;Cy;;DNF;Ausfall;32\n",
+        {}, {"Lauf 1": "Jürgen Zoë Bo | Cy", "Lauf 2": "Zoë Jürgen | Cy"}, "with places: 'Lauf 1', 'Lauf 2'",
+    ),
+    "races named by dates": (
+        "Pos,Player,12/01/2026,19/01/2026\n1,Ann,1,T2\nT2,Bo,T2,1\nT2,Cy,T2,MC\n", {},
+        {"12/01/2026": "Ann Bo=Cy", "19/01/2026": "Bo Ann | Cy"}, "1 × 'MC' as not finished",
+    ),
+    "the time of the rider above": (
+        "Stage,Rnk,Rider,Time\n1,1,Ann,4:10:22\n1,2,Bo,s.t.\n1,3,Cy,+ 0:12\n1,DNF,Di,\n", {}, {"1": "Ann Bo Cy | Di"}, "",
+    ),
+    "games that are not played": (
+        "week;Player A;Player B;Winner\nQF;Ann;Bo;Ann\nSF;Cy;bye;Cy\nF;Ann;Cy;\n", {}, {"QF": "Ann Bo"}, "2 lines without a result",
+    ),
+    "a player called D": ("match,player 1,player 2,winner\n1,D,Bo,D\n", {}, {"1": "D Bo"}, ""),
     "JSON lines": ('{"race": "a", "player": "Ann", "place": 1}\n{"race": "a", "player": "Bo", "place": null, "dnf": true}\n', {}, {"a": "Ann | Bo"}, ""),
     "nested JSON": (
         '{"races": [{"name": "a", "date": "2026-03-01", "results": [{"name": "Ann", "pos": 1}, {"name": "Bo", "pos": 2}]}]}',
@@ -149,6 +164,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,place\na,Ann,1\na,Ann,2\n", ["'Ann' is already in this race in line 2", "--twice first"]),
         ("player,place\nAnn,1\nAnn,2\n", ["no column race", "--columns race=NAME"]),
         ("race,player,place,status\na,Ann,1,official\na,Bo,2,protest\n", ["--words dnf=", "--columns status="]),
+        ("Player,R1,R2\nAnn,1,2\nBo,2,oops\nCy,3,1\n", ["line 3, column place", "--words dns=oops"]),
         ("Player,G1,G2\nAnn,25,18\nBo,18,25\n", ["cells=score", "--lowest-wins"]),
         ("Player,Pos,Swim,Bike\nAnn,1,2,1\nBo,2,1,2\n", ["--layout long", "--layout players"]),
         ("game,who,outcome\na,Ann,1\n", ["no column player", "no column place", "player=NAME,place=NAME"]),
