@@ -12,6 +12,7 @@ import pytest
 from builders import entrant, result
 from PIL import Image
 
+from racebot.races.result import Profile
 from racebot.web.pictures import cards, fonts
 from racebot.web.pictures.cards import HEIGHT, MARGIN, WIDTH, Canvas
 from racebot.web.pictures.fonts import Style
@@ -141,3 +142,19 @@ def test_cards_are_drawn_in_several_threads_at_once(view: LedgerView) -> None:
         drawn = list(pool.map(draw, range(16)))
     assert len(set(drawn)) == 1
     assert picture(view, BOARD).tobytes() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn_as"), [("𝓕𝓪𝓷𝓬𝔂 😀", "Fancy"), ("😀🏁", "ann_runs"), ("שלום", "שלום")]
+)
+def test_names_are_drawn_with_plain_letters_or_the_name_of_the_stream(
+    merge: Merge, drawn: list[str], name: str, drawn_as: str
+) -> None:
+    race = result("a", "ann bo")
+    ann = replace(race.entrants[0], name=name, profile=Profile(twitch="ann_runs"))
+    view = merge([replace(race, entrants=(ann, race.entrants[1]))])
+    view.ledger.profiles.save([ann], current=True)
+    for path in (BOARD, RACE, PLAYER):
+        drawn.clear()
+        document_at(view, path)
+        assert drawn_as in drawn and "id-ann" not in drawn and "?" not in drawn

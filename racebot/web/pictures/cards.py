@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import product
 from math import inf
+from unicodedata import normalize
 
 from PIL import Image, ImageDraw
 
@@ -71,7 +73,7 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
         return None
     standing, history = record.standing, record.history
     place = "" if standing.place is None else f"{ordinal(standing.place)} of {standing.listed} on "
-    canvas = _card_of(request, standing.name, place + name(board.name), player)
+    canvas = _card_of(request, player_name(request, standing), place + name(board.name), player)
     right = canvas.text(MARGIN, 328, integer(standing.points), _SCORE, ACCENT)
     if history:
         change = history[-1].change
@@ -97,7 +99,7 @@ def racer_card(request: PageRequest, player: str, race: str) -> Content:
     if report is None or entrant is None:
         return None
     about = f"{name(race.rpartition('/')[2])}, {name(report.goal)}, {day(report.ended_at)}"
-    canvas = _card_of(request, entrant.name, about, player)
+    canvas = _card_of(request, player_name(request, entrant), about, player)
     shown = ordinal(int(entrant.standing)) if entrant.standing.isdecimal() else entrant.standing
     end = canvas.text(MARGIN, 338, shown, _SCORE, ACCENT)
     canvas.text(end + 18, 338, f"of {len(report.result)}", _ROW, SOFT)
@@ -120,7 +122,7 @@ def year_card(request: PageRequest, board: Board, player: str) -> Content:
     if record is None:
         return None
     year = charts.Year(record.history)
-    canvas = _card_of(request, record.standing.name, year.label, player)
+    canvas = _card_of(request, player_name(request, record.standing), year.label, player)
     side = (RIGHT - MARGIN) / year.WEEKS
     levels = {(left // year.SIZE, (top - year.TOP) // year.SIZE): level for left, top, level, _ in year.days}
     for week, weekday in product(range(year.WEEKS), range(7)):
@@ -149,8 +151,8 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
     comparison = found.comparison
     canvas = Canvas()
     half = (RIGHT - MARGIN) / 2 - 30
-    canvas.text(MARGIN, 136, name(one.name, player), _FACING, limit=half)
-    canvas.text(RIGHT, 136, name(two.name, other), _FACING, limit=half, align=1)
+    canvas.text(MARGIN, 136, player_name(request, one), _FACING, limit=half)
+    canvas.text(RIGHT, 136, player_name(request, two), _FACING, limit=half, align=1)
     canvas.text(MARGIN, 186, f"{integer(one.points)} points", _SMALL, SOFT)
     canvas.text(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT, align=1)
     score = f"{comparison.ahead} – {comparison.behind}"
@@ -177,7 +179,7 @@ def race_card(request: PageRequest, race: str) -> Content:
     if part.note:
         canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)
     for row, entrant in enumerate(part.placed[:ROWS]):
-        y = canvas.row(row, entrant.standing, entrant, limit=RIGHT - 510)
+        y = canvas.row(row, entrant.standing, player_name(request, entrant), limit=RIGHT - 510)
         if isinstance(entrant, RatedEntrant):
             end = min(canvas.change(y, entrant.change, 800), RIGHT - 84)
             canvas.text(end - 26, y, integer(entrant.after), Style(34, 700), align=1)
@@ -197,7 +199,7 @@ def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
     about = f"{name(room.goal)}, {room.refused or stage}, {counted(len(board.entrants), 'entrant')}"
     canvas = _card_of(request, room.race.rpartition("/")[2], about)
     for row, each in enumerate(board.entrants[:ROWS]):
-        y = canvas.row(row, str(each.place or ""), each, limit=RIGHT - 510)
+        y = canvas.row(row, str(each.place or ""), player_name(request, each), limit=RIGHT - 510)
         if each.change is not None:
             canvas.change(y, each.change)
             canvas.time(RIGHT - 160, y, each.finish_time)
@@ -219,9 +221,11 @@ def board_card(request: PageRequest, board: Board) -> Content:
         canvas.text(MARGIN, 300, "No race has been scored yet" if league else "No player is listed yet", _ROW)
     for row, racer in enumerate(league.standings[:ROWS] if league else ()):
         scored = sum(score is not None for score in racer.scores)
-        canvas.total(row, racer.place, racer, scored, f"{racer.total.score:.1f}")
+        canvas.total(row, racer.place, player_name(request, racer), scored, f"{racer.total.score:.1f}")
     for row, player in enumerate(() if league else report.players[:ROWS]):
-        end = canvas.total(row, player.place, player, player.races, integer(player.points))
+        end = canvas.total(
+            row, player.place, player_name(request, player), player.races, integer(player.points)
+        )
         if player.moved is not None and player.moved.points:
             y, moved = FIRST_ROW + ROW_HEIGHT * row, player.moved.points
             canvas.text(end - 22, y, signed(moved), _SMALL, tone(moved), align=1)
@@ -235,12 +239,12 @@ def recap_card(request: PageRequest, board: Board) -> Content:
         return None
     category = name(request.view.category_face(board.category).name)
     about = f"{category}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
-    canvas = _card_of(request, board.name, about)
+    canvas, shown = _card_of(request, board.name, about), partial(player_name, request)
     for row, each in enumerate(recap.podium[:ROWS]):
-        canvas.total(row, each.place, each.player, each.races, total(each))
-    facts = [f"Biggest upset: {name(e.player.name)}, {percent(e.chance, 1)} to win" for e in recap.upsets]
-    facts += [f"Most improved: {name(e.player.name)} {signed(round(e.number))}" for e in recap.improved[:1]]
-    facts += [f"Most wins in a row: {name(e.player.name)}, {e.number:.0f}" for e in recap.streaks[:1]]
+        canvas.total(row, each.place, shown(each.player), each.races, total(each))
+    facts = [f"Biggest upset: {shown(e.player)}, {percent(e.chance, 1)} to win" for e in recap.upsets]
+    facts += [f"Most improved: {shown(e.player)} {signed(round(e.number))}" for e in recap.improved[:1]]
+    facts += [f"Most wins in a row: {shown(e.player)}, {e.number:.0f}" for e in recap.streaks[:1]]
     for row, fact in enumerate(facts[: ROWS - len(recap.podium)], start=len(recap.podium)):
         canvas.text(MARGIN, FIRST_ROW + ROW_HEIGHT * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
     return _card(request, canvas)
@@ -259,7 +263,7 @@ def _card_of(request: PageRequest, title: str, about: str, player: str = "") -> 
     canvas, found = Canvas(), request.view.pictures.get(player)
     picture = found and request.view.picture(found)
     drawn = picture and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
-    canvas.title(name(title, player or "?"), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
+    canvas.title(name(title), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
     y, most = (186, RIGHT - MARGIN - PORTRAIT) if player else (176, RIGHT - MARGIN)
     canvas.text(MARGIN, y, about, _SMALL, SOFT, limit=most)
     return canvas
@@ -271,9 +275,14 @@ def _card(request: PageRequest, canvas: Canvas) -> Document:
     return Document(canvas.png(), PNG)
 
 
-def name(text: str, otherwise: str = "?") -> str:
+def name(text: str, otherwise: str = "") -> str:
     """Return a name from the site in one line, or something else if no font can draw it."""
-    return " ".join(fonts.drawable(printable(text)).split()) or otherwise
+    return " ".join(fonts.drawable(normalize("NFKC", printable(text))).split()) or otherwise or "?"
+
+
+def player_name(request: PageRequest, player: Linkable) -> str:
+    """Return a player's name, or that of the stream if no font can draw it."""
+    return name(player.name, request.view.ledger.profiles.get(player.id).twitch if player.id else "")
 
 
 def tone(change: int) -> str:
@@ -363,7 +372,7 @@ class Canvas:
     def disc(self, x: float, y: float, radius: int, color: str) -> None:
         self.panel((x - radius, y - radius, x + radius, y + radius), color, radius)
 
-    def row(self, number: int, standing: str, player: Linkable, limit: float) -> int:
+    def row(self, number: int, standing: str, name: str, limit: float) -> int:
         """Write a row of a list: a place with its medal and a name, up to `limit`. Return its baseline."""
         y = FIRST_ROW + ROW_HEIGHT * number
         center, medal = MARGIN + 22, MEDALS.get(standing)
@@ -372,7 +381,7 @@ class Canvas:
         style = _PLACE if standing.isdecimal() else Style(24, 700)
         left = center - fonts.width(standing, style) / 2
         self.text(max(left, MARGIN - 4), y - 4, standing, style, INK if medal else SOFT)
-        self.text(MARGIN + 72, y, name(player.name, player.id or "?"), _ROW, limit=limit - MARGIN - 72)
+        self.text(MARGIN + 72, y, name, _ROW, limit=limit - MARGIN - 72)
         self._draw.line((MARGIN, y + 17, RIGHT, y + 17), LINE, 2)
         return y
 
@@ -384,9 +393,9 @@ class Canvas:
         if seconds is not None:
             self.text(x, y, timer(seconds), _SMALL, SOFT, align=1)
 
-    def total(self, number: int, place: int, player: Linkable, races: int, total: str) -> float:
+    def total(self, number: int, place: int, name: str, races: int, total: str) -> float:
         """Write a row of a leaderboard, and return the left end of the total."""
-        y = self.row(number, str(place), player, limit=RIGHT - 420)
+        y = self.row(number, str(place), name, limit=RIGHT - 420)
         self.text(RIGHT - 240, y, counted(races, "race"), _SMALL, SOFT, align=1)
         return self.text(RIGHT, y, total, Style(36, 800), align=1)
 

@@ -22,6 +22,7 @@ from racebot.text.safe import isolated
 _PACKAGED = (
     ("fontpkg_inter", "files/Inter[opsz,wght].ttf"),
     ("fontpkg_noto_sans_arabic", "files/NotoSansArabic[wdth,wght].ttf"),
+    ("fontpkg_heebo", "files/Heebo[wght].ttf"),
     ("justmytype_intl_cjk", "fonts/ofl/notosansjp/NotoSansJP[wght].ttf"),
     ("justmytype_intl_cjk", "fonts/ofl/notosanskr/NotoSansKR[wght].ttf"),
     ("justmytype_intl_cjk", "fonts/ofl/notosanssc/NotoSansSC[wght].ttf"),

@@ -204,8 +204,12 @@
       });
     }
   };
+  const nearView = new IntersectionObserver(seen => {
+    for (const {isIntersecting, target} of seen) target.classList.toggle("seen", isIntersecting || target.classList.contains("seen"));
+  }, {rootMargin: "200px"});
   const refresh = () => {
     mark();
+    document.querySelectorAll(".face:has(img):not(.seen)").forEach(face => nearView.observe(face));
     makeDrawings();
     for (const link of document.querySelectorAll("a[data-whole]")) link.textContent = link.href;
     for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
