@@ -1,14 +1,21 @@
-"""Check the Dockerfile and the Compose file: the user owns state/ and nothing else, and no secret gets in."""
+"""Check the image and what is installed: the user owns state/ and nothing else, no secret gets in, and every
+dependency is pinned. pip itself checks hashes.
+"""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import load
 
 ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 COMPOSE = (ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8")
 
 
@@ -63,3 +70,25 @@ def test_page_server_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     settings = load(tmp_path)
     assert settings.client_secret is None
     assert settings.minimum_finishes == 3
+
+
+def pinned(name: str) -> dict[str, list[str]]:
+    """Return the versions of each package in a lock file, which names no index."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert not re.search(r"://|--(?:extra-)?index|--find-links|--trusted-host|^[./]| @ ", text, re.MULTILINE)
+    found: dict[str, list[str]] = {}
+    for package, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE):
+        found.setdefault(canonicalize_name(package), []).append(version)
+    return found
+
+
+def test_each_dependency_is_pinned_and_the_image_has_the_versions_of_ci() -> None:
+    image, ci = pinned("deploy/requirements.txt"), pinned("constraints.txt")
+    for text in [*PROJECT["dependencies"], *(each for extra in EXTRAS.values() for each in extra)]:
+        wanted = Requirement(text)
+        name = canonicalize_name(wanted.name)
+        if name != "racebot":
+            assert ci.get(name), f"{wanted}: run `bash .ci/lock`"
+            assert all(version in wanted.specifier for version in ci[name]), f"{wanted}: run `bash .ci/lock`"
+        if text in [*PROJECT["dependencies"], *EXTRAS["web"]]:
+            assert image[name] == ci[name]
