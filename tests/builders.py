@@ -15,6 +15,8 @@ from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
+from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.settle import Settler
 from racebot.telemetry.logs import FailureLog
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -109,6 +111,11 @@ def keep(ledger: Ledger, *races: RaceResult) -> None:
     """Store races as an import does, and rate none."""
     for race in races:
         ledger.races.save(race, counted_at=race.ended_at, source="import")
+
+
+def settler_of(ledger: Ledger, model: str) -> Settler:
+    """Return a settler that rates every goal by itself with this model."""
+    return Settler(ledger, RatingRules(LeaderboardConfig(model)))
 
 
 def seen(shown: RaceResult | None = None, version: int | None = 1, status: str = "", **facts: Any) -> Race:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from builders import Clock, chat_body, info_blocks, result, seen
+from builders import Clock, chat_body, info_blocks, result, seen, settler_of
 from room_support import Follower
 from worker_support import Sandbox, finish, said, until
 
@@ -11,8 +11,6 @@ from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.sandbox.room import FakeRoom
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 
 
 def standings(sandbox: Sandbox) -> dict[str, Standing]:
@@ -73,7 +71,7 @@ async def test_a_running_worker_obeys_orders_at_once(sandbox: Sandbox) -> None:
 
 
 def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> None:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+    settler = settler_of(ledger, "elo-ffa")
     settler.add_past_races([result("a", "old bo"), result("b", "cy bo", after=1)], "import")
     old, kept = ledger.players.find_exactly("id-old"), ledger.players.find_exactly("id-cy")
     clock = Clock()
@@ -97,7 +95,7 @@ def without_account(race: RaceResult) -> RaceResult:
 def test_an_order_of_the_worker_itself_changes_the_revision(ledger: Ledger) -> None:
     """Otherwise exported pages would show a deleted name until the next race."""
     before = ledger.revision()
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+    settler = settler_of(ledger, "elo-ffa")
     settler.add_past_races([result("old", "ann bo")], "import")
     between = ledger.revision()
     orders.forget_deleted(settler, [without_account(result("old", "ann bo"))], Clock()())

@@ -23,6 +23,7 @@ from builders import (
     race_document,
     result,
     seen,
+    settler_of,
 )
 from pydantic import SecretStr
 from room_support import Follower
@@ -40,8 +41,6 @@ from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 from racebot.telemetry.logs import FailureLog
 
 ANN_BO = [
@@ -107,7 +106,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
     failed: dict[str, Exception] = {}
     monkeypatch.setattr(category_watcher, "RoomWatch", watch)
     monkeypatch.setattr(retry, "FIRST_PAUSE", 0.0)
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+    settler = settler_of(ledger, "elo-ffa")
     async with Site("http://site", interval=0, clock=clock, transport=Streamed(answer)) as site:
         category = CategoryWorker(
             CategorySettings(slug=CATEGORY, client_id="id", client_secret=SecretStr("secret")),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import NOON, result
+from builders import NOON, result, settler_of
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
@@ -18,9 +18,7 @@ from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
 from racebot.sandbox.site import CATEGORY
 from racebot.standings import rebuild
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rebuild import carry_out_rebuilds
-from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
 GOAL = "Sandbox 100%"
@@ -101,7 +99,7 @@ async def test_a_cancelled_command_is_killed(jobs: Jobs) -> None:
 def fill(sandbox: Sandbox) -> None:
     """Store more races than are rated at once."""
     with Ledger.open(sandbox.database) as ledger:
-        settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+        settler = settler_of(ledger, "elo-ffa")
         races = [
             replace(result(f"r{n}", "ann bo", after=n / 100, goal=GOAL), name=f"{CATEGORY}/r{n}")
             for n in range(MANY)
@@ -177,7 +175,7 @@ async def test_a_cancelled_room_does_no_harm_to_a_rebuild(tmp_path, monkeypatch)
     monkeypatch.setattr(rebuild, "fits", lambda board, races: races <= 1)
     thread = LedgerThread()
     ledger = await thread.run(Ledger.open, tmp_path / "ledger.db")
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    settler = settler_of(ledger, "thurstone-hurdle")
     races = [result(f"r{n}", "ann bo" if n % 2 else "cy bo ann", after=n) for n in range(9)]
     await thread.run(settler.add_past_races, races, "import")
     await thread.run(carry_out_rebuilds, ledger)

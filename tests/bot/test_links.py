@@ -1,11 +1,9 @@
 import pytest
-from builders import result
+from builders import result, settler_of
 
 from racebot.bot.links import rating_buttons
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 
 PAGES = "https://example.org"
 
@@ -17,9 +15,7 @@ def buttons(ledger: Ledger, **settings: object) -> dict[str, dict[str, str]]:
 
 @pytest.fixture
 def ledger(ledger: Ledger) -> Ledger:
-    Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(
-        [result("r", "ann bo")], "import"
-    )
+    settler_of(ledger, "elo-ffa").add_past_races([result("r", "ann bo")], "import")
     return ledger
 
 

@@ -22,6 +22,7 @@ from builders import (
     race_document,
     result,
     seen,
+    settler_of,
 )
 from pydantic import SecretStr
 from worker_support import until
@@ -329,7 +330,7 @@ async def rooms_of_events(ledger: Ledger, backoff: Backoff, patch: pytest.Monkey
     context = WorkerContext(
         Settings(commands=False),
         Mock(category=AsyncMock(return_value=Category(CATEGORY, "Orb", (), {})), clock=Clock()),
-        Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))),
+        settler_of(ledger, "elo-ffa"),
         at_once,
         Clock(),
         FailureLog(),

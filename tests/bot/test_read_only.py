@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
+from builders import settler_of
 from starlette.types import ASGIApp, Receive, Scope, Send
 from worker_support import Sandbox, open_sandbox, said, until
 
@@ -15,9 +16,7 @@ from racebot.sandbox.endpoints import SandboxServer
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
-from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
 LEAGUE = """
@@ -89,7 +88,7 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
         skipped.say(site.moderator, "!ratings skip")
         await until(lambda: len(orders(reader)) == 3)
         with reader.ledger() as ledger:
-            steps = EventSteps(Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))), site.clock())
+            steps = EventSteps(settler_of(ledger, "elo-ffa"), site.clock())
             (league,) = ledger.leaderboards.all()
             until_then = site.clock() + timedelta(days=1)
             event = steps.create("Week 1", league, until_then, Timing.REAL, shown=False)

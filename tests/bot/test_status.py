@@ -1,7 +1,7 @@
 import io
 from datetime import timedelta
 
-from builders import CATEGORY, GOAL, NOON, Clock, result
+from builders import CATEGORY, GOAL, NOON, Clock, result, settler_of
 from rich.console import Console
 from room_support import Follower
 
@@ -12,8 +12,6 @@ from racebot.ledger import backup, lock
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 
 SETTINGS = Settings(category=CATEGORY, model="trueskill")
 
@@ -42,7 +40,7 @@ def test_status_says_that_a_bot_never_ran(ledger: Ledger) -> None:
 
 
 def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock) -> None:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("trueskill")))
+    settler = settler_of(ledger, "trueskill")
     settler.add_past_races([result("a", "ann bo", dnf="cy")], "import")
     Follower(settler, clock).show_final(result("b", "bo ann", recorded=False, after=1))
     with ledger.transaction():

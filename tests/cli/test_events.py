@@ -6,15 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import HOUR, NOON, SECOND, Clock, entrant, existing, result, seen
+from builders import HOUR, NOON, SECOND, Clock, entrant, existing, result, seen, settler_of
 
 from racebot.ledger.store import Ledger
 from racebot.races.events import SourceKind
 from racebot.races.result import NO_NAME, RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView, Moved, Publication
 
@@ -59,7 +57,7 @@ def racebot(
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         known = (entrant("old bo", user_id="id-old", time=HOUR), entrant("cy", time=HOUR + SECOND))
         early = [result("early", entrants=known, after=-9), result("one", "ann bo", dnf="dee")]
-        Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(early, "import")
+        settler_of(ledger, "elo-ffa").add_past_races(early, "import")
     (tmp_path / "async.csv").write_text(SHEET)
     return racebot
 
@@ -131,7 +129,7 @@ def test_a_room_of_an_event_is_not_rated_when_it_is_recorded(racebot: Racebot, t
     create(racebot)
     done(racebot, "event", "add", "Qualifier 1", "orb/one")
     with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+        settler = settler_of(ledger, "elo-ffa")
         race = result("one", "bo ann")
         assert settler.preview(race) == []
         assert settler.settle(race, lambda _: (), race.ended_at) is None
@@ -203,7 +201,7 @@ def test_a_forgotten_name_stays_away_when_the_room_of_an_event_is_edited(racebot
     done(racebot, "event", "add", EVENT, "orb/one")
     done(racebot, "forget", "id-ann", "--yes")
     with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+        settler = settler_of(ledger, "elo-ffa")
         settler.settle(result("one", "bo ann"), lambda _: (), NOON)
         (source,) = ledger.events.sources(EVENT)
     assert [each.name for each in existing(source.result).entrants] == ["Bo", NO_NAME]
@@ -229,7 +227,7 @@ def test_a_run_after_the_end_does_not_count(racebot: Racebot, clock: Clock, site
 def test_a_removed_room_counts_at_its_earlier_position(racebot: Racebot, tmp_path: Path) -> None:
     """The room `one` ended before `later`, but was recorded after it."""
     with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+        settler = settler_of(ledger, "elo-ffa")
         settler.withdraw("orb/one")
         for race in (result("later", "bo ann", after=2), result("one", "ann bo", dnf="dee")):
             settler.settle(race, lambda _: (), NOON + timedelta(hours=3))

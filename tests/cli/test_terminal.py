@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from builders import result
+from builders import result, settler_of
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -19,8 +19,6 @@ from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.player import PlayerReport, player_report
 from racebot.queries.race import RaceReport, race_report
 from racebot.queries.standings import Listing
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -35,7 +33,7 @@ def reports(ledger: Ledger) -> tuple[PlayerReport, RaceReport]:
         result("first", "ann bo cy di", after=0),
         result(RACE.partition("/")[2], "di cy bo ann", after=1),
     ]
-    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "import")
+    settler_of(ledger, "thurstone-hurdle").add_past_races(races, "import")
     return player_report(ledger, "ann", lambda _: EVERYBODY), race_report(ledger, RACE)
 
 
@@ -94,7 +92,7 @@ def test_gains_are_green_losses_red_and_other_figures_plain(reports: tuple[Playe
 
 def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     races = [result("first", "ann bo", after=0)]
-    Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))).add_past_races(races, "import")
+    settler_of(ledger, "elo-ffa").add_past_races(races, "import")
     (board,) = ledger.leaderboards.all()
     console = terminal(80)
     tables.print_leaderboard(console, leaderboard_report(ledger, board, Listing(5, 0)))

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from builders import settler_of
 from migrations import STATEMENTS, migrate
 from sqlite_utils.db import Database as Upgraded
 from worker_support import PATIENCE, Sandbox, finish
@@ -17,10 +18,8 @@ from worker_support import PATIENCE, Sandbox, finish
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.rebuild import carry_out_rebuilds
-from racebot.standings.settle import Settler
 
 from .harness import Plan, Run
 from .kills import next_write
@@ -130,7 +129,7 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     with sandbox.ledger() as ledger, closing(sqlite3.connect(copy)) as target:
         ledger.connection.db.conn.backup(target)
     with Ledger.open(copy) as ledger:
-        apply_settings(Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))))
+        apply_settings(settler_of(ledger, "elo-ffa"))
         carry_out_rebuilds(ledger)
     new = ratings(copy)
     assert old != new

@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON, result
+from builders import NOON, result, settler_of
 
 from racebot.bot.heartbeat import Heartbeat, write_heartbeat
 from racebot.errors import LedgerUnavailable
@@ -12,14 +12,13 @@ from racebot.ledger.backup import backups, folder_of, overdue
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("plackett-luce")))
+    settler = settler_of(ledger, "plackett-luce")
     settler.add_past_races([result("first", "ann bo", dnf="cy")], "import")
     return settler
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders import CATEGORY, NOON, result
+from builders import CATEGORY, NOON, result, settler_of
 from typer.testing import CliRunner
 
 from racebot.bot.doctor import examine
@@ -16,8 +16,6 @@ from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Message
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -37,7 +35,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
             result(f"r{number:02}", "ann bo cy di", dnf="ed fay", after=number, goal=GOALS[number % 2])
             for number in range(24)
         ]
-        Settler(ledger, RatingRules(LeaderboardConfig("plackett-luce"))).add_past_races(races, "import")
+        settler_of(ledger, "plackett-luce").add_past_races(races, "import")
         ledger.messages.put(Message("orb/r01", CATEGORY, "g", ChatBody("hi")), NOON)
         ledger.cases.save(CaseRow("orb/p", CATEGORY, NOON, NOON))
     return path.read_bytes()

@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from builders import NOON, entrant, existing, keep, result
+from builders import NOON, entrant, existing, keep, result, settler_of
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.rows import CategoryProfile
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
 
@@ -151,7 +150,7 @@ def race(slug: str, profile: Profile | None, after: float = 0) -> RaceResult:
 
 
 def settler(ledger: Ledger) -> Settler:
-    return Settler(ledger, RatingRules(LeaderboardConfig("pairwise-elo")))
+    return settler_of(ledger, "pairwise-elo")
 
 
 def test_newest_profile_from_the_site_is_kept_and_changes_no_rating(ledger: Ledger) -> None:

@@ -4,15 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, result
+from builders import CATEGORY, GOAL, NOON, result, settler_of
 
 from racebot.errors import LedgerError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
 from racebot.queries.edits import edits_of
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
 LATER = NOON + timedelta(hours=1)
@@ -194,7 +192,7 @@ def test_only_messages_whose_delivery_ended_are_deleted(
 
 
 def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> None:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("plackett-luce")))
+    settler = settler_of(ledger, "plackett-luce")
     settler.settle(
         result("first", "ann bo", dnf="cy"),
         lambda rated: [Message("orb/first", CATEGORY, "g", MetaBody())],

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NOON, entrant, result
+from builders import NOON, entrant, result, settler_of
 
 from racebot.files.read import read_races
 from racebot.ledger.rows import Leaderboard
@@ -34,7 +34,7 @@ def states_of(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    settler = settler_of(ledger, "thurstone-hurdle")
     odd = replace(
         FIRST,
         name="orb/second",

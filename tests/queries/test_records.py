@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import NOON, entrant, result
+from builders import NOON, entrant, result, settler_of
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -40,7 +40,7 @@ RACES = invented_races(120)
 
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+    settler = settler_of(ledger, "elo-ffa")
     settler.add_past_races(RACES, "import")
     return settler
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from builders import CATEGORY, GOAL, entrant, existing, result
+from builders import CATEGORY, GOAL, entrant, existing, result, settler_of
 
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, top_players
@@ -11,7 +11,6 @@ from racebot.queries.race import race_report
 from racebot.queries.races import latest_races
 from racebot.queries.standings import Listing
 from racebot.races.result import Entrant
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 from racebot.web.api import endpoints
@@ -27,7 +26,7 @@ BOTH = {"Eve#0001", "Eve#0002"}
 
 
 def settled(ledger: Ledger) -> Settler:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+    settler = settler_of(ledger, "elo-ffa")
     settler.add_past_races([RACE], "import")
     return settler
 
@@ -62,7 +61,7 @@ def test_pages_and_api_show_discriminators(ledger: Ledger) -> None:
 
 
 def test_a_backfill_of_known_races_brings_missing_discriminators(ledger: Ledger) -> None:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+    settler = settler_of(ledger, "elo-ffa")
     old = replace(RACE, entrants=tuple(replace(e, discriminator=None) for e in RACE.entrants))
     settler.add_past_races([old], "import")
     board = ledger.leaderboards.get(CATEGORY, GOAL)

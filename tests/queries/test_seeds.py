@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from builders import NOON, result
+from builders import NOON, result, settler_of
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -12,9 +12,7 @@ from racebot.queries.seeds import seed_list
 from racebot.queries.standings import Listing
 from racebot.races.result import Profile
 from racebot.scoring.rules import rules_of
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.orders import hide
-from racebot.standings.settle import Settler
 
 LISTING = Listing(minimum_finishes=2)
 RACES = (result("a", "ann bo élan"), result("b", "ann bo élan", after=24), result("c", "cy ann", after=48))
@@ -30,7 +28,7 @@ def board(ledger: Ledger) -> Leaderboard:
         )
         for race in RACES
     ]
-    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(races, "backfill")
+    settler_of(ledger, "thurstone-hurdle").add_past_races(races, "backfill")
     return ledger.leaderboards.all()[0]
 
 
@@ -62,7 +60,7 @@ def test_entrants_are_found_as_in_chat_and_unlisted_ones_come_last(
 
 def test_hidden_players_are_neither_seeded_nor_suggested(ledger: Ledger, board: Leaderboard) -> None:
     hide(
-        Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))),
+        settler_of(ledger, "thurstone-hurdle"),
         ledger.players.find("id-ann"),
         "",
         NOON,
@@ -74,7 +72,7 @@ def test_hidden_players_are_neither_seeded_nor_suggested(ledger: Ledger, board: 
 
 def test_scores_order_the_seeds_of_a_scored_league(ledger: Ledger) -> None:
     timed = result("a", "ann bo cy")
-    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races([timed], "import")
+    settler_of(ledger, "thurstone-hurdle").add_past_races([timed], "import")
     board = ledger.leaderboards.all()[0]
     found = seed_list(ledger, board, Listing(scoring=rules_of("sgl-2025")))
     assert [each.name for each in found.seeds] == ["Ann", "Bo", "Cy"]
@@ -83,7 +81,7 @@ def test_scores_order_the_seeds_of_a_scored_league(ledger: Ledger) -> None:
 
 def test_equal_scores_are_seeded_by_rating_and_say_so(ledger: Ledger) -> None:
     twice = [result("a", "bo ann"), result("b", "ann bo", after=24)]
-    Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"))).add_past_races(twice, "import")
+    settler_of(ledger, "thurstone-hurdle").add_past_races(twice, "import")
     (board,) = ledger.leaderboards.all()
     found = seed_list(ledger, board, Listing(scoring=rules_of("sgl-2025")))
     assert found.seeds[0].score == found.seeds[1].score

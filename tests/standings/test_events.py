@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON, result
+from builders import NOON, result, settler_of
 from standings.seasons import board_of
 from standings.test_orders import player
 
@@ -16,7 +16,6 @@ from racebot.files.options import ReadOptions
 from racebot.ledger.store import Ledger
 from racebot.races.events import LATE, Event, EventSource, SourceKind, Timing, attempts
 from racebot.standings import orders
-from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -28,7 +27,7 @@ ROOM = result("room", "ann old", dnf="cy")
 @pytest.fixture
 def settler(ledger: Ledger) -> Settler:
     """All players of the event have raced, but Ann and Old never in one race."""
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa")))
+    settler = settler_of(ledger, "elo-ffa")
     settler.add_past_races([result("a", "ann bo", after=-9), result("b", "old cy", after=-8)], "import")
     return settler
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import existing, result
+from builders import existing, result, settler_of
 from hypothesis import Phase, given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
@@ -240,7 +240,7 @@ def test_a_first_race_counts_while_its_source_changes_its_model(settler: Settler
 def test_a_goal_can_be_renamed_while_its_leaderboard_waits(settler: Settler) -> None:
     settle(settler, CHANGED)
     renamed = [replace(race, goal="First season") for race in RACES]
-    unnamed = Settler(settler.ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    unnamed = settler_of(settler.ledger, "thurstone-hurdle")
     follow_renames(unnamed, renamed, ["First season"])
     carry_out(unnamed)
     assert [board.goals for board in settler.ledger.leaderboards.all()] == [("First season",)]

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, dump, entrant, existing, result, room
+from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, dump, entrant, existing, result, room, settler_of
 from hypothesis import given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
@@ -122,7 +122,7 @@ def test_results_that_cannot_be_compared_change_nothing_and_stop_nothing(settler
 
 
 def test_a_race_that_the_model_cannot_rate_is_left_out(ledger: Ledger) -> None:
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-exponential")))
+    settler = settler_of(ledger, "elo-exponential")
     rated = rate(settler, result("a", "ann bo cy"))
     assert (rated.changes, rated.note) == ((), UNSUITED)
     rated = rate(settler, result("b", "ann bo", after=1))
@@ -305,7 +305,7 @@ def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.Log
     for index in range(3):
         settle(settler, result(f"r{index}", "ann bo", dnf="cy", after=index))
     assert apply_settings(settler) == []
-    changed = Settler(settler.ledger, RatingRules(LeaderboardConfig("trueskill")))
+    changed = settler_of(settler.ledger, "trueskill")
     (board,) = apply_settings(changed)
     assert (board.name, board.model) == (GOAL, "trueskill")
     assert apply_settings(changed) == []

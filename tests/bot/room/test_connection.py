@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import httpx
 import pytest
-from builders import NOON, Streamed, at_once, chat_body, result, seen
+from builders import NOON, Streamed, at_once, chat_body, result, seen, settler_of
 from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
@@ -36,8 +36,6 @@ from racebot.racetime.payload import Race
 from racebot.settings.commands import Command, CommandNames
 from racebot.settings.model import InfoPolicy, Settings
 from racebot.settings.texts import DEFAULT_TEXTS
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 from racebot.telemetry.logs import FailureLog
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
@@ -132,9 +130,7 @@ class Scene:
         context = RoomContext(
             site=self.site,
             tokens=TokenSource(self.site, "id", SecretStr("secret")),
-            work=LedgerWork(
-                Settler(self.ledger, RatingRules(LeaderboardConfig("elo-ffa"))), now, settings, "id"
-            ),
+            work=LedgerWork(settler_of(self.ledger, "elo-ffa"), now, settings, "id"),
             call=call,
             settings=settings,
             failures=FailureLog(),
@@ -345,7 +341,7 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(tmp_path, scene
     monkeypatch.setattr(why, "explain_race", noted)
     ledger_thread = LedgerThread()
     scene.ledger = ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
-    settler, names = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"))), CommandNames()
+    settler, names = settler_of(ledger, "elo-ffa"), CommandNames()
     settings = Settings(answers_per_person=1, answers_per_room=1)
     work = LedgerWork(settler, lambda: datetime.now(UTC), settings, "id")
     composer = Answers(settler, DEFAULT_TEXTS, names, lambda _: Listing())

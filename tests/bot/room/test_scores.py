@@ -2,12 +2,10 @@
 
 from dataclasses import replace
 
-from builders import SECOND, Clock, result
+from builders import SECOND, Clock, result, settler_of
 from room_support import Follower
 
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.settle import Settler
 
 RACE = result("r", "ann bo cy", recorded=False)
 
@@ -15,7 +13,7 @@ RACE = result("r", "ann bo cy", recorded=False)
 def test_scores_follow_the_ratings_and_an_edited_time_corrects_them(ledger: Ledger, clock: Clock) -> None:
     clock.advance(seconds=10)
     board = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025"}
-    settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle")))
+    settler = settler_of(ledger, "thurstone-hurdle")
     follower = Follower(settler, clock, leaderboards=[board])
     ratings, scores = follower.announce(RACE)
     assert ratings.startswith("Ratings if recorded")
