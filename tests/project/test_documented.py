@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,11 @@ def test_each_setting_is_in_the_example_once_with_its_default(tmp_path: Path) ->
     assert active == ["RACEBOT_CATEGORY=", "RACEBOT_CLIENT_ID=", "RACEBOT_CLIENT_SECRET="]
 
 
+@cache
+def options_of(command: str) -> set[str]:
+    return {option for each in load_command(command).params for option in (*each.opts, *each.secondary_opts)}
+
+
 @pytest.mark.parametrize("page", DOCS)
 def test_named_settings_commands_and_options_exist(page: str) -> None:
     text = DOCS[page]
@@ -48,11 +54,8 @@ def test_named_settings_commands_and_options_exist(page: str) -> None:
     lines = re.findall(r"`racebot ([a-z].*?)`", text)
     lines += re.findall(r"^ *(?:sudo )?(?:\.venv/bin/|docker .* )?racebot ([a-z].*)", shell, re.MULTILINE)
     for name, *rest in map(str.split, lines):
-        known = {
-            option for each in load_command(name).params for option in (*each.opts, *each.secondary_opts)
-        }
         options = {word.partition("=")[0] for word in rest if word.startswith("--")}
-        assert options <= known | {"--help"}, f"racebot {name}"
+        assert options <= options_of(name) | {"--help"}, f"racebot {name}"
     for file in re.findall(r"(?<=\s)((?:deploy|examples)/\S+)", shell):
         assert (ROOT / file).exists(), file
 

@@ -23,9 +23,10 @@ def run(code: str) -> str:
 
 def test_commands_load_without_any_extra() -> None:
     run(
-        f"import sys; sys.modules.update(dict.fromkeys({EXTRAS!r}))\n"
-        "from racebot.cli.commands import COMMANDS, load_command\n"
-        "for name in COMMANDS: load_command(name)"
+        f"import importlib, pkgutil, sys; sys.modules.update(dict.fromkeys({EXTRAS!r}))\n"
+        "import racebot.cli\n"
+        "for each in pkgutil.iter_modules(racebot.cli.__path__, 'racebot.cli.'):"
+        " importlib.import_module(each.name)"
     )
 
 
