@@ -58,16 +58,6 @@ async def test_a_file_and_the_site_give_bit_identical_standings(
     assert f"0 new races, {recorded} unchanged" in again.stdout
 
 
-async def test_reading_and_importing_need_no_credentials(sandbox: Sandbox, tmp_path: Path) -> None:
-    few = tmp_path / "few.json"
-    few.write_text(json.dumps(archive(20)))
-    for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
-        sandbox.extra[f"RACEBOT_{name}"] = ""
-    for command in (["import", str(few)], ["leaderboard"], ["verify"], ["rebuild"]):
-        done = await sandbox.racebot(*command)
-        assert done.returncode == 0, done.stderr
-
-
 # Renamed goals
 
 NEW_NAME = "Orbs, season 2"
@@ -186,21 +176,6 @@ async def test_import_and_rebuild_refuse_an_unknown_source_and_change_nothing(se
     doctor = await seasons.racebot("doctor")
     assert doctor.returncode == 2
     assert f"'{MISSPELT}'" in doctor.stdout
-
-
-async def test_one_import_may_bring_a_season_and_its_source(seasons: Sandbox) -> None:
-    carry_from(seasons, FIRST)
-    folder = seasons.database.parent
-    both = [race for goal in (SECOND, FIRST) for race in json.loads((folder / f"{goal}.json").read_text())]
-    (folder / "both.json").write_text(json.dumps(both), encoding="utf-8")
-    assert (await seasons.racebot("import", "both.json")).returncode == 0
-    assert seasons.rated() == {FIRST: 1, "S5": 1}
-    with seasons.ledger() as ledger:
-        (season,) = (board for board in ledger.leaderboards.all() if board.name == "S5")
-        assert set(ledger.leaderboards.carried(season)) == {
-            user["id"] for each in ANN_BO if (user := each["user"])
-        }
-    assert (await seasons.racebot("rebuild")).returncode == 0
 
 
 async def test_run_refuses_an_unknown_source_and_accepts_a_goal_of_the_category(seasons: Sandbox) -> None:

@@ -3,7 +3,7 @@ import shutil
 import sqlite3
 import stat
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -411,56 +411,37 @@ def test_the_latest_race_is_found(ledger: Ledger, board: Leaderboard) -> None:
     assert ledger.standings.latest_race(board) == later
 
 
-@pytest.mark.parametrize("text", ["", "no json", "{}", '{"name": "orb/r"}', "[]"])
-def test_a_stored_result_that_cannot_be_read_is_a_ledger_error(ledger: Ledger, text: str) -> None:
-    keep(ledger, result("r", "ann"))
-    ledger.connection.db.execute("UPDATE races SET result = ?", (text,))
-    with pytest.raises(LedgerError, match="orb/r"):
-        ledger.races.get("orb/r")
-
-
-@pytest.mark.parametrize("column", ["state", "last_race_at"])
-def test_a_stored_standing_that_cannot_be_read_is_a_ledger_error(
-    ledger: Ledger, board: Leaderboard, column: str
-) -> None:
-    write(ledger, board, [], [standing("ann")])
-    ledger.connection.db.execute(f"UPDATE standings SET {column} = 'x'")  # noqa: S608
-    with pytest.raises(LedgerError, match="cannot be read"):
-        ledger.standings.all(board)
-
-
 NO_OFFSET = "2026-03-01T12:00:00"
+DAMAGE = [
+    *(("races", "result", text, "orb/r") for text in ("", "no json", "{}", '{"name": "orb/r"}', "[]")),
+    ("races", "counted_at", NO_OFFSET, f"{NO_OFFSET}' has no offset.*: restore a backup"),
+    ("cases", "ended_at", NO_OFFSET, r"CaseRow orb/r, ended_at: .*: restore a backup"),
+    ("standings", "last_race_at", NO_OFFSET, "Standing Ann, last_race_at"),
+    ("standings", "last_race_at", "x", "cannot be read"),
+    ("standings", "state", "x", "cannot be read"),
+    ("leaderboards", "goals", '["a", 1]', f"Leaderboard {GOAL}, goals.1: "),
+    ("leaderboards", "rule", '{"since": "x"}', f"Leaderboard {GOAL}, rule.since: "),
+    ("leaderboards", "rule", f'{{"until": "{NO_OFFSET}"}}', f"Leaderboard {GOAL}, rule.until: "),
+    ("leaderboards", "rule", '{"nonsense": 1}', f"Leaderboard {GOAL}, rule.nonsense: "),
+]
 
 
-def test_a_stored_time_without_an_offset_is_refused(ledger: Ledger, board: Leaderboard) -> None:
+@pytest.mark.parametrize(("table", "column", "text", "named"), DAMAGE)
+def test_a_stored_value_that_cannot_be_read_is_named(
+    ledger: Ledger, board: Leaderboard, table: str, column: str, text: str, named: str
+) -> None:
     keep(ledger, result("r", "ann"))
     ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON))
     write(ledger, board, [], [standing("ann")])
-    for table, column in (("races", "counted_at"), ("cases", "ended_at"), ("standings", "last_race_at")):
-        ledger.connection.db.execute(f"UPDATE {table} SET {column} = ?", [NO_OFFSET])  # noqa: S608
-    with pytest.raises(LedgerError, match=f"{NO_OFFSET}' has no offset.*: restore a backup"):
-        ledger.races.get("orb/r")
-    with pytest.raises(LedgerError, match=r"CaseRow orb/r, ended_at: .*: restore a backup"):
-        ledger.cases.get("orb/r")
-    with pytest.raises(LedgerError, match="Standing Ann, last_race_at"):
-        ledger.standings.all(board)
-
-
-@pytest.mark.parametrize(
-    ("column", "text", "place"),
-    [
-        ("goals", '["a", 1]', "goals.1"),
-        ("rule", '{"since": "x"}', "rule.since"),
-        ("rule", f'{{"until": "{NO_OFFSET}"}}', "rule.until"),
-        ("rule", '{"nonsense": 1}', "rule.nonsense"),
-    ],
-)
-def test_a_damaged_leaderboard_is_named_with_its_field_in_one_line(
-    ledger: Ledger, board: Leaderboard, column: str, text: str, place: str
-) -> None:
-    ledger.connection.db.execute(f"UPDATE leaderboards SET {column} = ?", [text])  # noqa: S608
-    with pytest.raises(LedgerError, match=f"Leaderboard {GOAL}, {place}: ") as raised:
-        ledger.leaderboards.get(CATEGORY, board.name)
+    ledger.connection.db.execute(f"UPDATE {table} SET {column} = ?", [text])  # noqa: S608
+    read: dict[str, Callable[[], object]] = {
+        "races": lambda: ledger.races.get("orb/r"),
+        "cases": lambda: ledger.cases.get("orb/r"),
+        "standings": lambda: ledger.standings.all(board),
+        "leaderboards": lambda: ledger.leaderboards.get(CATEGORY, board.name),
+    }
+    with pytest.raises(LedgerError, match=named) as raised:
+        read[table]()
     assert "pydantic" not in str(raised.value)
 
 
