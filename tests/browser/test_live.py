@@ -199,6 +199,7 @@ def test_studio_shows_every_stage_and_the_address_of_the_choice(visit: Visit, se
     expect(rows).to_have_count(6)
     page.get_by_label("Most rows").fill("2")
     page.get_by_label("Background").fill("not a color")  # nothing changes until the form is right
+    expect(page.locator("#color-error")).to_contain_text("Background: give 3, 4, 6 or 8")
     page.get_by_label("Background").fill("#00000080")
     expect(page.locator("[data-whole]")).to_have_text(f"{served}overlay/room/orb?background=00000080&rows=2")
     expect(rows).to_have_count(2)
@@ -207,7 +208,7 @@ def test_studio_shows_every_stage_and_the_address_of_the_choice(visit: Visit, se
     expect(page.get_by_label("Most rows")).to_have_value("2")
     expect(page.frame_locator("iframe[title*=finished]").locator("tbody tr")).to_have_count(2)
     page.locator("[name=overlay]").select_option("player")
-    page.get_by_label("Player, for").fill("ann orbit")
+    page.get_by_label("Player", exact=True).fill("ann orbit")
     page.get_by_role("button", name="Show").click()
     address = page.locator("[data-whole]")
     expect(address).to_have_attribute("href", "overlay/player/id-r00?background=00000080&rows=2")

@@ -52,6 +52,12 @@ COLORS = {
     "loss": "ff9d92",
 }
 """Colors of an overlay, by query parameter, with their defaults: red, green, blue and, if given, opacity."""
+PRESETS: dict[str, dict[str, str]] = {
+    "Plain": {},
+    "On a plate": {"background": "101418c0", "outline": "00000000"},
+    "High contrast": {"background": "000000ff", "accent": "ffe066", "gain": "7dff9b"},
+}
+"""Colors that the studio offers, by name."""
 SIDES = {
     "align": {"left": "flex-start", "center": "center", "right": "flex-end"},
     "valign": {"top": "flex-start", "middle": "center", "bottom": "flex-end"},
@@ -289,7 +295,7 @@ def studio(request: PageRequest) -> Content:
         "categories": categories,
         "boards": view.boards,
     }
-    choices |= {"numbers": NUMBERS, "sides": SIDES, "colors": COLORS}
+    choices |= {"presets": PRESETS, "numbers": NUMBERS, "sides": SIDES, "colors": COLORS}
     return templating.page(
         request,
         "overlays.html",

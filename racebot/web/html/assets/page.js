@@ -314,12 +314,20 @@
   });
 
   // The page of a server's search shows what it finds while the reader types; the overlay studio, what the reader chooses.
+  // The studio names colors that are none, and hides what does not belong to the overlay.
+  const tell = form => {
+    const words = form.querySelector("[data-error]"), wrong = [...form.querySelectorAll(":invalid[pattern]")].map(each => each.labels[0].textContent.trim());
+    if (words) words.textContent = wrong.length ? words.dataset.error.replace("{colors}", wrong.join(", ")) : "";
+    for (const each of form.querySelectorAll("[data-of]")) each.toggleAttribute("data-off", !each.dataset.of.split(" ").includes(form.overlay.value));
+  };
   for (const form of document.querySelectorAll("form[data-found]")) {
+    tell(form);
     let latest = 0, pause = 0;
     const ask = async () => {
       const turn = ++latest, address = new URL(form.action);
       address.search = new URLSearchParams(new FormData(form));
-      if (!form.checkValidity()) return;
+      if (!form.checkValidity()) return tell(form);
+      tell(form);
       const page = !form.q || form.q.value.trim() ? await pageAt(address).catch(() => null) : document.implementation.createHTMLDocument();
       if (!page || turn !== latest) return;
       document.getElementById(form.dataset.found).replaceChildren(...page.querySelectorAll("#results > *"));
