@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +19,7 @@ from racebot import plots
 from racebot.errors import ModelError, PayloadError
 from racebot.files.options import options_of
 from racebot.files.read import read_races
+from racebot.files.rows import File
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
@@ -132,29 +131,23 @@ def read(
     Raises:
         PayloadError: a source cannot be read; the message says what is wrong and where.
     """
-    chosen = replace(options_of(columns=columns, **options), teams=teams == TeamPolicy.TEAM)
-    with tempfile.TemporaryDirectory() as folder:
-        paths = [_path(source, Path(folder), number) for number, source in enumerate(sources, start=1)]
-        try:
-            found = read_races(*paths, goal=goal, options=chosen)
-        except PayloadError as error:
-            raise PayloadError(str(error).replace(f"{folder}{os.sep}", "")) from None
+    chosen = replace(options_of(columns=columns, **options), teams=teams == TeamPolicy.TEAM, goal=goal)
+    found = read_races(*(_file(source, n) for n, source in enumerate(sources, start=1)), options=chosen)
     history = History.of(found.results, TeamPolicy(teams or TeamPolicy.TEAM), found.left_out)
     return replace(history, notes=found.notes)
 
 
-def _path(source: Any, folder: Path, number: int) -> Path:
-    """Return the path of a source; a DataFrame is written into a folder."""
+def _file(source: Any, number: int) -> Path | File:
+    """Return the path of a source, or a DataFrame as a file."""
     if isinstance(source, str | Path):
         return Path(source)
-    path = folder / f"DataFrame{number if number > 1 else ''}.csv"
     if hasattr(source, "to_csv"):
-        source.to_csv(path, index=False)
+        text = source.to_csv(index=False)
     elif hasattr(source, "write_csv"):
-        source.write_csv(path)
+        text = source.write_csv()
     else:
         raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
-    return path
+    return File(Path(f"DataFrame{number if number > 1 else ''}.csv"), text.encode())
 
 
 def rate(

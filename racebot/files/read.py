@@ -39,7 +39,7 @@ class RaceFiles:
     left_out: Mapping[str, int]
 
 
-def read_races(*paths: Path, options: ReadOptions = DEFAULT, **given: Any) -> RaceFiles:
+def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any) -> RaceFiles:
     """Read the races of files, and of all files in folders.
 
     Args:
@@ -52,7 +52,7 @@ def read_races(*paths: Path, options: ReadOptions = DEFAULT, **given: Any) -> Ra
         MissingExtraError: Excel and Parquet files need the extra `files`.
     """
     options = replace(options, **given)
-    files = [file for path in paths for file in _files(path)]
+    files = [file for path in paths for file in (_files(path) if isinstance(path, Path) else [path])]
     people = People(exact=options.exact_names)
     results: list[RaceResult] = []
     factors: dict[tuple[str, str], str] = {}
@@ -60,30 +60,31 @@ def read_races(*paths: Path, options: ReadOptions = DEFAULT, **given: Any) -> Ra
     left_out: Counter[str] = Counter()
     places: Counter[str] = Counter()
     like_scores = column = ""
-    for path in files:
-        found = _races_or_table(path, options, left_out)
+    for each in files:
+        file = each if isinstance(each, File) else File.open(each)
+        found = _races_or_table(file, options, left_out)
         if isinstance(found, list):
             named = [each for each in found if options.goal in {None, each.goal}]
             results += named
             if len(named) < len(found):
-                notes.append(f"{path.name}: {len(found) - len(named)} races of other goals")
+                notes.append(f"{file.path.name}: {len(found) - len(named)} races of other goals")
             continue
-        prefix = found.path.stem if len(files) > 1 else ""
+        prefix = file.path.stem if len(files) > 1 else ""
         reader = TableReader(found, options, people, prefix=prefix, first=len(results))
         results += reader.read()
         factors |= reader.factors
-        notes += [f"{found.path.name}: {note}" for note in reader.notes]
+        notes += [f"{file.path.name}: {note}" for note in reader.notes]
         places.update(reader.places)
         if 2 * places["without a first"] > places["races"]:
             column = found.columns.get("place", "place")
             races = counted(places["without a first"], "race")
-            like_scores = f"{found.path}, column {column}: {races} without a place 1"
+            like_scores = f"{file.path}, column {column}: {races} without a place 1"
     if 2 * places["without a first"] > places["races"]:
         fix = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
         raise PayloadError(f"{like_scores}: {fix}")
     if not results and left_out:
         reason, count = left_out.most_common(1)[0]
-        raise PayloadError(f"{files[0]}: no result to read: {count} {reason}")
+        raise PayloadError(f"{file.path}: no result to read: {count} {reason}")
     if options.unrecorded:
         results = [replace(each, recorded=True) for each in results]
     return RaceFiles(tuple(results), factors, tuple(notes), left_out)
@@ -98,7 +99,7 @@ def read_attempts(
     the comment of each, and notes on how the file was read.
     """
     options = replace(options, by_time=True, known=IN_GAME if in_game else ATTEMPTS)
-    table = _races_or_table(path, options, Counter())
+    table = _races_or_table(File.open(path), options, Counter())
     if isinstance(table, list):
         raise PayloadError(f"{path}: races of the site: add a race by its address, or a table of results")
     reader = TableReader(table, options, People(exact=True), find=find)
@@ -124,9 +125,8 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _races_or_table(path: Path, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Table:
+def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Table:
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
-    file = File.open(path)
     if file.kind not in {"json", "xml"}:
         return _first_recognized(file, file.tables(options.sheet), options)
     file.require_at_most(LARGEST_DOCUMENT)

@@ -4,7 +4,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from racebot.errors import PayloadError
 from racebot.files.documents import read_document
@@ -63,31 +62,27 @@ def refusal(*races: Any) -> str:
     return str(refused.value)
 
 
-@pytest.mark.parametrize("field", ["slug", "ended_at", "recorded", "entrants", "user_id", "place"])
-def test_a_missing_field_is_named_with_its_race(field: str) -> None:
-    broken = archived()
-    broken.pop(field, None)
-    for entrant in broken.get("entrants", []):
-        entrant.pop(field, None)
-    assert refusal(broken).startswith("race 2 of the archive: ")
-    assert repr(field) in refusal(broken)
-
-
 MALFORMED: dict[str, list[object]] = {
     "slug": [None, "", 7, {"a": 1}],
     "ended_at": [None, "yesterday", 1748773230],
     "recorded": [None, "false", 1],
-    "entrants": [None, 5, {"a1": 1}, "a1"],
+    "entrants": [None, 5, {"a1": 1}, "a1", [5]],
     "user_id": ["", 17, ["a1"]],
     "place": [None, "1", 0, -1, 1.0, True],
 }
 
 
-@pytest.mark.parametrize(("field", "value"), [(field, v) for field in MALFORMED for v in MALFORMED[field]])
-def test_a_malformed_field_is_named_with_its_race(field: str, value: object) -> None:
-    broken = archived(**{field: value})
+@pytest.mark.parametrize(
+    ("field", "value"), [(field, v) for field in MALFORMED for v in [..., *MALFORMED[field]]]
+)
+def test_a_malformed_or_missing_field_is_named_with_its_race(field: str, value: object) -> None:
+    fields = {field: value} if value is not ... else {}
+    broken = archived(**fields)
     if field in {"user_id", "place"}:
-        broken = archived(entrants=[{"user_id": "a1", "place": 1, field: value}])
+        broken = archived(entrants=[{"user_id": "a1", "place": 1} | fields])
+    if value is ...:
+        for part in (broken, *broken["entrants"]):
+            part.pop(field, None)
     said = refusal(broken)
     assert said.startswith("race 2 of the archive: ")
     assert field in said
@@ -97,34 +92,3 @@ def test_a_malformed_field_is_named_with_its_race(field: str, value: object) -> 
 @pytest.mark.parametrize("part", [None, 5, "lazy-orb-1", ["lazy-orb-1", 1]])
 def test_a_part_that_is_not_an_object_is_refused(part: object) -> None:
     assert refusal(part).startswith("race 2 of the archive: ")
-    assert refusal(archived(entrants=[part])).startswith("race 2 of the archive: ")
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
-near_races = st.fixed_dictionaries(
-    {},
-    optional={
-        "slug": st.text(max_size=4) | json_values,
-        "ended_at": st.datetimes().map(datetime.isoformat) | json_values,
-        "recorded": st.booleans() | json_values,
-        "entrants": st.lists(
-            st.fixed_dictionaries({}, optional={"user_id": json_values, "place": json_values}) | json_values,
-            max_size=3,
-        )
-        | json_values,
-    },
-)
-
-
-@given(st.lists(near_races | json_values, max_size=3))
-@settings(max_examples=300)
-def test_arbitrary_json_raises_nothing_but_payload_errors(document: list[Any]) -> None:
-    try:
-        races = read(document)
-    except PayloadError:
-        return
-    assert isinstance(races, tuple) or len(races) == len(document)
