@@ -232,23 +232,12 @@ async def test_room_is_live_from_its_opening_until_its_record(sandbox: Sandbox) 
         finish(room, 60, 61)
         winner, _, unfinished = await until(lambda: changes(live(sandbox, room.name, "finished")))
         assert winner > 0 > unfinished
-        room.record()
+        await worker.kill()
+    assert live(sandbox, room.name, "finished"), "as the worker left it"
+    room.record()
+    async with sandbox.worker() as worker:
         await until(lambda: settled(sandbox, room) and rooms(sandbox) == [])
         assert await worker.terminate() == 0
-
-
-async def test_deleted_live_file_comes_back_and_a_killed_worker_leaves_it(sandbox: Sandbox) -> None:
-    room = sandbox.open_race(3)
-    async with sandbox.worker() as worker:
-        await until(lambda: live(sandbox, room.name, "in_progress"))
-        live_path(sandbox.database).unlink()
-        finish(room, 60, 61, 62)
-        await until(lambda: live(sandbox, room.name, "finished"))
-        await worker.kill()
-    assert live(sandbox, room.name, "finished")
-    room.record()
-    async with sandbox.worker():
-        await until(lambda: settled(sandbox, room) and rooms(sandbox) == [])
 
 
 def entrants(room: LiveRoom | None) -> tuple[LiveEntrant, ...]:
