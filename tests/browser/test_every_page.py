@@ -88,7 +88,6 @@ ENDED = LeaderboardConfig(
     rule=RoomRule(until=datetime(2020, 1, 1, tzinfo=UTC), rooms=tuple(f"orb/race-{n}" for n in range(40))),
 )
 """A season that is final at any time: its races are listed by name."""
-"""The widest title and footer, and a color that is hard to read."""
 VIEWS: tuple[View, ...] = ((1280, "light"), (390, "dark"), (1280, "dark"), (390, "light"))
 """Width and color scheme of a window. To save time, only the first or second is tried every day, by turns."""
 WIDTHS = (320, 390, 660, 840, 1280)

@@ -28,6 +28,15 @@ LATE = result("late", "di ann", after=-30)
 """A race that ended before the others, and was recorded after them."""
 
 
+def imported(file: Path, settler: Settler, goal: str) -> tuple[Leaderboard, dict[str, State]]:
+    """Import a file into an empty ledger, and return its leaderboard and the states."""
+    with Ledger.open(file.with_name("empty.db")) as empty:
+        other = Settler(empty, settler.rules)
+        other.add_past_races(read_races(file, category="orb", goal=goal).results, "import")
+        (board,) = empty.leaderboards.all()
+        return board, states_of(empty, board)
+
+
 def states_of(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
     return {each.player: each.state for each in ledger.standings.all(board)}
 
@@ -63,14 +72,10 @@ def test_an_exported_leaderboard_is_imported_with_the_same_ratings(
     file.write_text(text_of(counted_results(ledger, board, with_hidden=with_hidden)), newline="")
     assert ("id-cy" in file.read_text()) is with_hidden
     assert ("Cy" in file.read_text()) is with_hidden
-    with Ledger.open(tmp_path / "empty.db") as empty:
-        other = Settler(empty, settler.rules)
-        other.add_past_races(read_races(file, category="orb", goal=FIRST.goal).results, "import")
-        states = states_of(empty, empty.leaderboards.all()[0])
     expected = states_of(ledger, board)
     if not with_hidden:
         expected["hidden-1"] = expected.pop("id-cy")
-    assert states == expected
+    assert imported(file, settler, FIRST.goal)[1] == expected
 
 
 @pytest.mark.parametrize(("text_of", "ending"), [(json_text, "json"), (csv_text, "csv")])
@@ -89,12 +94,9 @@ def test_a_league_of_custom_goals_is_imported_with_the_same_ratings_and_without_
     file = tmp_path / f"races.{ending}"
     file.write_text(text_of(counted_results(ledger, board, with_hidden=True)), newline="")
     assert "Zed" not in file.read_text()
-    with Ledger.open(tmp_path / "empty.db") as empty:
-        other = Settler(empty, rules)
-        other.add_past_races(read_races(file, category="orb", goal="SGL 1").results, "import")
-        (copy,) = empty.leaderboards.all()
-        assert copy.name == ("League" if ending == "json" else "SGL 1")
-        assert states_of(empty, copy) == states_of(ledger, board)
+    copy, states = imported(file, settler, "SGL 1")
+    assert copy.name == ("League" if ending == "json" else "SGL 1")
+    assert states == states_of(ledger, board)
 
 
 @pytest.mark.parametrize("name", ["two\rlines", "two\nlines", "=1+1", "'=1", "'n", "\tx", " @x", '"', ";"])

@@ -35,16 +35,21 @@ def test_a_race_goes_from_open_to_recorded(site: FakeSite, clock: Clock) -> None
     assert room.recorded_by is site.moderator
 
 
-def test_a_race_is_cancelled_if_all_entrants_forfeit(started: Make) -> None:
+def test_a_race_is_cancelled_if_all_entrants_forfeit_and_an_edit_brings_it_back(started: Make) -> None:
     room = started()
     for name in ("Ann", "Bo", "Cy"):
         room.forfeit(name)
-    assert room.status == "cancelled"
-    assert not room.recordable
-    assert room.ended_at == room.cancelled_at
+    assert (room.status, room.recordable) == (RaceStatus.CANCELLED, False)
+    assert (ended_at := room.ended_at) == room.cancelled_at
     assert chat_texts(room)[-1] == "This race has been cancelled due to all entrants forfeiting."
     with pytest.raises(RuleError, match="not finished"):
         room.record()
+    with pytest.raises(RuleError, match="finish time"):
+        room.edit_result("Ann", RacerStatus.DONE)
+    room.edit_result("Ann", RacerStatus.DONE, timedelta(minutes=50))
+    assert (room.status, room.recordable) == (RaceStatus.FINISHED, True)
+    assert (room.ended_at, room.cancelled_at) == (ended_at, None)
+    room.record()
 
 
 def test_a_race_cancelled_before_it_began_has_no_end(site: FakeSite, clock: Clock) -> None:
@@ -137,20 +142,6 @@ def test_an_edit_is_announced_with_the_old_data_and_saved_in_silence(
     assert frames[-2]["race"]["entrants"] == render.race(room)["entrants"], "the next change shows it"
 
 
-def test_an_edit_brings_a_cancelled_race_back(started: Make) -> None:
-    room = started("Ann", "Bo")
-    room.forfeit("Ann")
-    room.forfeit("Bo")
-    assert room.status is RaceStatus.CANCELLED
-    ended_at = room.ended_at
-    with pytest.raises(RuleError, match="finish time"):
-        room.edit_result("Ann", RacerStatus.DONE)
-    room.edit_result("Ann", RacerStatus.DONE, timedelta(minutes=50))
-    assert (room.status, room.recordable) == (RaceStatus.FINISHED, True)
-    assert (room.ended_at, room.cancelled_at) == (ended_at, None)
-    room.record()
-
-
 def test_an_edit_of_the_last_finisher_cancels_the_race(finished: Make) -> None:
     room = finished()
     for name in ("Ann", "Bo", "Cy"):
@@ -176,26 +167,22 @@ def test_a_recorded_race_stays_as_it_is(finished: Make) -> None:
     assert room.chat_open
 
 
-def test_a_race_with_a_deleted_account_cannot_be_recorded(finished: Make, site: FakeSite) -> None:
+def test_a_record_needs_a_moderator_all_accounts_and_a_race_that_is_to_be_recorded(
+    finished: Make, site: FakeSite
+) -> None:
     room = finished()
-    site.delete_user("Bo")
-    with pytest.raises(RuleError, match="deleted"):
-        room.record()
-    room.do_not_record()
-
-
-def test_a_race_set_to_do_not_record_cannot_be_recorded_until_it_is_edited(finished: Make) -> None:
-    room = finished()
+    with pytest.raises(RuleError, match="no moderator"):
+        room.record("Ann")
     room.do_not_record()
     with pytest.raises(RuleError, match="set to not recorded"):
         room.record()
     room.edit_result("Ann", time=timedelta(minutes=50))
     room.record()
-
-
-def test_only_a_moderator_records(finished: Make) -> None:
-    with pytest.raises(RuleError, match="no moderator"):
-        finished().record("Ann")
+    room = finished()
+    site.delete_user("Bo")
+    with pytest.raises(RuleError, match="deleted"):
+        room.record()
+    room.do_not_record()
 
 
 def test_a_custom_goal_is_never_recordable(site: FakeSite, finished: Make) -> None:
