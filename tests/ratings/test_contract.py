@@ -459,11 +459,21 @@ def test_a_sweep_gives_the_results_of_single_models(variant: Variant, case: Case
         )
 
 
-@pytest.mark.parametrize("gap", [0.2, -0.2, 12.0, -12.0])
-@pytest.mark.parametrize("sizes", [[1] * 40, [20, 20], [1, 8, 1], [1] * 20 + [40]], ids=str)
+LARGE = [[1] * 40, [20, 20], [1, 8, 1], [1] * 20 + [40], [1] * 12, [1] * 6 + [12]]
+FIELDS = [
+    # So many places so far apart need grids that take half a minute.
+    pytest.param(
+        sizes, gap, id=f"{sizes} {gap}", marks=[pytest.mark.long] if len(sizes) * abs(gap) > 200 else []
+    )
+    for sizes in LARGE
+    for gap in (0.2, -0.2, 12.0, -12.0)
+]
+
+
+@pytest.mark.parametrize(("sizes", "gap"), FIELDS)
 @pytest.mark.parametrize("variant", [v for v in variants() if v.key not in TWO_PLAYERS], ids=str)
 def test_large_fields_and_large_gaps_give_finite_ratings(
-    variant: Variant, gap: float, sizes: list[int]
+    variant: Variant, sizes: list[int], gap: float
 ) -> None:
     """Plackett-Luce and Thurstone without dummy, floor and bends give to some what others lose."""
     model, labels = variant.model, np.repeat(np.arange(len(sizes)), sizes)
