@@ -12,6 +12,10 @@ __version__ = "0.1.0"
 __all__ = ["evaluate", "odds", "rate", "read"]
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
 def __getattr__(name: str) -> Any:
     """Import what analysts use when they use it: the worker and the sandbox never do."""
     if name in __all__:

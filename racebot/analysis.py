@@ -118,7 +118,7 @@ def read(
 ) -> History:
     """Read past races from files or DataFrames. What is returned prints what was understood, and how.
 
-    >>> racebot.read("season.csv", columns={"race": "Season+Round"}, words="dnf=crash|engine")
+    >>> racebot.read("examples/cup.csv", columns={"time": ""}, words="dnf=crash|engine")
 
     Args:
         sources: files and folders that `racebot evaluate` reads, or DataFrames of pandas or polars.
@@ -155,7 +155,7 @@ def rate(
 ) -> Table[predictions.RatedPlayer]:
     """Rate all races of a history, and return the players with their ratings, best first.
 
-    >>> racebot.rate("season.csv")
+    >>> racebot.rate("examples/cup.csv")
 
     Args:
         history: what `read` returned, or a file or a DataFrame that it takes.
@@ -179,7 +179,7 @@ def evaluate(
 ) -> Table[Judged]:
     """Predict each race from those before it, and return how well each model did, best first.
 
-    >>> racebot.evaluate("season.csv", ["thurstone-hurdle", "trueskill"]).title
+    >>> racebot.evaluate("examples/cup.csv", ["thurstone-hurdle", "trueskill"]).title
 
     Args:
         history: what `read` returned, or a file or a DataFrame that it takes.
@@ -217,7 +217,7 @@ def odds(
 ) -> Table[predictions.Odds]:
     """Forecast a race between players of a history, from their ratings after its last race.
 
-    >>> racebot.odds("season.csv", ["Ann", "Bo", "Cy"])
+    >>> racebot.odds("examples/cup.csv", ["Ann", "Bo", "Cy"])
 
     Args:
         history: what `read` returned, or a file or a DataFrame that it takes.

@@ -1,6 +1,7 @@
 """Analysts' four functions: on DataFrames, with models of one's own, and as the notebook shows them."""
 
 import ast
+import doctest
 import io
 import json
 from pathlib import Path
@@ -97,3 +98,17 @@ def test_what_cannot_be_done_names_its_reason() -> None:
         racebot.rate(races, Summed())
     with pytest.raises(AttributeError, match="predict"):
         racebot.predict  # noqa: B018
+
+
+@pytest.mark.parametrize("name", racebot.__all__)
+def test_help_shows_each_function_with_an_example_that_runs(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(EXAMPLES.parent)
+    assert name in dir(racebot)
+    (found,) = doctest.DocTestFinder(recurse=False).find(
+        getattr(racebot, name), name, globs={"racebot": racebot}
+    )
+    assert found.examples
+    for example in found.examples:
+        assert eval(example.source, found.globs) is not None  # noqa: S307 - our own example

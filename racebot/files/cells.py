@@ -22,7 +22,7 @@ _UNITS = re.compile(
 )
 _GAP = re.compile(r"\+\s*(\d[\d:.,]*)\s*s?(?:ec)?", re.IGNORECASE)
 _LAPS = re.compile(r"[+-]?\s*(\d{1,4})\s*l(?:aps?)?\.?(?: down)?", re.IGNORECASE)
-_PLACE = re.compile(r"[=tp]?\s*([0-9]{1,6})(?:\.0*)?(?:st|nd|rd|th)?=?", re.IGNORECASE)
+_PLACE = re.compile(r"[=tp(]?\s*([0-9]{1,6})(?:\.0*)?(?:st|nd|rd|th)?[=)]?(?: of \d+)?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:[.,]\d{1,15})?")
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = r"(?P<month>[a-z]{3})[a-z]*\.?"
@@ -112,7 +112,7 @@ def gap(text: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=10_000)
 def place(text: str) -> int:
-    """Read `1`, `1.`, `1.0`, `1st`, `=3`, `3=`, `P3` or `T3`."""
+    """Read `1`, `1.`, `1.0`, `1st`, `=3`, `3=`, `(3)`, `P3`, `T3` or `3 of 20`."""
     match = _PLACE.fullmatch(text)
     if match is None or not int(match[1]):
         raise _bad("place", text, "not a place: write 1, 2, 3 and so on, DNF or DNS", "dns", "dnf")

@@ -167,7 +167,7 @@ def test_columns_can_be_named(path: Path) -> None:
         read(path, columns={**names, "race": "Round"})
 
 
-@pytest.mark.parametrize("text", ["3", "3.", "3.0", "3rd", "=3", "3=", "T3"])
+@pytest.mark.parametrize("text", ["3", "3.", "3.0", "3rd", "=3", "3=", "T3", "(3)", "3 of 20"])
 def test_forms_of_a_place(path: Path, text: str) -> None:
     (race,) = races(path, HEADERS + f"r,2026-03-01,Bo,1\nr,2026-03-01,Ann,{text}\n")
     assert race.entrants[1].place == 3
