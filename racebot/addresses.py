@@ -18,20 +18,15 @@ from urllib.parse import quote, quote_plus
 from racebot.ledger.rows import Leaderboard
 from racebot.races.events import is_event
 
-PAGE_SIZE = 80
-"""Players on one page of a leaderboard."""
+PAGE_SIZE = 80  # players on one page of a leaderboard
 
-OPPONENTS_SHOWN = 25
-"""Opponents on a player's page. A longer list also has separate pages."""
+OPPONENTS_SHOWN = 25  # Opponents on a player's page. A longer list also has separate pages
 OPPONENTS_ON_A_PAGE = 100
 
-LONGEST_PATH = 1000
-"""Longer paths match no route."""
-LONGEST_VALUE = 8000
-"""Most characters of a query parameter: 200 ids of players fit."""
+LONGEST_PATH = 1000  # longer paths match no route
+LONGEST_VALUE = 8000  # most characters of a query parameter: 200 ids of players fit
 
-MOST = 10**9
-"""Largest number in a query."""
+MOST = 10**9  # largest number in a query
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 
@@ -161,8 +156,7 @@ _of_server = partial(Route, served_only=True)
 _PARTS = frozenset({"page", "per_page"})
 
 FRONT = Route("index.html")
-NOT_FOUND = Route("404.html")
-"""The page that static hosts show for a missing file."""
+NOT_FOUND = Route("404.html")  # the page that static hosts show for a missing file
 ROBOTS = Route("robots.txt")
 FAVICON = Route("favicon.ico")
 TOUCH_ICON = Route("apple-touch-icon.png")
@@ -197,8 +191,7 @@ COMPARE = Route("compare.html", frozenset({"a", "b", "on", "players", "add"}))
 COMPARED = _of_server("compare/{player}/{other}.html", frozenset({"on", "page"}))
 SEARCH_INDEX = Route("assets/players.js")
 ASSET = Route("assets/{file}")
-NO_JEKYLL = Route(".nojekyll")
-"""Stops GitHub Pages from processing the files with Jekyll."""
+NO_JEKYLL = Route(".nojekyll")  # stops GitHub Pages from processing the files with Jekyll
 
 OPENAPI = Route("api/openapi.json")
 LIVE_DATA = _of_server("api/live.json")

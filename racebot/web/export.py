@@ -28,12 +28,11 @@ from racebot.web.html.leaderboard import older_race_pages, race_span, waiting
 from racebot.web.routes import CONTENT, Pages
 from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
 
-MANIFEST = ".racebot-pages"
-"""Manifest of the last export: a line for each file, with its path and token."""
-LOCK = f"{MANIFEST}.lock"
-"""Empty file that an export locks while it writes."""
+MANIFEST = ".racebot-pages"  # manifest of the last export: a line for each file, with its path and token
+LOCK = f"{MANIFEST}.lock"  # empty file that an export locks while it writes
 PROGRAM = Path(racebot.__file__).parent
 """The installed program. Any of its modules may shape a page, so a change of one renders all pages again."""
+SHAPING = {".py", ".html", ".xml", ".css", ".js", ".svg"}
 _FRONT = {addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.SEARCH_INDEX}
 """Files that depend on all leaderboards."""
 
@@ -159,7 +158,10 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
         if not route.served_only and (publication.export_cards or route not in cards):
             routes[route.fields].append(route)
     settings = [getattr(publication, each.name) for each in fields(publication) if each.name != "listing"]
-    program = _token(racebot.__version__, *_texts(), repr(settings))
+    texts = (path for path in sorted(PROGRAM.rglob("*")) if path.suffix in SHAPING)
+    program = _token(
+        racebot.__version__, *(path.name + path.read_text("utf-8") for path in texts), repr(settings)
+    )
     names = {
         player: f"{each.name}\0{view.pictures.get(player)}" for player, each in view.rated_players.items()
     }
@@ -291,13 +293,6 @@ def _more_of_player(board: Board, player: str, raced: Sequence[RaceDigest]) -> I
     if opponents > addresses.OPPONENTS_SHOWN:
         for number in range(1, player_pages.opponent_pages(opponents) + 1):
             yield board.address.opponents(player, number)
-
-
-def _texts() -> Iterator[str]:
-    for path in sorted(PROGRAM.rglob("*")):
-        if path.suffix in {".py", ".html", ".xml", ".css", ".js", ".svg"}:
-            yield path.name
-            yield path.read_text(encoding="utf-8")
 
 
 def _token(*parts: str) -> str:

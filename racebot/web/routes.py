@@ -131,8 +131,7 @@ def match_of(path: str) -> MatchedRoute | None:
     return None
 
 
-_EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})
-"""Addresses that only an export has."""
+_EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})  # addresses that only an export has
 _INDEXES = {"": "index.html", "api": "api/index.json", "api/": "api/index.json"}
 
 CONTENT: Mapping[Route, Callable[..., Content]] = {

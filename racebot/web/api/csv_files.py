@@ -12,8 +12,7 @@ from racebot.text.csv_rows import csv_chunks
 from racebot.text.format import field_names
 from racebot.web.site.ledger_view import CSV, Board, Document, PageRequest, Streamed, entity_tag
 
-RACES_IN_A_CHUNK = 500
-"""Number of races to read at once while writing a CSV file of changes."""
+RACES_IN_A_CHUNK = 500  # number of races to read at once while writing a CSV file of changes
 
 
 def leaderboard_csv(request: PageRequest, board: Board) -> Document:

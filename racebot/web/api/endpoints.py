@@ -27,10 +27,8 @@ from racebot.web.site.ledger_view import JSON, Board, Content, Document, LedgerV
 
 PER_PAGE = 100
 MOST_PER_PAGE = 1000
-MOST_IN_A_RACE = 200
-"""The most players whose odds can be asked for."""
-MOST_FOUND = 50
-"""The most players that a search by name returns."""
+MOST_IN_A_RACE = 200  # the most players whose odds can be asked for
+MOST_FOUND = 50  # the most players that a search by name returns
 
 
 def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:

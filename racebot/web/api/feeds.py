@@ -19,13 +19,10 @@ from racebot.web.site.formats import plain_name, race_title, slug, standing as s
 from racebot.web.site.ledger_view import ATOM, Board, Content, Document, PageRequest
 
 ENTRIES = 30
-RESULTS = 10
-"""Most racers named in the summary of a race."""
-_NEVER = datetime(2000, 1, 1, tzinfo=UTC)
-"""When a leaderboard without races was updated: a feed must say."""
+RESULTS = 10  # most racers named in the summary of a race
+_NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # when a leaderboard without races was updated: a feed must say
 
-Entry = tuple[queries.RaceRow | PlayedRace, str, str]
-"""A race with its title and what happened in it."""
+Entry = tuple[queries.RaceRow | PlayedRace, str, str]  # A race with its title and what happened in it
 
 
 class News(NamedTuple):
@@ -56,9 +53,14 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
     name = plain_name(standing.name)
     history = request.view.history(board, player)[: -ENTRIES - 1 : -1]
     winners = queries.winners_of(request.view.ledger, board.key, [race.sequence for race in history])
-    entries = [
-        (race, f"{name}: {_change(race)}", _outcome(race, winners.get(race.sequence, ()))) for race in history
-    ]
+    entries: list[Entry] = []
+    for race in history:
+        won_by = ", ".join(plain_name(winner.name, 40) for winner in winners.get(race.sequence, ()))
+        outcome = [timer(race.finish_time)] if race.finish_time is not None else []
+        outcome += [f"won by {won_by}"] if won_by and race.place != 1 else []
+        points = f"{integer(race.before)} → {integer(race.after)} ({signed(race.change)})"
+        change = f"{name}: {points}, {standing_of(race)} in {slug(race.race)}"
+        entries.append((race, change, ", ".join(outcome)))
     title = f"{name} on {plain_name(board.name)}"
     # In an export, a player's feed does not follow the races of others.
     passed = _passed(request, board, standing) if request.served else []
@@ -110,19 +112,6 @@ def _results(changes: Sequence[queries.RatingChange]) -> str:
     if len(changes) > RESULTS:
         parts.append(f"and {len(changes) - RESULTS} more")
     return "; ".join(filter(None, parts))
-
-
-def _change(race: PlayedRace) -> str:
-    """Return a change with its race, as in "1100 → 1190 (+90), 1 of 2 in clever-kraid-1234"."""
-    points = f"{integer(race.before)} → {integer(race.after)} ({signed(race.change)})"
-    return f"{points}, {standing_of(race)} in {slug(race.race)}"
-
-
-def _outcome(race: PlayedRace, winners: Sequence[queries.Winner]) -> str:
-    """Return a player's time and the winners, as in "1:02:03, won by Ann"."""
-    time = timer(race.finish_time) if race.finish_time is not None else ""
-    names = ", ".join(plain_name(winner.name, 40) for winner in winners)
-    return ", ".join(filter(None, [time, f"won by {names}" if names and race.place != 1 else ""]))
 
 
 def _feed(

@@ -18,17 +18,13 @@ from racebot.scoring.table import LeagueStanding, ScoreTable
 from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.formats import day, plain_name, shown_name, sign
 
-MOST_POINTS = 200
-"""Histories with more races are thinned before drawing."""
-MOST_DOTS = 50
-"""With at most this many races, each gets a dot with its date and points."""
+MOST_POINTS = 200  # histories with more races are thinned before drawing
+MOST_DOTS = 50  # with at most this many races, each gets a dot with its date and points
 TIMES = ((timedelta(days=9), "{0.day} {0:%b}, {0:%H:%M}"), (timedelta(days=365), "{0.day} {0:%b}"))
 """How moments on the axis are written, by the least time span that needs a shorter form."""
-TICKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)
-"""Where the time axis has labels, as shares of its width."""
+TICKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)  # where the time axis has labels, as shares of its width
 _GRID_LINES = 5
-NAMED = 250
-"""Number of last races with their names. Older races have only their date, place and points."""
+NAMED = 250  # Number of last races with their names. Older races have only their date, place and points
 
 
 class Graph:

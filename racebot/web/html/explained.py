@@ -17,18 +17,14 @@ from racebot.settings.commands import Command
 from racebot.web.html import templating
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
-RACES = 1000
-"""Number of recent races that the statistics cover."""
-PAIRS = 100_000
-"""Of more pairs, about so many are taken from all races alike: large fields have too many."""
+RACES = 1000  # number of recent races that the statistics cover
+PAIRS = 100_000  # of more pairs, about so many are taken from all races alike: large fields have too many
 EXPERIENCE = ((1, 1), (2, 5), (6, 10), (11, 30), (31, None))
 """Bounds of the groups by a race's number among the player's races."""
 GAPS = ((0, 50), (50, 150), (150, 250), (250, 350), (350, 500), (500, None))
 """Bounds of the groups by difference in points."""
-LEAST = 20
-"""Groups with fewer cases are left out as too noisy."""
-BAR = 100
-"""Points that a row of the distribution covers."""
+LEAST = 20  # groups with fewer cases are left out as too noisy
+BAR = 100  # points that a row of the distribution covers
 
 
 class ChangeSizes(NamedTuple):

@@ -16,16 +16,7 @@ from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import signed
-from racebot.web.site.formats import (
-    day,
-    iso,
-    minute,
-    ordinal,
-    percent,
-    shown_name,
-    sign,
-    slug,
-)
+from racebot.web.site.formats import day, iso, minute, ordinal, percent, shown_name, sign, slug
 from racebot.web.site.ledger_view import PageRequest
 
 

@@ -28,14 +28,10 @@ from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, Page
 RACES_ON_A_PAGE = 50
 EMBEDDED_ROWS = 10
 MOST_EMBEDDED_ROWS = 100
-SEEDS = 256
-"""Most seeds on a page. The JSON and the CSV have all."""
-CARDS = 6
-"""Leaderboards with their best players on the front page."""
-UNRANKED = 50
-"""Most players without a place below the others."""
-RESULTS = 5
-"""Last results to show for each player."""
+SEEDS = 256  # Most seeds on a page. The JSON and the CSV have all
+CARDS = 6  # leaderboards with their best players on the front page
+UNRANKED = 50  # most players without a place below the others
+RESULTS = 5  # last results to show for each player
 
 
 COLUMNS = {
@@ -51,8 +47,7 @@ COLUMNS = {
 }
 """The heading and the CSS class of each column of the table."""
 _SORTABLE = [column for column in COLUMNS if column != "form"]
-_SORTED_UP = {"place", "player"}
-"""Columns that a first click sorts in ascending order."""
+_SORTED_UP = {"place", "player"}  # columns that a first click sorts in ascending order
 _SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
     "place": lambda row: -row.rating,
     "points": attrgetter("points"),

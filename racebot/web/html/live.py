@@ -23,19 +23,13 @@ from racebot.web.html import templating
 from racebot.web.html.race import followed_race, table
 from racebot.web.site.ledger_view import CSS, Content, Document, PageRequest
 
-LATEST = 3
-"""Most results below the rooms of the live page."""
-ROWS = 12
-"""Rows of a room's overlay, unless its address says otherwise."""
+LATEST = 3  # most results below the rooms of the live page
+ROWS = 12  # rows of a room's overlay, unless its address says otherwise
 MOST_ROWS = 60
-LEAST_SIZE, MOST_SIZE = 25, 400
-"""Size of an overlay's text, in percent."""
-MOST_SIZE_WITH_TIMES = 125
-"""Size up to which a room's rows have space for finish times."""
-MOST_DELAY = 900
-"""Longest delay of an overlay, in seconds."""
-LEAST_WIDTH = 5
-"""Least width of an overlay, in percent of its source."""
+LEAST_SIZE, MOST_SIZE = 25, 400  # size of an overlay's text, in percent
+MOST_SIZE_WITH_TIMES = 125  # size up to which a room's rows have space for finish times
+MOST_DELAY = 900  # longest delay of an overlay, in seconds
+LEAST_WIDTH = 5  # least width of an overlay, in percent of its source
 JUST_ENDED = timedelta(minutes=15)
 """Age of a result up to which an overlay shows it rather than an open room or an older race."""
 RECENT = timedelta(hours=3)
@@ -84,8 +78,7 @@ INVENTED = (
     ("Juno", 1540, 0.06, 0, -29, (9, 9)),
 )
 """Racers in the order of the result: name, points, chance to win, finish time or 0, change, places."""
-RATED = "Otto"
-"""The racer of the overlays of a player."""
+RATED = "Otto"  # the racer of the overlays of a player
 _COLOR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 
 T = TypeVar("T", LiveRoom | PlayedRace, LiveRoom | RaceRow)
@@ -374,5 +367,4 @@ LIVE: Mapping[Route, Callable[..., Content]] = {
     **_PARTS,
 }
 """Every page whose content is read from the live file, with its function."""
-STREAMED = frozenset({addresses.LIVE_DATA, *_PARTS})
-"""Addresses that can be followed as server-sent events."""
+STREAMED = frozenset({addresses.LIVE_DATA, *_PARTS})  # addresses that can be followed as server-sent events

@@ -13,11 +13,9 @@ from racebot.web.html import charts, templating
 from racebot.web.site.formats import plain_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
-SHOWN = 10
-"""Most players of a chart."""
+SHOWN = 10  # most players of a chart
 MOMENTS = 13
-WEEKS = timedelta(weeks=12)
-"""The time that the chart shows unless its address says otherwise."""
+WEEKS = timedelta(weeks=12)  # the time that the chart shows unless its address says otherwise
 
 
 def climber(report: OpenLeaderboard) -> ListedPlayer | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from racebot import addresses
@@ -21,10 +21,8 @@ from racebot.web.html.sheet import sheet
 from racebot.web.site.formats import day, shown_name
 from racebot.web.site.ledger_view import Board, Content, Moved, PageRequest
 
-LAST_RACES = 10
-"""Races on a player's page. A longer list also has separate pages."""
-MEETINGS = 50
-"""Races together on one page of a comparison."""
+LAST_RACES = 10  # Races on a player's page. A longer list also has separate pages
+MEETINGS = 50  # races together on one page of a comparison
 
 
 def _has(race: PlayedRace, result: str) -> bool:
@@ -81,35 +79,18 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     )
 
 
-class Neighbor(NamedTuple):
-    """A player listed next to another: how far away in points or scores, and the record against them."""
-
-    player: ListedPlayer | LeagueStanding
-    gap: float
-    is_above: bool
-    record: OpponentRecord | None
-
-
-def _neighbors(request: PageRequest, board: Board, record: PlayerRecord) -> list[Neighbor]:
-    """Return the players above and below a player. An export does not follow them."""
+def _neighbors(
+    request: PageRequest, board: Board, record: PlayerRecord
+) -> list[tuple[bool, ListedPlayer | LeagueStanding, OpponentRecord | None]]:
+    """Return who is above a player and who below, each with the record. An export does not follow them."""
     view, own, records = request.view, record.standing.id, {each.id: each for each in record.opponents}
-    table = view.ordering_league(board) if request.served else None
-    listed: Sequence[ListedPlayer] | Sequence[LeagueStanding] = view.report(board).players
-    ids = [row.player for row in view.report(board).players.rows]
-    if table is not None:
-        listed, ids = table.standings, [each.id for each in table.standings]
+    table, players = view.ordering_league(board), view.report(board).players
+    ids = [each.id for each in table.standings] if table else [row.player for row in players.rows]
     if not request.served or own not in ids:
         return []
-    at, found = ids.index(own), []
-    for other in (at - 1, at + 1):
-        if 0 <= other < len(ids):
-            gap = abs(_worth(listed[other]) - _worth(listed[at]))
-            found.append(Neighbor(listed[other], gap, other < at, records.get(ids[other])))
-    return found
-
-
-def _worth(entry: ListedPlayer | LeagueStanding) -> float:
-    return entry.points if isinstance(entry, ListedPlayer) else entry.total.score
+    at, listed = ids.index(own), table.standings if table else players
+    around = [other for other in (at - 1, at + 1) if 0 <= other < len(ids)]
+    return [(other < at, listed[other], records.get(ids[other])) for other in around]
 
 
 def or_comparison(page: Callable[..., Content]) -> Callable[..., Content]:

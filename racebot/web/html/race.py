@@ -30,10 +30,8 @@ from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, Page
 
 PARTS = {"finish", "place"}
 """The parts of a change that are shown with their points; a limit is shown with its rule."""
-_SLUG = re.compile("[a-z0-9]+(-[a-z0-9]+)+")
-"""The form of the names that the site gives to races."""
-MOST_LINES = 60
-"""Races with more entrants are not drawn."""
+_SLUG = re.compile("[a-z0-9]+(-[a-z0-9]+)+")  # the form of the names that the site gives to races
+MOST_LINES = 60  # races with more entrants are not drawn
 
 
 def race_page(request: PageRequest, race: str) -> Content:
@@ -74,7 +72,7 @@ def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool 
     if view.race(race) is not None or not request.served:
         return None
     category, _, slug = race.partition("/")
-    room, awaited = view.listed_room(race), True
+    room, awaited = view.live_room(race, listed=True), True
     if room is None:
         known = any(board.category == category for board in view.boards) and _SLUG.fullmatch(slug)
         awaited = bool(known) and view.is_awaited(race)

@@ -21,8 +21,8 @@ LEAST_LIKENESS = 75
 def search(request: PageRequest) -> Content:
     text = request.query.get("q", "")[:100].strip()
     race = "" if text else request.query.get("race", "")
-    counted = _counted_on(request, race) if race else set()
-    players = _racers(request, race) if race else request.view.players_meant(text)[:MOST_FOUND]
+    racers, counted = _racers(request, race) if race else ([], set())
+    players = racers if race else request.view.players_meant(text)[:MOST_FOUND]
     return templating.page(
         request,
         "search.html",
@@ -65,21 +65,16 @@ def index(request: PageRequest) -> Content:
     return Document(script.encode(errors="replace"), SCRIPT_TYPE)
 
 
-def _racers(request: PageRequest, race: str) -> list[NamedPlayer]:
-    """Return the racers of an open or recorded race who have a rating."""
+def _racers(request: PageRequest, race: str) -> tuple[list[NamedPlayer], set[str | None]]:
+    """Return the racers of an open or recorded race who have a rating, and the ids of its leaderboards."""
     view = request.view
     room, report = view.live_room(race), view.race(race)
     shown = [board.entrants for board in room.leaderboards] if room else []
     placed = [part.placed for part in report.leaderboards] if report else []
     ids = dict.fromkeys(each.id for group in (*shown, *placed) for each in group)
-    return [view.rated_players[each] for each in ids if each is not None and each in view.rated_players]
-
-
-def _counted_on(request: PageRequest, race: str) -> set[str | None]:
-    """Return the ids of the leaderboards on which an open or recorded race counts."""
-    room, report = request.view.live_room(race), request.view.race(race)
     stems = {board.board for board in room.leaderboards} if room else set()
-    return stems | {board.address.stem for board in request.view.boards_of(report)} if report else stems
+    stems |= {board.address.stem for board in view.boards_of(report)} if report else set()
+    return [view.rated_players[each] for each in ids if each in view.rated_players], stems
 
 
 def _category(request: PageRequest, board: Board) -> str:

@@ -17,10 +17,8 @@ from racebot.web.site.formats import day
 from racebot.web.site.ledger_view import Board, Content, PageRequest
 
 MOST = 8
-FORM = 10
-"""Last results of each player."""
-FOUND = 8
-"""Most players to offer for a name."""
+FORM = 10  # last results of each player
+FOUND = 8  # most players to offer for a name
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from racebot.web.site.ledger_view import CSS, Board, Document, PageRequest, Publ
 
 STYLE = "assets/style.css"
 ICON = "assets/icon.svg"
-THEME = "assets/theme.css"
-"""The operator's style sheet."""
+THEME = "assets/theme.css"  # the operator's style sheet
 SCRIPTS = {name: f"assets/{name}.js" for name in ("page", "table", "graph", "compare", "search")}
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
 OVERLAY_STYLE = "assets/overlay.css"
@@ -125,12 +124,7 @@ def _tabs_of(board: Board) -> dict[str, str]:
 
 
 def render(
-    template: str,
-    path: str,
-    *,
-    root: str | None = None,
-    publication: Publication = _UNKNOWN,
-    **context: Any,
+    template: str, path: str, *, root: str | None = None, publication: Publication = _UNKNOWN, **context: Any
 ) -> bytes:
     """Render the page at `path` from its template, with links relative to it, or to `root` if given."""
     found = _environment().get_template(template)

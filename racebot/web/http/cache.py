@@ -17,16 +17,13 @@ from racebot.web.site.ledger_view import Content, Document, LedgerView, Publicat
 from racebot.web.site.live_rooms import LiveReader
 
 CACHE_BYTES = 32 * 2**20
-LARGEST_SHARE = 8
-"""A document larger than the cache size divided by this is not cached."""
-ENTRY_BYTES = 1000
-"""Memory of a cached document besides its content and its query."""
+LARGEST_SHARE = 8  # A document larger than the cache size divided by this is not cached
+ENTRY_BYTES = 1000  # memory of a cached document besides its content and its query
 
 _ON_LIVE_FILE = frozenset({addresses.FRONT, addresses.LIVE_DATA, *LIVE})
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-Version = tuple[int, date]
-"""The ledger's version, and the day: a season becomes final at midnight."""
+Version = tuple[int, date]  # the ledger's version, and the day: a season becomes final at midnight
 
 
 class Cache:

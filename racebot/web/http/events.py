@@ -21,14 +21,11 @@ from racebot.web.site.ledger_view import Content, Document
 
 log = logging.getLogger(__name__)
 
-STREAMS = 100
-"""Most open streams. Further requests get a 503 response, so that pages stay reachable."""
+STREAMS = 100  # Most open streams. Further requests get a 503 response, so that pages stay reachable
 STREAMS_OF_CLIENT = 8
 """Most open streams of one address. Other pages there ask for their content now and then."""
-LOOK_EVERY = 1.0
-"""Seconds between two looks for a change."""
-HEARTBEAT = 15.0
-"""Seconds of silence after which a comment is sent, so that proxies keep the connection open."""
+LOOK_EVERY = 1.0  # seconds between two looks for a change
+HEARTBEAT = 15.0  # seconds of silence after which a comment is sent, so that proxies keep the connection open
 _MEDIA_TYPE = "text/event-stream"
 
 

@@ -40,15 +40,11 @@ from racebot.web.site.ledger_view import HTML, Content, Moved, Publication, Stre
 log = logging.getLogger(__name__)
 
 THREADS = max(2, min(4, os.cpu_count() or 1))
-CONNECTIONS = 200
-"""Most concurrent connections and requests. Any more get a 503 response."""
-KEEP_ALIVE = 5
-"""Seconds to keep an idle connection open after a response."""
+CONNECTIONS = 200  # Most concurrent connections and requests. Any more get a 503 response
+KEEP_ALIVE = 5  # seconds to keep an idle connection open after a response
 CARDS = "cards/"
-CARD_MAX_AGE = 300
-"""Seconds for which crawlers and proxies may keep a card, which takes long to draw."""
-SHUTDOWN_TIMEOUT = 5
-"""Seconds to wait for open requests when the server stops."""
+CARD_MAX_AGE = 300  # seconds for which crawlers and proxies may keep a card, which takes long to draw
+SHUTDOWN_TIMEOUT = 5  # seconds to wait for open requests when the server stops
 
 _LOOK_UP = {
     "leaderboard": "api/leaderboards lists the ids of all leaderboards",
@@ -121,7 +117,8 @@ def application(
             "ETag": found.tag,
             "Vary": "Accept",
         }
-        if _known(request.headers.get("if-none-match", ""), found.tag):
+        known = request.headers.get("if-none-match", "")  # weak or strong: RFC 9110, 13.1.2
+        if known.strip() == "*" or found.tag.removeprefix("W/") in known:
             return Response(status_code=304, headers=headers)
         if isinstance(found, Streamed):
             chunks = library.chunks(match) if request.method != "HEAD" else iter(())
@@ -229,11 +226,6 @@ def _is_api(path: str) -> bool:
     return re.match(r"(events/)?api(/|$)", path) is not None
 
 
-def _known(tags: str, tag: str) -> bool:
-    """Return whether `If-None-Match` lists a tag: https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2."""
-    return tags.strip() == "*" or tag.removeprefix("W/") in tags
-
-
 def _failed(request: Request, error: Exception) -> Response:
     """Return the response for an error. Only the log has the details of an unexpected one."""
     match error:
@@ -267,10 +259,8 @@ def _problem(request: Request, status: int, text: str, detail: str) -> Response:
     return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})
 
 
-HEADERS_TIMEOUT = 10.0
-"""Seconds within which the headers of a request must arrive."""
-WRITE_TIMEOUT = 30.0
-"""Seconds that a client may stop reading a response."""
+HEADERS_TIMEOUT = 10.0  # seconds within which the headers of a request must arrive
+WRITE_TIMEOUT = 30.0  # seconds that a client may stop reading a response
 
 _END_OF_HEADERS = re.compile(rb"\n\r?\n")
 

@@ -38,32 +38,24 @@ ACCENT = "#2c4bb8"
 INK, SOFT, LINE, PAPER, CARD = "#1a1e24", "#5a626c", "#e5e1d8", "#faf9f6", "#ffffff"
 GAIN, LOSS = "#0d6b3a", "#a8271e"
 MEDALS = {"1": "#f3c443", "2": "#ccd3da", "3": "#dfa578"}
-COLORS = 128
-"""Colors of the stored picture, which keep it at about 30 kB."""
-_SMOOTH = 3
-"""Shapes are drawn this much larger and reduced, since Pillow draws hard edges."""
-_STRIP = 12
-"""Side of a square of the finish line."""
+COLORS = 128  # colors of the stored picture, which keep it at about 30 kB
+_SMOOTH = 3  # shapes are drawn this much larger and reduced, since Pillow draws hard edges
+_STRIP = 12  # side of a square of the finish line
 
 ROWS = 6
-FIRST_ROW, ROW_HEIGHT = 236, 53
-"""Baseline of the first row of a list, and the distance to the next one."""
-PORTRAIT = 132
-"""Side of a player's avatar."""
-SMALL = 64
-"""Side of an avatar in a list: twice its size on the page, for fine screens."""
+FIRST_ROW, ROW_HEIGHT = 236, 53  # baseline of the first row of a list, and the distance to the next one
+PORTRAIT = 132  # side of a player's avatar
+SMALL = 64  # side of an avatar in a list: twice its size on the page, for fine screens
 RIGHT = WIDTH - MARGIN
 _ROW = Style(34, 600)
 _PLACE = Style(23, 700)
 _SMALL = Style(28, 500)
 _FACING = Style(54, 800)
 _SCORE = Style(128, 800)
-LONGEST_NAME = 30
-"""Most characters of a name on a badge."""
+LONGEST_NAME = 30  # most characters of a name on a badge
 
 
-Box = tuple[float, float, float, float]
-"""The left, top, right and bottom end of a shape, in pixels."""
+Box = tuple[float, float, float, float]  # the left, top, right and bottom end of a shape, in pixels
 
 
 def player_card(request: PageRequest, board: Board, player: str) -> Content:
@@ -172,7 +164,7 @@ def race_card(request: PageRequest, race: str) -> Content:
     """Draw a race's result and its changes on the first of its leaderboards."""
     report = request.view.race(race)
     if report is None:
-        return _live_card(request, request.view.listed_room(race))
+        return _live_card(request, request.view.live_room(race, listed=True))
     part = report.leaderboards[0]
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
     canvas = _card_of(request, race.rpartition("/")[2], about)

@@ -30,8 +30,7 @@ _PACKAGED = (
 """Font packages by preference, with their files. The last three come with the extra `cjk`."""
 _UNKNOWN = "\U0010ffff"
 """A character that no font has. A font draws the same box for all characters that it lacks."""
-_SHAPING = bool(features.check("raqm"))
-"""Whether Pillow can join Arabic letters, and align digits."""
+_SHAPING = bool(features.check("raqm"))  # whether Pillow can join Arabic letters, and align digits
 _local = threading.local()
 
 
@@ -60,10 +59,8 @@ class Run:
         return self.font.getbbox(self.text, anchor="ls", features=_features(self.text))[2]
 
 
-_TRIED = Style(20, 800)
-"""The style in which `_has` draws a character."""
-MOST_MARKS = 2
-"""Most marks and joiners of one letter. More would reach into other lines."""
+_TRIED = Style(20, 800)  # the style in which `_has` draws a character
+MOST_MARKS = 2  # Most marks and joiners of one letter. More would reach into other lines
 
 
 def runs(text: str, style: Style) -> list[Run]:

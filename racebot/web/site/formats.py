@@ -11,8 +11,7 @@ from racebot.text.format import integer, ordinal_ending, percentage, timer
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable
 
-_RANKED = 10
-"""Least number of listed players to give a percentile of."""
+_RANKED = 10  # least number of listed players to give a percentile of
 
 
 def shown_name(name: str, limit: int = 60) -> str:

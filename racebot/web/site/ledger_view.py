@@ -46,8 +46,7 @@ ICO = "image/x-icon"
 ATOM = "application/atom+xml; charset=utf-8"
 CSS = "text/css; charset=utf-8"
 
-FACE_COLORS = 8
-"""Number of colors of the circles with initials, as in the style sheet."""
+FACE_COLORS = 8  # number of colors of the circles with initials, as in the style sheet
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _REMEMBERED = 128
 """Number of races and players to cache, since a page and its data are often requested together."""
@@ -88,8 +87,7 @@ class Moved(NamedTuple):
     query: Mapping[str, str] | None = None
 
 
-Content = Document | Streamed | Moved | None
-"""The content at an address, or None if there is none."""
+Content = Document | Streamed | Moved | None  # the content at an address, or None if there is none
 
 
 def theme_beside(database: Path) -> bytes:
@@ -224,12 +222,11 @@ class LedgerView:
         live, position = self._live.rooms(self.hidden), self.ledger.races.position
         return replace(live, rooms=[room for room in live.rooms if position(room.race) is None])
 
-    def live_room(self, race: str) -> LiveRoom | None:
-        return None if self._live is None else self._live.room(race, self.hidden)
-
-    def listed_room(self, race: str) -> LiveRoom | None:
-        """Return an open room that the site lists, or the last state of one that changes no rating."""
-        return None if self._live is None else self._live.listed_room(race, self.hidden)
+    def live_room(self, race: str, *, listed: bool = False) -> LiveRoom | None:
+        """Return a room; if it must be `listed`, one that the site lists or that changes no rating."""
+        if self._live is None:
+            return None
+        return (self._live.listed_room if listed else self._live.room)(race, self.hidden)
 
     def is_awaited(self, race: str) -> bool:
         """Return whether a race that the bot does not know may still appear."""

@@ -16,12 +16,10 @@ from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live
 
 LATE_AFTER = timedelta(seconds=60)
 """Age of a report at which pages say that it may be out of date. The worker writes one every ten seconds."""
-GONE_AFTER = timedelta(minutes=10)
-"""Age at which a report is ignored: the worker is down."""
+GONE_AFTER = timedelta(minutes=10)  # age at which a report is ignored: the worker is down
 AWAIT = timedelta(minutes=5)
 """Time for which a race that nobody knows may still appear. The bot finds a new room within a minute."""
-MOST_ASKED = 1000
-"""Most unknown races whose first request is remembered."""
+MOST_ASKED = 1000  # most unknown races whose first request is remembered
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 

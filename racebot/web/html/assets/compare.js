@@ -1,7 +1,7 @@
 // Compares players in exported pages: up to eight on a sheet, and two on a page of the first, whose address names the other as ?vs=ID.
 "use strict";
 (async () => {
-  const {like, load, number, plain, segment} = window.racebot, query = new URLSearchParams(location.search);
+  const {like, load, number, plain, segment, signed, day} = window.racebot, query = new URLSearchParams(location.search);
   // Fill in a piece of HTML. Values are escaped, except for pieces and lists of pieces.
   const escaped = value => value instanceof Array ? value.map(escaped).join("")
     : value?.html ?? String(value).replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`);
@@ -11,11 +11,6 @@
   const timer = seconds => {
     const whole = Math.floor(seconds), two = n => String(n).padStart(2, "0");
     return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
-  };
-  const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-  const day = text => {
-    const date = new Date(text);
-    return `${date.getUTCDate()} ${months[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
   };
   const ordinal = n => n + (Math.floor(n / 10) % 10 === 1 ? "th" : ["th", "st", "nd", "rd"][n % 10] ?? "th");
   const place = race => race.place ?? Infinity;
@@ -58,7 +53,7 @@
     if (missing.length) told.append(rows.length ? ` Not on this leaderboard: ${missing.map(id => names.get(id)).join(", ")}` : failed);
     if (rows.length < 2) return;
     const link = (each, other) => html`players/${segment(each.id)}/${on}.html${other ? html`?vs=${encodeURIComponent(other.id)}#vs-${segment(other.id)}` : ""}`;
-    const sign = change => change > 0 ? "gain" : change < 0 ? "loss" : "same", signed = change => number(change > 0 ? `+${change}` : change || "±0");
+    const sign = change => change > 0 ? "gain" : change < 0 ? "loss" : "same";
     const dots = races => html`<span class="dots" role="img" aria-label="Last results: ${races.map(race => `${race.place ?? "DNF"} ${signed(race.change)}`).join(", ")}">${races.map(race => html`<i class="${race.place === 1 ? "won" : race.place ? sign(race.change) : "out"}"></i>`)}</span>`;
     const line = each => {
       const last = each.history.slice(-10), times = each.history.flatMap(race => race.finish_time ?? []), peak = each.history.reduce((a, b) => b.after > a.after ? b : a);

@@ -3,19 +3,13 @@
 window.racebot.graph = (figure, data, label) => {
   const RIGHT = 14, TOP = 20, BOTTOM = 40;
   const DAY = 1440, MONTH = 30.44 * DAY, MOST_DOTS = 60;
-  const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
   const make = (name, attributes, parent) => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const key in attributes) element.setAttribute(key, attributes[key]);
     parent?.append(element);
     return element;
   };
-  const {number} = window.racebot;
-  const signed = value => value > 0 ? `+${value}` : value < 0 ? `−${-value}` : "±0";
-  const day = minutes => {
-    const date = new Date(minutes * 60000);
-    return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
-  };
+  const {number, signed, day, MONTHS} = window.racebot;
 
   // Decode the series. A race that was recorded late is drawn at the date of the race before it.
   const series = data.series.map((raw, row) => {
@@ -117,7 +111,7 @@ window.racebot.graph = (figure, data, label) => {
   };
 
   const words = point => [
-    series.length > 1 ? point.name : null, byDate ? null : `race ${point.index + 1}`, day(point.date), point.race,
+    series.length > 1 ? point.name : null, byDate ? null : `race ${point.index + 1}`, day(point.date * 60000), point.race,
     typeof point.place === "number" ? `place ${point.place} of ${point.entrants}` : `${point.place}, ${point.entrants} racers`,
     signed(point.change), `${number(point.points)} points`,
   ].filter(Boolean);

@@ -38,6 +38,9 @@
   };
   // A number with a minus sign in place of a hyphen.
   const number = value => String(value).replace("-", "−");
+  const signed = change => number(change > 0 ? `+${change}` : change || "±0");
+  const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+  const day = (moment, date = new Date(moment)) => `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
   // The value by which a cell is sorted: a time, a name or a number.
   const key = cell => {
     const time = cell.querySelector("time"), name = cell.querySelector(".player");
@@ -260,7 +263,7 @@
       if (report.leaderboard) text = found ? `${number(found.points)} points, place ${found.place} of ${report.total ?? report.players.length} on ${report.leaderboard}` : `not ranked on ${report.leaderboard}`;
       const recent = found && pages.changes && await json(`${at(pages.changes)}?after=${Math.max(0, report.races - 20)}`);
       const today = recent ? recent.changes.filter(each => isMe(each) && new Date(each.ended_at).toDateString() === new Date().toDateString()) : [];
-      if (today.length) text += `, ${number(today.reduce((sum, each) => sum + each.change, 0)).replace(/^(?=[1-9])/, "+")} today`;
+      if (today.length) text += `, ${signed(today.reduce((sum, each) => sum + each.change, 0))} today`;
     }
     words.textContent = text;
     const room = pages.live && (await json(pages.live))?.rooms.find(each => each.leaderboards.some(one => one.entrants.some(isMe)));
@@ -296,7 +299,7 @@
   if (own) location.replace(ownPage(own));
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", refresh);
-  window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, key, list, refresh};
+  window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, signed, day, MONTHS, key, list, refresh};
 
   for (const field of document.querySelectorAll(".switch input")) field.addEventListener("input", () => {
     for (const each of field.closest("ul").children) each.hidden = each.matches(":has(a)") && !plain(each.textContent).includes(plain(field.value.trim()));
