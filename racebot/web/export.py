@@ -157,10 +157,11 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     for route in CONTENT:
         if not route.served_only and (publication.export_cards or route not in cards):
             routes[route.fields].append(route)
-    settings = [getattr(publication, each.name) for each in fields(publication) if each.name != "listing"]
+    apart = {"listing", "planned"}
+    settings = [getattr(publication, each.name) for each in fields(publication) if each.name not in apart]
     texts = (path for path in sorted(PROGRAM.rglob("*")) if path.suffix in SHAPING)
     program = _token(
-        racebot.__version__, *(path.name + path.read_text("utf-8") for path in texts), repr(settings)
+        racebot.__version__, *(each.name + each.read_text("utf-8") for each in texts), repr(settings)
     )
     names = {
         player: f"{each.name}\0{view.pictures.get(player)}" for player, each in view.rated_players.items()

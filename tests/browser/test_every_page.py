@@ -33,6 +33,7 @@ PLAYER_PAGES = "players/id-r00/orb/any-orb"
 SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.FRONT: ("index.html",),
     addresses.BOARD: (f"{BOARD}.html", f"{BOARD}.html?at=2026-03-20&min=2", "leaderboards/orb/season-1.html"),
+    addresses.RATINGS: ("leaderboards/orb/season-1/ratings.html",),
     addresses.BOARD_PAGE: (f"{BOARD}/page-2.html",),
     addresses.RACES: (f"{BOARD}/races.html", f"{BOARD}/races-1.html"),
     addresses.FAME: (f"{BOARD}/fame.html",),

@@ -26,7 +26,7 @@ def test_sheet_adds_players_by_name_and_leaves_them_out_again(merge: Merge) -> N
 def test_sheet_shows_records_margins_and_chances_that_sum_to_one(merge: Merge) -> None:
     shown = page_at(merge(), "compare.html", players="id-ann,id-bo,id-cy")
     assert ">2 – 0</a>" in shown and ">0 – 2</a>" in shown and shown.count("not met") == 4
-    chances = [int(each) for each in re.findall(r"<td>(\d+)%</td>", shown)]
+    chances = [int(each) for each in re.findall(r"To win.>(\d+)%</td>", shown)]
     assert len(chances) == 3 and 99 <= sum(chances) <= 101
     assert "won the last 2 races" in shown
 
