@@ -223,6 +223,16 @@ def test_players_who_hid_themselves_stay_hidden_until_the_operator_insists(
     assert "Ann" in listed(settler)
 
 
+def test_merges_can_be_chained(settler: Settler, other: Ledger) -> None:
+    settler.add_past_races([result("e", "older bo", after=4)], "import")
+    orders.merge_accounts(settler, player(settler, "older"), player(settler, "old"), "", LATER)
+    merged(settler)
+    settle(settler, result("f", "older ann", after=9))
+    races = [*RACES, result("e", "older bo", after=4), result("f", "older ann", after=9)]
+    accounts = {"id-old": "id-cy", "id-older": "id-cy"}
+    assert ratings(settler) == alone([with_accounts(race, accounts) for race in races], other)
+
+
 def test_accounts_that_met_in_a_race_cannot_be_merged(settler: Settler) -> None:
     before = ratings(settler)
     with pytest.raises(OrderError, match="both raced in orb/d"):

@@ -421,6 +421,15 @@ def test_verify_writes_nothing(settler: Settler) -> None:
     assert dump(settler.ledger) == before
 
 
+def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) -> None:
+    settle(settler, result("r", "ann bo"))
+    joined = LeaderboardConfig("plackett-luce", name="Joined", goals=(GOAL, "Another"))
+    rebuilt = apply_settings(Settler(settler.ledger, RatingRules(SIMPLE, (joined,))))
+    assert [board.name for board in rebuilt] == ["Joined"]
+    assert [board.name for board in settler.ledger.leaderboards.all()] == ["Joined"]
+    assert settler.ledger.ratings.count(rebuilt[0]) == 1
+
+
 def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) -> None:
     joined = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="Another", goals=(GOAL,))
     both = Settler(settler.ledger, RatingRules(SIMPLE, (joined,)))
@@ -540,6 +549,16 @@ def test_goal_that_was_not_renamed_changes_nothing(
     before = dump(settler.ledger)
     follow_renames(settler, listed, goals)
     assert dump(settler.ledger) == before
+
+
+def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> None:
+    settler.add_past_races(SEASON, "import")
+    late = renamed(result("c", "cy ann", after=2))
+    settle(settler, late)
+    follow_renames(settler, [*map(renamed, SEASON), late], ["New Orb"])
+    (board,) = settler.ledger.leaderboards.all()
+    assert (board.name, settler.ledger.ratings.count(board)) == ("New Orb", 3)
+    assert_sound(settler)
 
 
 def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledger: Ledger) -> None:
