@@ -71,7 +71,7 @@ def past_races(sandbox: Sandbox, count: int) -> None:
 
 @pytest.mark.parametrize(
     ("races", "kills"),
-    [pytest.param(120, 2, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
+    [pytest.param(80, 2, id="few"), pytest.param(900, 30, marks=pytest.mark.long, id="many")],
 )
 async def test_killed_backfill_starts_over_to_the_same_ledger(
     sandbox: Sandbox, races: int, kills: int
@@ -122,7 +122,7 @@ async def test_killed_rebuild_leaves_the_old_ratings_or_the_new_ones(
     sandbox: Sandbox, tmp_path: Path, kills: int
 ) -> None:
     rng = random.Random(6)
-    past_races(sandbox, 300)
+    past_races(sandbox, 220)
     assert await (await sandbox.start("backfill")).ended() == 0
     old = ratings(sandbox.database)
     copy = tmp_path / "copy.db"

@@ -62,7 +62,7 @@ def package_rate(environment: trueskill.TrueSkill, states, places, team) -> np.n
 @pytest.mark.parametrize(
     ("environment", "races", "largest", "tolerance"),
     [
-        (trueskill.TrueSkill(), 80, 40, 1e-4),
+        (trueskill.TrueSkill(), 40, 40, 1e-4),
         (trueskill.TrueSkill(backend="scipy"), 20, 12, 1e-5),
         # multiplayer-generalizations-of-elo, section 5, table 1, last row.
         (trueskill.TrueSkill(25, 5, 2.5, 0.12, 0.001, backend="scipy"), 20, 10, 1e-5),
