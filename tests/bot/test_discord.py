@@ -4,8 +4,9 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,20 @@ class Channel:
         return [spaced(message["embeds"][0]["description"]) for message in self.site.discord.values()]
 
 
+Make = Callable[..., Channel]
+
+
 @pytest.fixture
-def channel(sandbox: Sandbox, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Channel:
+def made(sandbox: Sandbox, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Return a function that opens the channel with these settings."""
     monkeypatch.setattr("racebot.bot.retry.retry_pauses", lambda: repeat(0.01))
     sandbox.site.webhook_rate = (5, 0.01)
-    return Channel(sandbox, ledger, clock)
+    return partial(Channel, sandbox, ledger, clock)
+
+
+@pytest.fixture
+def channel(made: Make) -> Channel:
+    return made()
 
 
 async def test_one_message_follows_a_race_to_its_record(channel: Channel) -> None:
@@ -261,11 +271,9 @@ async def test_personal_bests_are_named_after_three_finishes(channel: Channel) -
     assert not any("Personal best" in text for text in earlier)
 
 
-async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(
-    sandbox: Sandbox, ledger: Ledger, clock: Clock
-) -> None:
+async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(made: Make) -> None:
     own = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025"}
-    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
+    channel = made(leaderboards=[own])
     channel.record(result("r", "ann bo cy", dnf="di"))
     channel.record(result("last", "bo ann cy", after=1))
     first, last = await channel.shown()
@@ -279,11 +287,9 @@ async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(
     assert "**2** Ann · 1:01:00 · 100.0 (1st with 67.2)" in last.replace("\\", "")
 
 
-async def test_league_race_says_when_its_result_is_final(
-    sandbox: Sandbox, ledger: Ledger, clock: Clock
-) -> None:
+async def test_league_race_says_when_its_result_is_final(made: Make) -> None:
     own = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025", "counts": "finished"}
-    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
+    channel = made(leaderboards=[own])
     channel.follower.show_final(FINISHED)
     (text,) = await channel.shown()
     lines = text.replace("\\", "").splitlines()
@@ -309,8 +315,8 @@ async def summarized(channel: Channel, days: Sequence[int]) -> list[int]:
     return posted
 
 
-async def test_week_is_summed_up_once_if_wished(sandbox: Sandbox, ledger: Ledger, clock: Clock) -> None:
-    channel = Channel(sandbox, ledger, clock, discord_weekly=True, minimum_finishes=0)
+async def test_week_is_summed_up_once_if_wished(made: Make) -> None:
+    channel = made(discord_weekly=True, minimum_finishes=0)
     sunday = [result(f"r{number}", "ann bo cy", after=number / 10) for number in range(9)]
     later = [result(f"s{number}", "bo ann", after=48 + number) for number in range(9)]
     channel.settler.add_past_races(sunday + later, "import")
@@ -320,17 +326,15 @@ async def test_week_is_summed_up_once_if_wished(sandbox: Sandbox, ledger: Ledger
     texts = [text.replace("\\", "").splitlines() for text in await channel.shown()]
     assert [text[-1] for text in texts] == ["Most races: Ann, Bo, Cy (9)", "Most races: Bo, Ann (9)"]
     assert texts[1][0] == "▲ 1st Bo"
-    orders.forget(channel.settler, ledger.people.subject("id-bo"), "", clock())
+    orders.forget(channel.settler, channel.ledger.people.subject("id-bo"), "", channel.clock())
     texts = [text.splitlines() for text in await channel.shown()]
     assert [text[-1] for text in texts] == ["Most races: Ann, Cy (9)", "Most races: Ann (9)"]
     assert not any("Bo" in line for text in texts for line in text)
 
 
-async def test_recap_is_posted_once_when_a_season_is_final(
-    sandbox: Sandbox, ledger: Ledger, clock: Clock
-) -> None:
+async def test_recap_is_posted_once_when_a_season_is_final(made: Make) -> None:
     own = {"name": "Spring", "goals": ["Any Orb"], "from": "2026-01-01", "until": "2026-03-10"}
-    channel = Channel(sandbox, ledger, clock, leaderboards=[own], minimum_finishes=0)
+    channel = made(leaderboards=[own], minimum_finishes=0)
     races = [result(f"r{number}", "ann bo cy", after=number) for number in range(4)]
     channel.settler.add_past_races(races, "import")
     assert await summarized(channel, (9, 2, 1, 30)) == [0, 1, 1, 1]
@@ -351,53 +355,47 @@ async def test_stop_waits_for_the_id_of_a_message_that_is_being_posted(channel: 
     assert len(await channel.shown()) == channel.site.posts == 1
 
 
-async def test_order_edits_what_names_its_player_after_new_races_and_newest_first(
-    sandbox: Sandbox, ledger: Ledger, clock: Clock
-) -> None:
-    channel = Channel(sandbox, ledger, clock, discord_weekly=True, minimum_finishes=0)
+async def test_order_edits_what_names_its_player_after_new_races_and_newest_first(made: Make) -> None:
+    channel = made(discord_weekly=True, minimum_finishes=0)
     for week, names in enumerate(("ann bo cy", "bo cy", "ann bo")):
         races = [result(f"w{week}-{number}", names, after=168 * week + number / 10) for number in range(9)]
         channel.settler.add_past_races(races, "import")
     await summarized(channel, (1, 7, 7))
     channel.record(replace(RECORDED, name="orb/shown"))
     await channel.shown()
-    orders.hide(channel.settler, existing(ledger.players.get("id-ann")), "", clock())
-    ledger.posts.put(replace(RECORDED, name="orb/new"), ["1"], None)
-    waiting = [post.race for post in ledger.posts.waiting("1")]
+    orders.hide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
+    channel.ledger.posts.put(replace(RECORDED, name="orb/new"), ["1"], None)
+    waiting = [post.race for post in channel.ledger.posts.waiting("1")]
     assert waiting == ["orb/new", "orb/shown", "week 2026-03-16", "week 2026-03-02"]
     await channel.shown()
-    orders.unhide(channel.settler, existing(ledger.players.get("id-ann")), "", clock())
-    waiting = [post.race for post in ledger.posts.waiting("1")]
+    orders.unhide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
+    waiting = [post.race for post in channel.ledger.posts.waiting("1")]
     assert waiting == ["orb/shown", "week 2026-03-16", "week 2026-03-02"]
     await channel.shown()
-    stored = existing(ledger.races.find("orb/w1-0"))
-    orders.exclude(channel.settler, stored, "test", clock())
-    assert [post.race for post in ledger.posts.waiting("1")] == ["week 2026-03-09"]
+    stored = existing(channel.ledger.races.find("orb/w1-0"))
+    orders.exclude(channel.settler, stored, "test", channel.clock())
+    assert [post.race for post in channel.ledger.posts.waiting("1")] == ["week 2026-03-09"]
 
 
-async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(
-    sandbox: Sandbox, ledger: Ledger, clock: Clock
-) -> None:
+async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(made: Make, sandbox: Sandbox) -> None:
     own = {"name": "B", "goals": ["B"], "discord": f"{sandbox.address}/api/webhooks/2/x"}
-    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
+    channel = made(leaderboards=[own])
     everywhere = json.dumps({"message": "slow down", "retry_after": 60, "global": True})
     channel.faults.fail_http(1, 429, body=everywhere, path="/api/")
     for race in RECORDED, result("q", "ann bo", goal="B"):
         channel.record(race)
-    assert {webhook for webhook, _, _ in ledger.posts.delayed()} == {"1", "2"}
+    assert {webhook for webhook, _, _ in channel.ledger.posts.delayed()} == {"1", "2"}
     for _ in range(3):
         await channel.sender.send()
     assert channel.requests() == 1
 
 
-async def test_backfilled_races_and_old_seasons_are_not_posted(
-    sandbox: Sandbox, ledger: Ledger, clock: Clock
-) -> None:
+async def test_backfilled_races_and_old_seasons_are_not_posted(made: Make) -> None:
     own = {"name": "Spring", "goals": ["Any Orb"], "from": "2025-01-01", "until": "2026-03-10"}
-    channel = Channel(sandbox, ledger, clock, leaderboards=[own])
-    clock.advance(days=40)
+    channel = made(leaderboards=[own])
+    channel.clock.advance(days=40)
     channel.follower.read(seen(RECORDED))
-    assert ledger.races.has(NAME)
+    assert channel.ledger.races.has(NAME)
     assert await summarized(channel, (0, 1)) == [0, 0]
     assert channel.requests() == 0
 
