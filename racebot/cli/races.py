@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.scores import document, league
 from racebot.queries.standings import listing_of
+from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
@@ -99,7 +101,9 @@ def import_file(
             f"{', '.join(settings.slugs())}"
         )
     category = category or "".join(settings.slugs())
-    results = read_files(files, reading, category=category, goal=goal, summary=True).results
+    found = read_files(files, reading, category=category, goal=goal, summary=True).results
+    # The settings choose the leaderboards of rooms, which may be several. An event's file names its own.
+    results = [each if is_event(each.name) else replace(each, leaderboard=None) for each in found]
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         offer_fits(settings, ledger, rate_results(settings, ledger, results))

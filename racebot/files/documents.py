@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Any
 from xml.etree import ElementTree
@@ -221,9 +221,10 @@ def _results(races: list[Any], left_out: Counter[str]) -> Iterator[RaceResult]:
         raise PayloadError(
             f"{counted(lacking, 'race')} of this page without entrants: save it with ?show_entrants=true"
         )
-    for race in map(parse_race, races):
+    for given, race in zip(races, map(parse_race, races), strict=True):
         if race.result is not None:
-            yield race.result
+            counts_on = given.get("leaderboard")  # of a file that racebot exported
+            yield replace(race.result, leaderboard=counts_on if isinstance(counts_on, str) else None)
         else:
             left_out["cancelled" if race.status == "cancelled" else "not finished yet"] += 1
 

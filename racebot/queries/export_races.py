@@ -22,7 +22,8 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
 
     A race that was recorded after a later one ends just after it here, since imported races count by their
     end. Hidden and forgotten players are `hidden-1` and so on, unless they are wanted. The pattern that an
-    opener's name matches stands for the name, which may be a forgotten one.
+    opener's name matches stands for the name, which may be a forgotten one. Each says on which leaderboard it
+    counts.
 
     Raises:
         DamagedRaceError: a stored result does not match its fingerprint.
@@ -46,7 +47,7 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
         opener = board.rule.opener_pattern(result.opened_by)
         info = result.info if board.rule.info else None
         entrants = tuple(map(masked, result.entrants))
-        yield replace(result, entrants=entrants, info=info, opened_by=opener)
+        yield replace(result, entrants=entrants, info=info, opened_by=opener, leaderboard=board.name)
 
 
 def json_text(results: Iterable[RaceResult]) -> str:
@@ -81,6 +82,7 @@ def _document(result: RaceResult) -> dict[str, Any]:
         "ended_at": exact_time(result.ended_at),
         "recordable": result.recordable,
         "recorded": result.recorded,
+        "leaderboard": result.leaderboard,
         "entrants": [
             {
                 "user": each.user_id

@@ -50,7 +50,7 @@ class History:
         teams: TeamPolicy = TeamPolicy.IGNORE,
         left_out: Mapping[str, int] | None = None,
     ) -> History:
-        """Collect the recorded races that can be rated.
+        """Collect the races that can be rated: recorded ones, and those that count on a leaderboard.
 
         If a race is given twice, the last one counts. `left_out` counts races without a result, by reason.
 
@@ -63,8 +63,9 @@ class History:
         names: dict[str, str] = {}
         races, used = [], []
         for result in sorted(given.values(), key=lambda result: (result.ended_at, result.name)):
-            if not result.recorded or not result.final:
-                reasons["not final" if result.recorded else "not recorded (--unrecorded counts them)"] += 1
+            counts = result.recorded or result.leaderboard is not None
+            if not (counts and result.final):
+                reasons["not final" if counts else "not recorded (--unrecorded counts them)"] += 1
                 continue
             if result.team_race and teams is TeamPolicy.IGNORE:
                 reasons[OF_TEAMS] += 1

@@ -1,6 +1,8 @@
 """A league from an empty folder, against the sandbox: set up, rooms, ratings."""
 
 import asyncio
+import json
+import random
 import tomllib
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
@@ -163,3 +165,40 @@ async def test_scores_come_first_with_what_each_racer_needs_and_the_rules(league
     assert "needs" in first or "inside the cut" in first
     assert f"{rules_of('sgl-2025').words}." in " ".join(first.split())
     assert "1 race rated" in rest
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(league: League, seed: int) -> None:
+    """A league with an event, a skip and an annulled result, of random fields."""
+    rng = random.Random(seed)
+    people = ["Ann", "Bo", "Cy", "Dee", "Eve", "Finn"]
+    rooms = [
+        play(league.site, f"SGL 2026 q{n}", rng.sample(people, rng.randint(3, 6)), hours_ago=60 - 8 * n)
+        for n in range(2, 7)
+    ]
+    await league.begin()
+    toml = Path("racebot.toml")
+    toml.write_text(toml.read_text() + 'scoring = "sgl-2025"\n')
+    out = rooms[0].entrants[0].user.id
+    for words in (
+        ("event", "create", "Async", "--leaderboard", "SGL 2026", "--until", "2027"),
+        ("event", "add", "Async", rooms[0].name, rooms[1].name),
+        ("annul", "Async", out, "--reason", "no video"),
+        ("event", "close", "Async", "--early"),
+        ("skip", rooms[2].name, "--reason", "wrong seed"),
+        ("export-races", "SGL 2026", "league.json"),
+    ):
+        done = await league.run(*words)
+        assert done.code == 0, done.err
+    asked = (("leaderboard", "--json"), ("seeds", "SGL 2026", "--json"))
+    before = [json.loads((await league.run(*words)).out) for words in asked]
+    # One of the fixture, two by themselves, and the event of two; one is skipped.
+    assert "4 races" in (await league.run("evaluate", "league.json", "--model", "thurstone-hurdle")).err
+    elsewhere = ("--database", "other.db")
+    imported = await league.run("import", "league.json", *elsewhere)
+    assert (imported.code, "4 new races" in imported.out) == (0, True), imported.err
+    (board,), seeds = [json.loads((await league.run(*words, *elsewhere)).out) for words in asked]
+    assert board["players"] == before[0][0]["players"]
+    for each in (*seeds["seeds"], *before[1]["seeds"]):
+        del each["twitch"]  # of the site, not of the results
+    assert seeds == before[1]
