@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -143,7 +144,9 @@ def render(
 
 @cache
 def asset(path: str) -> bytes:
-    return resources.files("racebot.web.html").joinpath(path).read_bytes()
+    """Return an asset, without the comments and the indentation of a script or style sheet."""
+    content = resources.files("racebot.web.html").joinpath(path).read_bytes()
+    return re.sub(rb"(?m)^ +|^ *//.*\n", b"", content) if path.endswith((".js", ".css")) else content
 
 
 def _fingerprint(content: bytes) -> str:

@@ -90,6 +90,10 @@ def application(
         addresses.OVERLAY_SAMPLE: HEADERS | {"Content-Security-Policy": policy("'self'")},
     }
 
+    # Pictures are many and small, and need no policy.
+    pictures = addresses.PICTURE, addresses.SMALL_PICTURE
+    framed |= {route: {"X-Content-Type-Options": "nosniff"} for route in pictures}
+
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
         query = dict(request.query_params)

@@ -445,5 +445,5 @@ def small_avatar(picture: bytes) -> bytes:
     shown, file = _resized(picture, SMALL), io.BytesIO()
     if shown is None:
         return picture
-    shown.save(file, "WEBP", quality=60)
+    shown.save(file, "WEBP", quality=45)
     return file.getvalue()

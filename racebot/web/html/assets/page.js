@@ -209,7 +209,7 @@
   };
   const nearView = new IntersectionObserver(seen => {
     for (const {isIntersecting, target} of seen) target.classList.toggle("seen", isIntersecting || target.classList.contains("seen"));
-  }, {rootMargin: "200px"});
+  }, {rootMargin: "100px"});
   const refresh = () => {
     mark();
     document.querySelectorAll(".face:has(img):not(.seen)").forEach(face => nearView.observe(face));
