@@ -27,7 +27,7 @@ from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings.forecast import expected_places, faster_chances, finish_chances, team_forecasts
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.settings.texts import DEFAULT_TEXTS
-from racebot.text.format import percentage, signed
+from racebot.text.format import Count, percentage, signed
 
 RULES = {
     "forfeit": DEFAULT_TEXTS.why_forfeit,
@@ -309,8 +309,10 @@ def in_words(reason: Reason, names: Mapping[str | None, str]) -> str:
     points = "" if reason.points is None else signed(reason.points)
     rule = "" if reason.rule is None else RULES[reason.rule]
     opponents = [
-        (DEFAULT_TEXTS.why_opponent if number else DEFAULT_TEXTS.why_first).format(
-            name=each.team or names[each.player], chance=f"{percentage(each.chance)}%"
+        DEFAULT_TEXTS.why_opponent.format(
+            first=Count(number == 0),
+            name=each.team or names[each.player],
+            chance=f"{percentage(each.chance)}%",
         )
         for number, each in enumerate(reason.opponents)
     ]

@@ -1,8 +1,8 @@
 """Everything the bot writes in a room, as templates. Operators change them in `racebot.toml`, `[texts]`.
 
-A template contains fields in braces, such as `{goal}`, and may leave out any of them. After a number,
-`{races:race|races}` chooses the word for one, or for any other number. An empty template switches off its
-message or its part of a message.
+A template contains fields in braces, such as `{goal}`, and may leave out any of them. `{races:race|races}`
+chooses the word for one, or for any other number, and `{record:recorded|it stands}` that for yes or no. An
+empty template switches off its message or its part of a message.
 """
 
 from __future__ import annotations
@@ -16,16 +16,39 @@ LONGEST = 500
 """Most characters in a template. A message on the site has at most 1,000."""
 LONGEST_LABEL = 40
 """Most characters on a button. The site refuses a message with a longer one."""
-COUNTED = {
+CHOOSES = {
     "rating_too_few": {"missing"},
     "rating_record": {"races", "wins", "finishes"},
     "versus_record": {"met"},
     "score_division": {"least"},
     "ordinal": {"place"},
+    "in_event": {"shown"},
+    "event_closed": {"open"},
+    "rating_pending": {"record"},
+    "why_pending": {"record"},
+    "help": {"record"},
+    "why_opponent": {"first"},
+    "odds_player": {"ranked", "new"},
 }
-"""Fields that can choose between words: each is a `Count`."""
-RETIRED = frozenset({"rating_one_missing", "rating_one_win", "versus_one_race", "ordinal_first"})
-"""Texts of earlier versions, now `{number:one|many}` in another text. They are ignored."""
+"""Fields that can choose between words: each is a `Count`, 1 if something is so."""
+RETIRED = {
+    "rating_one_missing",
+    "rating_one_win",
+    "versus_one_race",
+    "ordinal_first",
+    "in_event_sealed",
+    "event_reopened",
+    "rating_standing",
+    "why_standing",
+    "rating_one_race",
+    "why_first",
+    "odds_unranked",
+    "odds_new",
+    "help_standing",
+    "odds_started",
+    "odds_teams",
+}
+"""Texts of earlier versions, now a choice such as `{number:one|many}` in another text. They are ignored."""
 OWN_LINE = 5
 """Characters that `info` must begin with, so that the bot recognizes its own line in the info box."""
 
@@ -73,14 +96,13 @@ class Texts(BaseModel):
         "This race does not count: it changes no ratings.", "opens the first answer where a race cannot count"
     )
     in_event: str = _text(
-        "This room belongs to {event}, and counts when that closes.", "tells a room of its event"
+        "This room belongs to {event}, {shown:and counts when it closes|its results secret until it closes}.",
+        "tells a room of its event, whose results are shown or secret until then",
     )
-    in_event_sealed: str = _text(
-        "This room belongs to {event}: its results stay secret until it closes.",
-        "the same if results are shown only then",
+    event_closed: str = _text(
+        "{event} is {open:open again, and counts when it closes|closed, and counts now}.",
+        "tells it of the end, with the link, or takes that back",
     )
-    event_closed: str = _text("{event} is closed, and counts now.", "tells it of the end; the link follows")
-    event_reopened: str = _text("{event} is open again, and counts when it closes.", "takes that back")
     event_left: str = _text("This room no longer belongs to an event.", "tells a room that it was removed")
     team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
@@ -110,12 +132,12 @@ class Texts(BaseModel):
     unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet, in all texts")
     rating_inactive: str = _text("not listed after {days} days without a race", "the standing if inactive")
     rating_hidden: str = _text("not listed", "the standing of a hidden player")
-    rating_pending: str = _text("{points} ({change}) if recorded", "the rating after this room's race")
-    rating_standing: str = _text("{points} ({change}) if it stands", "the same if no record is needed")
-    rating_record: str = _text(
-        "{races} races, {wins} {wins:win|wins}, {finishes} finished", "a player's record"
+    rating_pending: str = _text(
+        "{points} ({change}) if {record:recorded|it stands}", "the rating after this room's race"
     )
-    rating_one_race: str = _text("1 race", "in place of it after one race")
+    rating_record: str = _text(
+        "{races} {races:race|races}, {wins} {wins:win|wins}, {finishes} finished", "a player's record"
+    )
     rating_last: str = _text("last race {change}", "the change by the last race")
     rating_newcomer: str = _text("{name} is new and starts at {points}", "answers !rating for a newcomer")
     hidden_name: str = _text("hidden player", "in place of a hidden player's name")
@@ -138,10 +160,9 @@ class Texts(BaseModel):
         "leaderboard",
     )
     why_pending: str = _text(
-        "{name} {after} ({change}) if recorded: ", "the same for this room's race", "leaderboard"
-    )
-    why_standing: str = _text(
-        "{name} {after} ({change}) if it stands: ", "the same if no record is needed", "leaderboard"
+        "{name} {after} ({change}) if {record:recorded|it stands}: ",
+        "the same for this room's race",
+        "leaderboard",
     )
     why_place: str = _text(
         "{ordinal} of {compared} (expected {expected})", "the place and the expected one", "place"
@@ -159,8 +180,7 @@ class Texts(BaseModel):
     why_limit: str = _text("{limit} {points}", "what a limit added or took away")
     why_cost: str = _text("cost: {names}", "opponents that cost the most, the worst first")
     why_gained: str = _text("gained: {names}", "opponents that gained the most")
-    why_first: str = _text("{name} ({chance} to beat)", "the first opponent, and the chance")
-    why_opponent: str = _text("{name} ({chance})", "each further opponent")
+    why_opponent: str = _text("{name} ({chance}{first: to beat|})", "an opponent, and the chance")
     why_as_expected: str = _text("about as expected", "in place of opponents, if no result stood out")
     why_nothing: str = _text("{name} has no rated race yet.", "answers !why without a race")
 
@@ -199,14 +219,14 @@ class Texts(BaseModel):
     why_score_forfeit: str = _text("score 0: not finished", "explains a score of 0, in !why")
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
-    odds_player: str = _text("{name} {chance}", "one entrant's chance")
-    odds_unranked: str = _text("{name} {chance}?", "the same for a player who is not ranked yet")
-    odds_new: str = _text("{name} {chance} (new)", "the same for a newcomer")
+    odds_player: str = _text(
+        "{name} {chance}{ranked:|?}{new: (new)|}", "one entrant's chance, marked if not ranked yet or new"
+    )
     odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named")
-    odds_started: str = _text("Odds are only available before the start.", "answers !odds after the start")
-    odds_teams: str = _text("There are no odds for team races.", "answers !odds before a team race")
     odds_not_counted: str = _text("No odds: this race does not count.", "answers !odds if it cannot count")
-    odds_none: str = _text("Odds need two known entrants.", "answers !odds before that")
+    odds_none: str = _text(
+        "Odds need two known entrants before the start, without teams.", "answers !odds in any other room"
+    )
     greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal")
 
     versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
@@ -221,11 +241,8 @@ class Texts(BaseModel):
     versus_whom: str = _text("Write {command} name, or {command} name name.", "answers !vs without a player")
 
     help: str = _text(
-        "racebot {version}: {commands}. Ratings count once a race is recorded.", "answers !ratings"
-    )
-    help_standing: str = _text(
-        "racebot {version}: {commands}. Ratings count once a result stands.",
-        "the same if no record is needed",
+        "racebot {version}: {commands}. Ratings count once a {record:race is recorded|result stands}.",
+        "answers !ratings",
     )
     help_moderators: str = _text("Moderators: {commands}", "follows for moderators")
     help_name: str = _text("name", "stands for a player's name in it")
@@ -277,7 +294,7 @@ class Texts(BaseModel):
         except ValueError as error:
             raise ValueError(f"{error}; double a brace that does not enclose a field") from None
         for _, field, form, conversion in pieces:
-            plural = "|" in (form or "") and field in COUNTED.get(str(info.field_name), ())
+            plural = "|" in (form or "") and field in CHOOSES.get(str(info.field_name), ())
             if field is not None and (field not in allowed or conversion or (form and not plural)):
                 names = ", ".join(f"{{{name}}}" for name in allowed) or "none"
                 raise ValueError(f"{{{field}}} is not a field of this text; there are: {names}")

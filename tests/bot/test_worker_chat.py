@@ -26,7 +26,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Sandbox) -> None:
         await until(lambda: said(room))
         assert "is new and starts at" in said(room)[0]
         room.say(ann, "!rating")  # which the bot does not answer again so soon
-        assert await answered(room, ann, "!odds") == Texts().odds_started
+        assert await answered(room, ann, "!odds") == Texts().odds_none
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
         (message,) = [m for m in room.chat if m.text.startswith("Ratings if")]

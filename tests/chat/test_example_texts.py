@@ -18,7 +18,7 @@ EXAMPLES = [Path(__file__).parents[2] / "examples" / name for name in ("texts.de
 LANGUAGE_NEUTRAL = {
     "player", "team_player", "teammate", "dnf", "dq", "separator", "board", "continued", "move", "correction",
     "link", "rating", "unranked_points", "leaderboard_player", "why_limit", "why_placing", "why_opponent",
-    "odds_player", "odds_unranked", "discord_player", "discord_climber", "discord_podium",
+    "odds_player", "discord_player", "discord_climber", "discord_podium",
 }  # fmt: skip
 """Texts without words, or with words that may be the same."""
 

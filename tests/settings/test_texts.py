@@ -4,7 +4,7 @@ import pytest
 
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
-from racebot.settings.texts import COUNTED, RETIRED, Texts, fields_of
+from racebot.settings.texts import CHOOSES, RETIRED, Texts, fields_of
 from racebot.text.format import Count
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def test_the_list_of_all_texts_loads_and_changes_nothing(tmp_path: Path) -> None
 def test_each_default_takes_its_fields(name: str) -> None:
     template = str(Texts.model_fields[name].default)
     assert template.format(
-        **{each: Count(2) if each in COUNTED.get(name, ()) else "x" for each in fields_of(name)}
+        **{each: Count(2) if each in CHOOSES.get(name, ()) else "x" for each in fields_of(name)}
     )
 
 

@@ -27,7 +27,7 @@ from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
-from racebot.text.format import exact_time
+from racebot.text.format import Count, exact_time
 from racebot.text.safe import plain
 
 MARKED_PLACES = 20
@@ -134,16 +134,16 @@ class Announcements:
             said = chat_messages(self.ledger.messages.of(room))
             text = texts.event_left if any(body.notes or body.withdraws for _, body in said) else ""
         elif event is not None:
-            title = plain(event.title)
-            if step.kind is OrderKind.EVENT_CLOSE:
-                page = race_page(self.settings, event.name)
-                link = texts.link.format(url=page) if page else ""
-                text = texts.separator.join(filter(None, [texts.event_closed.format(event=title), link]))
-            else:
-                joined = texts.in_event if event.shown else texts.in_event_sealed
-                again = step.kind is OrderKind.EVENT_REOPEN
-                text = (texts.event_reopened if again else joined).format(event=title)
+            is_closed = step.kind is OrderKind.EVENT_CLOSE
+            template = (
+                texts.event_closed if is_closed or step.kind is OrderKind.EVENT_REOPEN else texts.in_event
+            )
+            choices = {"open": Count(not is_closed), "shown": Count(event.shown)}
+            text = template.format(event=plain(event.title), **choices)
+            if not is_closed:
                 seed += str(sum(body.result is not None for body in self._sent(room)) or "")  # new changes
+            elif page := race_page(self.settings, event.name):
+                text = texts.separator.join(filter(None, [text, texts.link.format(url=page)]))
         if text:
             withdraws = self._is_told(room)
             self._put(room, ChatBody(text, withdraws=withdraws, notes=not withdraws), seed)

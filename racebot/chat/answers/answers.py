@@ -24,6 +24,7 @@ from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.settings.texts import Texts
 from racebot.standings.settle import Preview, RatedRace, Settler
+from racebot.text.format import Count
 from racebot.text.safe import plain
 
 RACES_KEPT = 8
@@ -197,8 +198,7 @@ def help_phrases(
         names.line(command) + argument for command, argument in arguments.items() if names.name(command)
     ]
     commands = ", ".join([*listed, f"{line} hide me"])
-    text = texts.help_standing if stands else texts.help
-    phrases = [text.format(version=__version__, commands=commands)]
+    phrases = [texts.help.format(version=__version__, commands=commands, record=Count(not stands))]
     if moderator:
         event = f"event {player}".strip()
         own = ", ".join(f"{line} {word}" for word in ("off", "on", "redo", "count", "skip", event))

@@ -21,11 +21,10 @@ NAMED = 8
 def answer(context: Context, race: Race) -> str:
     """Write the entrants' chances to win, or why there are none. Ledger work."""
     texts = context.texts
-    if phrases := odds_phrases(context, race):
-        return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
-    if not race.before_start:
-        return texts.odds_started
-    return texts.odds_teams if _by_team(context, race) else texts.odds_none
+    phrases = odds_phrases(context, race)
+    if not phrases:
+        return texts.odds_none
+    return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
 
 
 def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
@@ -46,11 +45,9 @@ def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
     named = len(visible) if len(visible) == most + 1 else most
     phrases = []
     for each in visible[:named]:
-        template = texts.odds_new
-        if not each.new:
-            standing = context.ledger.standings.get(context.board, each.id)
-            template = texts.odds_player if context.is_ranked(standing) else texts.odds_unranked
-        phrases.append(template.format(name=names[each.id], chance=percent(each.win_chance, texts)))
+        ranked = each.new or context.is_ranked(context.ledger.standings.get(context.board, each.id))
+        values = {"name": names[each.id], "chance": percent(each.win_chance, texts)}
+        phrases.append(texts.odds_player.format(**values, ranked=Count(ranked), new=Count(each.new)))
     if others := visible[named:]:
         chance = percent(sum(each.win_chance for each in others), texts)
         phrases.append(texts.odds_rest.format(count=len(others), chance=chance))

@@ -10,7 +10,6 @@ from racebot.queries.history import last_race
 from racebot.queries.leaderboard import listed_count, place_among, top_players
 from racebot.queries.player import next_points
 from racebot.racetime.payload import Race
-from racebot.settings.texts import Texts
 from racebot.text.format import Count, integer, signed
 from racebot.text.safe import plain
 
@@ -28,7 +27,8 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
         phrases = []
     else:
         opening = context.standing_phrase(person, standing)
-        phrases = [_record(standing, texts)]
+        races, finishes, wins = map(Count, (standing.races, standing.finishes, standing.wins))
+        phrases = [texts.rating_record.format(races=races, finishes=finishes, wins=wins)]
         last = last_race(context.ledger, board, person.id)
         if (before := None if last is None else change_of(last, person)) is not None:
             phrases.append(texts.rating_last.format(change=signed(before.points_change)))
@@ -39,19 +39,11 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
         coming = []
         if change is not None:
             points = shown_points(change.points_after, texts, ranked=context.is_ranked(standing, change))
-            finished = context.board.rule.finished
-            template = texts.rating_standing if finished else texts.rating_pending
-            coming = [template.format(points=points, change=signed(change.points_change))]
+            values = {"points": points, "change": signed(change.points_change)}
+            coming = [texts.rating_pending.format(**values, record=Count(not board.rule.finished))]
         return one_message([opening, *coming, *phrases], texts)
 
     return compose
-
-
-def _record(standing: Standing, texts: Texts) -> str:
-    """Sum up a player's races on a leaderboard."""
-    template = texts.rating_one_race if standing.races == 1 else texts.rating_record
-    races, finishes, wins = map(Count, (standing.races, standing.finishes, standing.wins))
-    return template.format(races=races, finishes=finishes, wins=wins)
 
 
 def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:

@@ -16,7 +16,7 @@ from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.settings.texts import Texts
-from racebot.text.format import signed
+from racebot.text.format import Count, signed
 from racebot.text.safe import plain
 
 
@@ -40,8 +40,8 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
         _, explanation = explained[person.id]
         names = chat_names(rated.result.entrants, texts, hidden)
         ranked = context.is_ranked(standing, change if is_coming else None)
-        template = texts.why_standing if context.board.rule.finished else texts.why_pending
-        opening = (template if is_coming else texts.why).format(
+        opening = (texts.why_pending if is_coming else texts.why).format(
+            record=Count(not context.board.rule.finished),
             name=plain(person.name),
             after=shown_points(change.points_after, texts, ranked=ranked),
             change=signed(change.points_change),
@@ -79,8 +79,10 @@ def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts
     for reason in explanation.reasons():
         limit = limits.get(reason.rule, texts.why_last) if reason.rule else ""
         opponents = [
-            (texts.why_opponent if number else texts.why_first).format(
-                name=plain(each.team) if each.team else names[each.player], chance=percent(each.chance, texts)
+            texts.why_opponent.format(
+                first=Count(number == 0),
+                name=plain(each.team) if each.team else names[each.player],
+                chance=percent(each.chance, texts),
             )
             for number, each in enumerate(reason.opponents)
         ]

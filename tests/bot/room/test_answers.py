@@ -26,6 +26,7 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
+from racebot.text.format import Count
 
 RESULT = result("r", "ann bo", recorded=False)
 FINISHED = seen(RESULT)
@@ -261,7 +262,7 @@ def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
         assert talk.say("!odds", race) == Said(Texts().odds_not_counted, None)
 
 
-IN_EVENT = Texts().in_event_sealed.format(event="Week 1")
+IN_EVENT = Texts().in_event.format(event="Week 1", shown=Count(False))
 
 
 def week_one(talk: Talk, timing: Timing = Timing.REAL) -> tuple[EventSteps, Event]:
@@ -286,9 +287,9 @@ def test_a_room_is_told_once_of_each_step_of_its_event_and_of_its_ratings_after_
     assert talk.answer("!rating").startswith("Ann: "), "a player who asks gets no note"
     assert talk.say("!odds") == Said(Texts().odds_not_counted, None)
     replace(steps, now=event.until).close(event)
-    assert told() == [Texts().event_closed.format(event="Week 1")]
+    assert told() == [Texts().event_closed.format(event="Week 1", open=Count(False))]
     steps.reopen(talk.ledger.events.find("Week 1"))
-    assert told() == [Texts().event_reopened.format(event="Week 1")]
+    assert told() == [Texts().event_closed.format(event="Week 1", open=Count(True))]
     steps.remove(event)
     assert told() == [Texts().event_left]
     assert len(talk.follower.announce(RESULT)) == 1
@@ -381,7 +382,7 @@ def test_a_room_belongs_to_one_event(talk: Talk) -> None:
     steps.add_room(other, NAME, None)
     at = {"moderator": True, "posted_at": NOON.timestamp() + 1}
     talk.follower.work.tell_of_event(NAME)
-    assert talk.follower.deliver() == [Texts().in_event.format(event="Other")]
+    assert talk.follower.deliver() == [Texts().in_event.format(event="Other", shown=Count(True))]
     assert talk.say("!ratings event Week 1", **at) == Said(Texts().event_taken, None)  # type: ignore[arg-type]
     assert talk.say("!ratings event Other", **at) is None, "it knows already"  # type: ignore[arg-type]
     assert talk.follower.waiting() == []
