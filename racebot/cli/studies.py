@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -356,8 +357,8 @@ def _carrying(entries: Iterable[Entry]) -> list[Entry]:
 
 def _presets(names: Iterable[str]) -> dict[str, Preset]:
     chosen: dict[str, Preset] = {}
+    known = {ALL_PRESETS: PRESETS, **{name: {name: preset} for name, preset in PRESETS.items()}}
     for name in names:
-        known = {ALL_PRESETS: PRESETS, **{each: {each: PRESETS[each]} for each in PRESETS}}
         if name not in known:
             raise ModelError(f"no preset {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
         chosen |= known[name]
@@ -365,7 +366,6 @@ def _presets(names: Iterable[str]) -> dict[str, Preset]:
 
 
 def _value(text: str) -> Any:
-    try:
+    with suppress(ValueError):
         return json.loads(text)
-    except ValueError:
-        return text
+    return text

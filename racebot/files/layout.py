@@ -11,7 +11,7 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 
@@ -62,34 +62,53 @@ class Table:
     """A table whose layout is known.
 
     Attributes:
-        rows: the rows that count, as wide as the names of columns or wider.
-        width: number of columns.
+        rows: the rows below the names of columns.
+        columns: the file's own names of the columns that are used, by ours.
         notes: how it was read.
         unused: rows that do not count, by the reason; complete after the last row.
     """
 
     path: Path
+    header: Header
+    options: ReadOptions
     rows: Iterator[Row]
-    width: int
-    lines: Lines
+    lines_of: Callable[[int, list[str]], Iterable[Line]]
+    columns: Mapping[str, str]
     notes: list[str]
-    unused: Counter[str]
+    unused: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """Return the file's own names of the columns that are used, by ours."""
-        return self.lines.columns
-
-    def lines_of(self, number: int, row: list[str]) -> Iterable[Line]:
-        """Return the lines of a row.
+    def lines(self) -> Iterator[tuple[int, list[Line] | BadCellError]]:
+        """Yield the number and the lines of each row that `--where` chooses, or why it cannot be read.
 
         Raises:
-            BadCellError: it has more cells than there are columns, or is no result of two players.
+            PayloadError: there are too many rows, or no such column.
         """
-        if any(row[self.width :]):
-            problem = f"more cells than the {self.width} columns: put quotes around separators"
-            raise BadCellError(str(self.width + 1), problem)
-        return self.lines.of(number, row)
+        names, where = self.header.names, {}
+        for name, texts in self.options.where.items():
+            if (at := self.header.find(name)) is None:
+                raise PayloadError(f"{self.path}: --where: no column {name!r}: there are {few(names, 20)}")
+            where[at] = frozenset(texts)
+        count = 0
+        for number, texts_of_row in self.rows:
+            if not any(texts_of_row):
+                continue
+            count += 1
+            row = _padded(texts_of_row, self.header)
+            if count > MOST_LINES or count * len(row) > MOST_CELLS:
+                most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_CELLS:,} cells"
+                raise PayloadError(f"{self.path}: more than {most}: split it into several files")
+            if not all(row[at].lower() in texts for at, texts in where.items()):
+                self.unused["left out by --where"] += 1
+                continue
+            try:
+                if any(row[len(names) :]):
+                    problem = f"more cells than the {len(names)} columns: put quotes around separators"
+                    raise BadCellError(str(len(names) + 1), problem)
+                found = list(self.lines_of(number, row))
+                self.unused["without a result"] += not found
+                yield number, found
+            except BadCellError as error:
+                yield number, error
 
 
 def recognized(path: Path, rows: Rows, options: ReadOptions) -> Table:
@@ -115,10 +134,8 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Table:
                     raise PayloadError(f"{where}: {header.names[again]!r} is repeated: remove it")
             if above:
                 notes.append(f"{counted(above, 'line')} above the names of columns not used")
-            notes += _notes(header, found)
-            unused: Counter[str] = Counter()
-            body = _wanted(path, header, chain(start[at + 1 + found.skip :], lines), options, unused)
-            return Table(path, body, len(header.names), found, notes, unused)
+            body = chain(start[at + 1 + found.skip :], lines)
+            return Table(path, header, options, body, found.of, found.columns, notes + _notes(header, found))
         if above == 0 or len(header.at) > len(best[1].at):
             best = number, header
     raise _refusal(path, *best, options)
@@ -323,31 +340,6 @@ def _in_order(header: Header, columns: Sequence[int], stem: str) -> Lines:
     titles = {"race": "race"} | header.titles("race", "ended_at")
     note = f"each line is a race, its players in order from {first!r} to {last!r}"
     return Lines(lines, titles, frozenset(columns), note)
-
-
-def _wanted(
-    path: Path, header: Header, rows: Iterator[Row], options: ReadOptions, unused: Counter[str]
-) -> Iterator[Row]:
-    """Yield the rows that `--where` chooses, without empty ones.
-
-    Raises:
-        PayloadError: there are too many, or no such column.
-    """
-    where = {header.find(name): frozenset(texts) for name, texts in options.where.items()}
-    if None in where:
-        name = next(name for name in options.where if header.find(name) is None)
-        raise PayloadError(f"{path}: --where: no column {name!r}: there are {few(header.names, 20)}")
-    count = 0
-    for number, row in rows:
-        count += any(row)
-        if count > MOST_LINES or count * len(row) > MOST_CELLS:
-            most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_CELLS:,} cells"
-            raise PayloadError(f"{path}: more than {most}: split it into several files")
-        padded = _padded(row, header)
-        if any(row) and all(padded[at or 0].lower() in texts for at, texts in where.items()):
-            yield number, padded
-        elif any(row):
-            unused["left out by --where"] += 1
 
 
 def _notes(header: Header, found: Lines) -> list[str]:

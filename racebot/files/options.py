@@ -8,17 +8,10 @@ from enum import StrEnum
 from typing import Any
 
 from racebot.errors import SettingsError
-from racebot.files.cells import Meaning
+from racebot.files.cells import WORDS, Meaning
 from racebot.files.columns import ATTEMPTS, COLUMNS, Names, plain
-from racebot.races.result import EntrantStatus
 
-OUTCOMES: dict[str, Meaning] = {
-    "dnf": EntrantStatus.DNF,
-    "dq": EntrantStatus.DQ,
-    "dsq": EntrantStatus.DQ,
-    "dns": None,
-    "done": EntrantStatus.DONE,
-}
+OUTCOMES = {word: WORDS[word] for word in ("dnf", "dq", "dsq", "dns", "done")}
 """Results that a word can stand for."""
 
 

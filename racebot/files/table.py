@@ -142,12 +142,12 @@ class TableReader:
         Raises:
             PayloadError: a line cannot be read; the message names the file, the line, the column and the fix.
         """
-        for number, row in self._table.rows:
+        for number, lines in self._table.lines():
             try:
-                lines = list(self._table.lines_of(number, row))
+                if isinstance(lines, BadCellError):
+                    raise lines
                 for line in lines:
                     self._add(number, line)
-                self._table.unused["without a result"] += not lines
             except BadCellError as error:
                 self._refuse(number, error)
         self._settle_unsure()
