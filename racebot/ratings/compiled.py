@@ -20,29 +20,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import get_num_threads, njit, objmode
+from numba import get_num_threads, njit
 from numba.extending import overload, register_jitable
 
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_group
 from racebot.ratings.model import FloatArray
+from racebot.ratings.models.hurdle import after_order, after_race, after_race_of_units
 from racebot.ratings.models.plackett_luce import tied_losses
 from racebot.ratings.numerics.expectation_propagation import jointly, jointly_banded
-from racebot.ratings.numerics.order import (
-    CORRECTIONS,
-    MARGIN,
-    SMALL,
-    SMALL_REACH,
-    crowd_below,
-    crowd_moments,
-    density,
-    on_windows,
-    posterior_moments,
-    running_integral,
-    sums,
-)
-from racebot.ratings.numerics.order_windows import FEW
+from racebot.ratings.numerics.order import crowd_below, crowd_moments, on_windows, posterior_moments
+from racebot.ratings.numerics.order_grid import CORRECTIONS, MARGIN, densities, integral, sums
 from racebot.ratings.numerics.truncated_normal import pair_moments
 
 _BLOCK = 256
@@ -53,128 +42,90 @@ _PART = 8
 """Candidates that a core takes at a time."""
 
 _REPLACED = (
+    after_race,
     crowd_below,
     crowd_moments,
-    density,
+    densities,
+    integral,
     jointly,
     posterior_moments,
-    running_integral,
     sums,
     tied_losses,
 )
 """Functions that compiled code replaces below."""
+
+_INLINED = (after_order, after_race_of_units)
+"""Functions that are called once. Numba would optimize all that they call once more for each of them."""
 
 # Compiled code may call any other function of these modules.
 for _module in [module for name, module in sys.modules.items() if name.startswith("racebot.ratings.")]:
     for _function in list(vars(_module).values()):
         own = isfunction(_function) and _function.__module__ == _module.__name__
         if own and _function not in _REPLACED:
-            register_jitable(_function)
+            register_jitable(inline="always" if _function in _INLINED else "never")(_function)
+
+
+def _of_units(skills, race, hurdle, steps):
+    return after_race_of_units(skills, race, hurdle, steps)
 
 
 def _moments(means, scales, places):
-    n = len(means)
-    if n == 2:
+    if len(means) == 2:
         return pair_moments(means, scales)
-    untied = few = True
-    for i in range(1, n):
-        if places[i] == places[i - 1]:
-            untied = False
-            few = few and (i < FEW or places[i] != places[i - FEW])
-    first, second = [math.nan], [math.nan]
-    if untied:
-        first, second = _on_small_grid(means, scales)
-    if few and not (len(first) == n and math.isfinite(sum(first))):
-        first, second = on_windows(means, scales, places)
-    if not (len(first) == n and math.isfinite(sum(first) + sum(second))):
-        m, s, p = np.array(means), np.array(scales), np.array(places)
-        with objmode(found="float64[:, :]"):
-            found = np.array(posterior_moments(m.tolist(), s.tolist(), p.tolist()))
-        first, second = [x for x in found[0]], [x for x in found[1]]  # noqa: C416 - for Numba
-    return first, second
+    arrays: Any = np.array(means), np.array(scales), np.array(places)
+    first, second = on_windows(*arrays)
+    return [x for x in first], [x for x in second]  # noqa: C416 - for Numba
 
 
-def _crowd_below(windows, g, level, start):
-    return level
+def _crowd_below(windows, a, b, level, start):
+    return np.full_like(level, np.nan)
 
 
-def _crowd_moments(windows, g, below, below_start, level, start, first, second):
-    return level
+def _crowd_moments(windows, a, b, below, level, start, first, second):
+    return np.full_like(level, np.nan)
 
 
-@register_jitable
-def _on_small_grid(means, scales):
-    """Do the same as `order.on_small_grid`, by local integrals on a finer grid, which needs no check."""
-    n, smallest, weakest, upset = len(means), min(scales), means[-1], 0.0
-    low, high = means[0], means[0]
-    for i in range(n - 1, -1, -1):
-        low, high = (
-            min(low, means[i] - SMALL_REACH * scales[i]),
-            max(high, means[i] + SMALL_REACH * scales[i]),
-        )
-        upset += max(means[i] - weakest, 0.0)
-        weakest = min(weakest, means[i])
-    # Within 1e-6 of windows for 3 to 24 entrants.
-    needed = (high - low) / smallest * (n + 6.0 + upset / smallest) / 4.5
-    if not needed < 2 * SMALL:
-        return [0.0 for _ in range(0)], [0.0 for _ in range(0)]
-    points = int(needed) + 2
-    step = (high - low) / (points - 1)
-    level, above = np.ones((n, points)), np.ones(points)
-    own = np.empty((n, points))
-    for i in range(n):
-        peak = int((means[i] - low) / step)
-        own[i] = _density(means[i], scales[i], low, step, 0, points, peak)
-        if i < n - 1:
-            rest = _integral(own[i] * level[i])
-            level[i + 1] = rest / rest[-1]
-    first, second = [0.0 for _ in range(n)], [0.0 for _ in range(n)]
-    for i in range(n - 1, -1, -1):
-        center = int((means[i] - low) / step)
-        level[i] *= above
-        total, linear, square = sums(own[i], level[i], -center)
-        linear, width = linear / total, step / scales[i]
-        first[i] = (low + step * center - means[i]) / scales[i] + width * linear
-        second[i] = width * width * (square / total - linear * linear)
-        rest = _integral((own[i] * above)[::-1].copy())
-        above = rest[::-1].copy() / rest[-1]
-    return first, second
+def _densities(windows, a, b):
+    origin, step, found = windows.origin, windows.step, [np.empty(0) for _ in range(0)]
+    for i in range(a, b):
+        low, high, peak = windows.low[i], windows.high[i], windows.peak[i]
+        values, width = np.empty(high - low), step / windows.s[i]
+        at = min(max(peak, low), high - 1)
+        least = (origin + step * peak - windows.m[i]) / windows.s[i]
+        z = (origin + step * at - windows.m[i]) / windows.s[i]
+        bend, top = math.exp(-width * width), math.exp(min(0.5 * (least * least - z * z), 600.0))
+        # By recurrences outward from the peak, bounded as in plain Python.
+        for side in (1, -1):
+            value, grow = top, math.exp(-width * (side * z + 0.5 * width))
+            for k in range(at - low, high - low if side > 0 else -1, side):
+                values[k] = min(value, 3.7e260)
+                value, grow = value * grow, grow * bend
+        found.append(values)
+    return found
 
 
-@register_jitable
-def _density(mean, scale, origin, step, low, high, peak):
-    values, width = np.empty(high - low), step / scale
-    at = min(max(peak, low), high - 1)
-    least, z = (origin + step * peak - mean) / scale, (origin + step * at - mean) / scale
-    bend, top = math.exp(-width * width), math.exp(min(0.5 * (least * least - z * z), 600.0))
-    # By recurrences outward from the peak, bounded as in plain Python.
-    for side in (1, -1):
-        value, grow = top, math.exp(-width * (side * z + 0.5 * width))
-        for k in range(at - low, high - low if side > 0 else -1, side):
-            values[k] = min(value, 3.7e260)
-            value, grow = value * grow, grow * bend
-    return values
-
-
-@register_jitable
-def _integral(values):
-    padded, integral = np.zeros(len(values) + 2 * MARGIN), np.empty_like(values)
-    total = 0.0
-    for k in range(len(values)):
-        padded[k + MARGIN] = values[k]
-        total += values[k]
-        integral[k] = total - 0.5 * values[k]
+def _integral(values, start, low, high, side):
+    points, running, total = len(values), np.zeros(len(values) + 2 * MARGIN), 0.0
+    padded, found = np.zeros(len(values) + 2 * MARGIN), np.empty(high - low)
+    begin = start if side > 0 else -start - points
+    for k in range(points):
+        padded[k + MARGIN] = value = values[k if side > 0 else points - 1 - k]
+        total += value
+        running[k] = total - 0.5 * value
     for d in range(1, MARGIN + 1):
         weight, before, after = CORRECTIONS[d - 1], padded[MARGIN - d :], padded[MARGIN + d :]
-        for k in range(len(values)):
-            integral[k] += weight * (before[k] - after[k])
-    return integral
+        for k in range(points):
+            running[k] += weight * (before[k] - after[k])
+    for k in range(high - low):
+        at = (low + k if side > 0 else -low - k - 1) - begin
+        found[k] = running[min(at, points - 1)] if at >= 0 else 0.0
+    return found
 
 
-def _sums(density, other, start):
+def _sums(density, other):
     total = linear = square = 0.0
     for k in range(len(density)):
-        chance, point = density[k] * other[k], float(start + k)
+        chance, point = density[k] * other[k], float(k)
         total += chance
         linear += chance * point
         square += chance * point * point
@@ -189,13 +140,14 @@ def _banded(means, variances, winners, losers, margins, rounds, tolerance):
     return jointly_banded(means, variances, winners, losers, margins, rounds, tolerance)
 
 
-# Larger ties are left to plain Python.
-overload(crowd_below)(lambda windows, g, level, start: _crowd_below)
-overload(crowd_moments)(lambda windows, g, below, below_start, level, start, first, second: _crowd_moments)
+# Larger ties are left to plain Python, and so are teams.
+overload(after_race, inline="always")(lambda skills, race, hurdle, steps: _of_units)
+overload(crowd_below)(lambda windows, a, b, level, start: _crowd_below)
+overload(crowd_moments)(lambda windows, a, b, below, level, start, first, second: _crowd_moments)
 overload(posterior_moments)(lambda means, scales, places: _moments)
-overload(density)(lambda mean, scale, origin, step, low, high, peak: _density)
-overload(running_integral)(lambda values: _integral)
-overload(sums, jit_options={"fastmath": {"reassoc", "contract", "nsz"}})(lambda density, other, start: _sums)
+overload(densities)(lambda windows, a, b: _densities)
+overload(integral)(lambda values, start, low, high, side: _integral)
+overload(sums, jit_options={"fastmath": {"reassoc", "contract", "nsz"}})(lambda density, other: _sums)
 overload(tied_losses)(lambda rates, mass: _no_losses)
 overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _banded)
 

@@ -10,11 +10,11 @@ from scipy.special import log_ndtr, ndtr
 
 from racebot.errors import ModelError
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
-from racebot.ratings.parameters import ParameterValue, defaults
+from racebot.ratings.parameters import ParameterValue, as_json, defaults
 from racebot.ratings.registry import MODELS, create
 from racebot.standings.counting import MOVE_NO_RATING
 from racebot.study import fit as fit_module
-from racebot.study.fit import ODDS_FROM, SPREADS, Fit, fit, fit_odds
+from racebot.study.fit import ALTERNATIVES, ODDS_FROM, SPREADS, Fit, fit, fit_odds
 from racebot.study.history import History, final_states, replay
 from racebot.study.paired import Objective, tallies
 
@@ -185,3 +185,11 @@ def test_models_with_lists_of_numbers_are_fitted(season: History) -> None:
     found = fit(season, "plackett-luce", {"rates": [0.01, 0.01, 0.01]})
     assert found.kept
     assert found.parameters["rates"] != [0.01, 0.01, 0.01]
+
+
+def test_a_filter_that_starts_without_a_deduction_is_fitted_without_one(season: History) -> None:
+    ((key, fixed),) = ALTERNATIVES["thurstone-filter"]
+    start = as_json(create(key, fixed))
+    found = fit_module._everything(season, key, start, tuple(fixed))
+    assert found["conservative"] == fixed["conservative"] == 0.0
+    assert {name for name in found if found[name] != start[name]} > {"newcomer_spread", "level"}

@@ -86,18 +86,21 @@ def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle)
     return moved, variance - gain * gain * shrink
 
 
-def after_order(before: Columns, race: KernelRace, after: Columns) -> None:
+def after_order(before: Columns, race: KernelRace, after: Columns) -> bool:
     """Update skill estimates of units by the order of their performances, s + N(0, 1/n) for n members.
 
     The columns of `before` and `after` are means and variances. A skill moves by the share v/(v + 1/n) of its
     performance's update. The best finisher never falls, the worst never rises, no variance grows, and units
     that did not finish are unchanged.
+
+    Returns:
+        False if the moments are not finite; then compiled code leaves the race to plain Python.
     """
     means, variances = before[0], before[1]
     after[0][:], after[1][:] = means, variances
     order = race.worst_first
     if len(order) == 0 or race.group[order[0]] == race.group[order[-1]]:
-        return
+        return True
     scales = [math.sqrt(1.0 / race.sizes[i] + variances[i]) for i in order]
     places = [race.group[i] for i in order]
     first, second = posterior_moments([means[i] for i in order], scales, places)
@@ -112,25 +115,26 @@ def after_order(before: Columns, race: KernelRace, after: Columns) -> None:
             moment = min(moment, 0.0)
         after[0][i] = means[i] + gain * moment
         after[1][i] = variances[i] - gain * gain * (1.0 - min(second[k], 1.0))
+    return math.isfinite(sum(first) + sum(second))
 
 
-def after_race(skills: Skills, race: KernelRace, hurdle: Hurdle, steps: list[Columns]) -> None:
+def after_race(skills: Skills, race: KernelRace, hurdle: Hurdle, steps: list[Columns]) -> bool:
     """Update the entrants' skill estimates by both updates, those of a team by the mean of its members.
 
     `steps` is filled with means and variances: after the hurdle, after the order, and after a forfeit. It
-    saves compiled code the time to allocate lists for them.
+    saves compiled code the time to allocate lists for them. The result is that of `after_order`.
     """
     if len(race.sizes) == len(skills[0]):
-        after_race_of_units(skills, race, hurdle, steps)
-        return
+        return after_race_of_units(skills, race, hurdle, steps)
     before = of_teams(skills[0], race, 1), of_teams(skills[1], race, 2)
     after = [[[0.0 for _ in race.sizes] for _ in range(2)] for _ in range(3)]
-    after_race_of_units(before, race, hurdle, after)
+    sound = after_race_of_units(before, race, hurdle, after)
     for k in range(3):
         fill_members(skills, before, after[k], race, steps[k])
+    return sound
 
 
-def after_race_of_units(skills: Skills, race: KernelRace, hurdle: Hurdle, steps: list[Columns]) -> None:
+def after_race_of_units(skills: Skills, race: KernelRace, hurdle: Hurdle, steps: list[Columns]) -> bool:
     """Do the same as `after_race`, with one skill for each unit."""
     finish, forfeit = steps[0], steps[2]
     for i in range(len(race.sizes)):
@@ -138,7 +142,7 @@ def after_race_of_units(skills: Skills, race: KernelRace, hurdle: Hurdle, steps:
         finish[0][i], finish[1][i] = forfeit[0][i], forfeit[1][i] = after_hurdle(mean, variance, out, hurdle)
         if not out:
             forfeit[0][i], forfeit[1][i] = after_hurdle(mean, variance, True, hurdle)
-    after_order(finish, race, steps[1])
+    return after_order(finish, race, steps[1])
 
 
 def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:

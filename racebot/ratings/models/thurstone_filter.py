@@ -49,7 +49,7 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
     means, grown = before[0], [0.0] * size
     for i in range(size):
         grown[i] = before[1][i] + drift * drift + daily * daily * days_away(before[2][i], race.day)
-    after_race((means, grown), race, hurdle, steps)
+    sound = after_race((means, grown), race, hurdle, steps)
     best = min(race.group)
     for i in range(size):
         k, mean, variance = race.unit[i], means[i], before[1][i]
@@ -68,7 +68,7 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
         limit[0][i], limit[1][i] = after, doubt
         finish[2][i] = before[2][i]
         place[2][i] = limit[2][i] = max(before[2][i], race.day)
-    return True
+    return sound
 
 
 def same_rating(mean: float, variance: float, doubt: float, conservative: float) -> float:

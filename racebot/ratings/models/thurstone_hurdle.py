@@ -56,7 +56,7 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         for i in range(len(variances)):
             variances[i] += yearly * days_away(before[2][i], race.day)
     hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
-    after_race((ratings, variances), race, hurdle, steps)
+    sound = after_race((ratings, variances), race, hurdle, steps)
     for i in range(len(ratings)):
         # Until it is filled, `limit` holds the skill after a forfeit.
         rating = raised_to_forfeit(place[0][i], limit[0][i], settings.spare_finishers)
@@ -68,7 +68,7 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         for i in range(len(variances)):
             finish[k][i] = before[k][i]
             place[k][i] = limit[k][i] = max(before[k][i], race.day)
-    return True
+    return sound
 
 
 @dataclass(frozen=True, kw_only=True)

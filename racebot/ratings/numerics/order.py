@@ -14,9 +14,7 @@ is the prior density times both running integrals. A group of a few is passed on
 `in_any_order`. For a crowd, the sums run over both edges: `without_each`.
 
 All functions are tabulated on one uniform grid, up to a constant factor, and each only where the posterior
-needs it (`order_windows`). Integrals are sums with central difference corrections, which keep the relative
-accuracy of steep tails: E. T. Whittaker, G. Robinson, "The Calculus of Observations" (1924), chapter 7,
-https://archive.org/details/calculusofobserv031400mbp.
+needs it (`order_windows`, `order_grid`).
 
 Compiled code runs the same functions, with loops in place of the innermost (`racebot.ratings.compiled`).
 """
@@ -31,13 +29,22 @@ import numpy as np
 import scipy
 
 from racebot.ratings.model import FloatArray
+from racebot.ratings.numerics.order_grid import (
+    MARGIN,
+    densities,
+    density,
+    integral,
+    running_integral,
+    sums,
+    weights,
+)
 from racebot.ratings.numerics.order_windows import FEW, Windows, find_windows, sorted_ties
 from racebot.ratings.numerics.truncated_normal import pair_moments
 
-MARGIN = 8
-"""Points on either side that a correction uses. With more, steep tails would amplify rounding errors."""
 OUTSIDE = 2**40
 """Grid points to the edges that no performance reaches."""
+PART = 64
+"""Groups whose densities are computed at once, to save both time and memory."""
 SMALL = 128
 """Largest grid that all functions share, which saves the search for windows. See `on_small_grid`."""
 SMALL_REACH = 6.0
@@ -52,28 +59,8 @@ SOUND_STEP = 2.5e-9
 """Least share of a function that may remain after one more entrant."""
 
 
-def _corrections() -> FloatArray:
-    """Return the weights of f(x - d) - f(x + d), for d from 1, that correct the trapezoid rule.
-
-    For sin(w·x), their sum agrees with 1/w - cot(w/2)/2 in the first derivatives at w = 0.
-    """
-    d = np.arange(1.0, MARGIN + 1)
-    powers = 2 * np.arange(1, MARGIN + 1)
-    bernoulli = np.abs(np.array([1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]))
-    factorials = np.array([math.factorial(p) for p in powers.tolist()], dtype=np.float64)
-    signs = np.where(powers % 4, 2.0, -2.0)
-    matrix = signs[:, np.newaxis] * d ** (powers[:, np.newaxis] - 1) * (powers / factorials)[:, np.newaxis]
-    return np.linalg.solve(matrix, bernoulli / factorials)
-
-
-CORRECTIONS = _corrections()
-WEIGHTS = np.concatenate([[0.0], -CORRECTIONS[::-1], [0.5], 1.0 + CORRECTIONS, [1.0]])
-"""Weights of f(x - d) in the integral up to x, for d from -MARGIN - 1, where they are 0, to MARGIN + 1."""
-_STENCIL = np.concatenate([-CORRECTIONS[::-1], [-0.5], CORRECTIONS])
-
-
 def posterior_moments(
-    means: Sequence[float], scales: Sequence[float], places: Sequence[int]
+    means: list[float], scales: list[float], places: list[int]
 ) -> tuple[Sequence[float], Sequence[float]]:
     """Return the posterior means and variances of the standardized performances Z_i of one race.
 
@@ -96,7 +83,7 @@ def posterior_moments(
 
 
 def at_any_surprise(
-    means: Sequence[float], scales: Sequence[float], places: Sequence[int]
+    means: list[float], scales: list[float], places: list[int]
 ) -> tuple[list[float], list[float]]:
     """Return the moments of `on_windows`, but order the members of a group by mean if it cannot.
 
@@ -195,75 +182,76 @@ def _grid(points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return integration, powers, columns
 
 
-def on_windows(
-    means: Sequence[float], scales: Sequence[float], places: Sequence[int]
-) -> tuple[list[float], list[float]]:
+def on_windows(means: list[float], scales: list[float], places: list[int]) -> tuple[list[float], list[float]]:
     """Return the moments of `posterior_moments`, from windows around each group's performances."""
-    first, second = [math.nan for _ in means], [math.nan for _ in means]
     windows = find_windows(means, scales, places)
+    first, second, starts = means.copy(), means.copy(), windows.starts
+    for i in range(len(means)):
+        first[i] = second[i] = math.nan
     if not windows.found:
         return first, second
-    starts, groups = windows.starts, len(windows.starts) - 1
     # From below: the density of each group's largest performance, given the order of those below it. Of small
-    # groups, keep all functions of `in_any_order`.
-    level, start = np.ones(1), -OUTSIDE
-    tables, froms = [[level]], [start]
-    for g in range(groups):
-        low, high = windows.far[g]
-        table = [level]
-        if starts[g + 1] - starts[g] <= FEW:
-            table = in_any_order(densities(windows, g), total_below(level, start, low, high))
-        elif g < groups - 1:
-            table = [crowd_below(windows, g, level, start)]
-        level, start = table[-1], low
-        tables.append(table)
-        froms.append(low)
+    # groups, keep all functions of `in_any_order` but this one. Of others, keep the one below.
+    level, start, groups = np.ones(1), -OUTSIDE, len(starts) - 1
+    tables = [[level] for _ in range(0)]
+    for part in range(0, groups, PART):
+        stop = min(part + PART, groups)
+        own = densities(windows, starts[part], starts[stop])
+        for g in range(part, stop):
+            a, b = starts[g], starts[g + 1]
+            if b - a <= FEW:
+                rest = integral(level, start, windows.low[a], windows.high[a], 1)
+                rest *= 1.0 / rest[-1]
+                table = in_any_order(own[a - starts[part] : b - starts[part]], rest, 1)
+                level = table.pop()
+                tables.append(table)
+            else:
+                tables.append([level])
+                if b < len(means):
+                    level = crowd_below(windows, a, b, level, start)
+            start = windows.low[b - 1]
     # From above, with the moments.
     level, start = np.ones(1), OUTSIDE
-    for g in range(groups - 1, -1, -1):
-        if starts[g + 1] - starts[g] <= FEW:
-            level = few_moments(windows, g, tables[g + 1], level, start, first, second)
-        else:
-            level = crowd_moments(windows, g, tables[g][-1], froms[g], level, start, first, second)
-        start = windows.near[g][0]
+    for stop in range(groups, 0, -PART):
+        part = max(stop - PART, 0)
+        own = densities(windows, starts[part], starts[stop])
+        for g in range(stop - 1, part - 1, -1):
+            a, b = starts[g], starts[g + 1]
+            if b - a <= FEW:
+                rest = integral(level, start, windows.low[a], windows.high[a], -1)
+                rest *= 1.0 / rest[0]
+                members = own[a - starts[part] : b - starts[part]]
+                table = in_any_order(members, rest, -1)
+                level = table.pop()
+                few_moments(windows, a, members, tables.pop(), table, first, second)
+            else:
+                level = crowd_moments(windows, a, b, tables.pop()[0], level, start, first, second)
+            start = windows.low[a]
     return first, second
-
-
-def densities(windows: Windows, g: int) -> list[FloatArray]:
-    """Return the densities of the members of a small group in its window."""
-    w, (low, high), members = windows, windows.near[g], range(windows.starts[g], windows.starts[g + 1])
-    return [density(w.m[i], w.s[i], w.origin, w.step, low, high, w.peak[i]) for i in members]
 
 
 def few_moments(
     windows: Windows,
-    g: int,
+    a: int,
+    own: list[FloatArray],
     below: list[FloatArray],
-    level: FloatArray,
-    start: int,
+    above: list[FloatArray],
     first: list[float],
     second: list[float],
-) -> FloatArray:
-    """Fill in the moments of a small group, and return the density of its smallest performance, from above.
+) -> None:
+    """Fill in the moments of a small group whose first member is `a`.
 
-    `below` are the functions of `in_any_order` from below. `level` is the density of the group above, known
-    from the point `start`.
+    `own` are the densities of its members, and `below` and `above` their functions of `in_any_order`.
     """
-    low, high = windows.near[g]
-    own = densities(windows, g)
-    rest = total_below(level[::-1].copy(), -start - len(level), -high, -low)[::-1].copy()
-    above = in_any_order(own, rest, -1)
-    a, everyone = windows.starts[g], len(below) - 1
     for k in range(len(own)):
-        others = everyone ^ (1 << k)
+        others = len(below) ^ (1 << k)
         chance = below[0] * above[others]
         for members in range(1, others + 1):
             if members & others == members:
                 chance = chance + below[members] * above[others ^ members]
-        total, linear, square = sums(own[k], chance, low - windows.center[a])
+        total, linear, square = sums(own[k], chance)
         if total > 0.0:  # no underflow
-            fill_moments(windows, a + k, windows.center[a], linear / total, square / total, first, second)
-    return above[-1]
+            fill_moments(windows, a + k, windows.low[a], linear / total, square / total, first, second)
 
 
 def fill_moments(
@@ -281,33 +269,36 @@ def fill_moments(
     second[k] = width * width * (square - linear * linear)
 
 
-def in_any_order(own: list[FloatArray], rest: FloatArray, side: int = 1) -> list[FloatArray]:
+def in_any_order(own: list[FloatArray], rest: FloatArray, side: int) -> list[FloatArray]:
     """Return P(those before are in order, and they and a subset of a group are below x), for each subset.
 
     Args:
         own: densities of the members.
         rest: the function of the empty subset.
-        side: -1 for above x instead.
+        side: 1, or -1 for above x instead.
 
     Returns:
         A function for each subset, by the bits of its members. The last, of all of them, is not integrated.
     """
-    table = [rest]
-    for members in range(1, 1 << len(own)):
-        rise = np.zeros_like(rest)
-        for k in range(len(own)):
+    table, last, top = [rest], (1 << len(own)) - 1, 0
+    for members in range(1, last + 1):
+        if members >> (top + 1):
+            top += 1
+        rise = own[top] * table[members ^ (1 << top)]
+        for k in range(top):
             if members >> k & 1:
                 rise = rise + own[k] * table[members ^ (1 << k)]
-        if members < (1 << len(own)) - 1:
-            rise = running_integral(rise) if side > 0 else running_integral(rise[::-1].copy())[::-1].copy()
-        table.append(rise)
+        table.append(rise if members == last else integral(rise, 0, 0, len(rise), side))
     return table
 
 
-def crowd_below(windows: Windows, g: int, level: FloatArray, start: int) -> FloatArray:
-    """Return the density of a large group's largest performance, given that of the groups below."""
-    low, high = windows.far[g]
-    own, mass, span = crowd_tables(windows, g, 1)
+def crowd_below(windows: Windows, a: int, b: int, level: FloatArray, start: int) -> FloatArray:
+    """Return the density of the largest performance of a large group, the members from `a` to `b`.
+
+    `level` is the density of the groups below it, known from the point `start`.
+    """
+    low, high = windows.low[b - 1], windows.high[b - 1]
+    own, mass, span = crowd_tables(windows, a, b, 1)
     share, _ = without_each(
         weights(low, high, start, len(level)) * level,
         mass[0][:, low - span : high - span],
@@ -319,37 +310,34 @@ def crowd_below(windows: Windows, g: int, level: FloatArray, start: int) -> Floa
 
 def crowd_moments(
     windows: Windows,
-    g: int,
+    a: int,
+    b: int,
     below: FloatArray,
-    below_start: int,
     level: FloatArray,
     start: int,
     first: list[float],
     second: list[float],
 ) -> FloatArray:
-    """Do the same as `few_moments` for a large group, given the density of the groups below."""
-    (low, high), a, b = windows.near[g], windows.starts[g], windows.starts[g + 1]
-    own, mass, span = crowd_tables(windows, g, 3)
-    up, down = between(mass[0], start - span, len(level)), between(mass[0], below_start - span, len(below))
-    edges = weights(start, start + len(level), below_start, len(below)) * below * level[:, np.newaxis]
-    to_above, to_below = without_each(edges, up, down)
-    found = np.empty((3, b - a))
-    for k in range(3):
-        ends = between(mass[k], start - span, len(level)), between(mass[k], below_start - span, len(below))
-        found[k] = (ends[0] * to_above).sum(axis=1) - (ends[1] * to_below).sum(axis=1)
-    middle = (windows.center[a] + windows.center[b - 1]) // 2
+    """Do the same as `few_moments` for a large group, given the densities of the groups below and above."""
+    own, mass, span = crowd_tables(windows, a, b, 3)
+    from_below = windows.low[a - 1] if a > 0 else -OUTSIDE
+    up, down = between(mass, start - span, len(level)), between(mass, from_below - span, len(below))
+    edges = weights(start, start + len(level), from_below, len(below)) * below * level[:, np.newaxis]
+    to_above, to_below = without_each(edges, up[0], down[0])
+    total, linear, square = (up * to_above).sum(axis=-1) - (down * to_below).sum(axis=-1)
     for k in range(b - a):
-        linear, square = found[1, k] / found[0, k], found[2, k] / found[0, k]
-        fill_moments(windows, a + k, middle, linear, square, first, second)
-    if g == 0:
+        middle = windows.center[(a + b) // 2]
+        fill_moments(windows, a + k, middle, linear[k] / total[k], square[k] / total[k], first, second)
+    if a == 0:
         return level  # nobody is below
+    low, high = windows.low[a], windows.high[a]
     edges = weights(start, start + len(level), low, high - low) * level[:, np.newaxis]
-    _, share = without_each(edges, up, mass[0][:, low - span : high - span])
+    _, share = without_each(edges, up[0], mass[0][:, low - span : high - span])
     level = (own[:, low - span : high - span] * share).sum(axis=0)
     return level / level.max()
 
 
-def crowd_tables(windows: Windows, g: int, powers: int) -> tuple[FloatArray, FloatArray, int]:
+def crowd_tables(windows: Windows, a: int, b: int, powers: int) -> tuple[FloatArray, FloatArray, int]:
     """Return the densities of a large group's k members in both of its windows, and their running integrals.
 
     Those are also of the density times the grid point, and times its square, counted from the group's middle.
@@ -357,29 +345,26 @@ def crowd_tables(windows: Windows, g: int, powers: int) -> tuple[FloatArray, Flo
     Returns:
         Arrays of shape [k, points] and [powers, k, points], and their first point.
     """
-    w, start, stop = windows, windows.starts[g], windows.starts[g + 1]
-    low, high = min(w.near[g][0], w.far[g][0]), max(w.near[g][1], w.far[g][1])
-    middle = (w.center[start] + w.center[stop - 1]) // 2
+    w = windows
+    low, high = min(w.low[a], w.low[b - 1]), max(w.high[a], w.high[b - 1])
     # The edges that are likely, between which each member has a probability of about 1.
-    a = min(max(w.center[start - 1] - low, 0), high - low - 2) if start > 0 else 0
-    b = max(min(w.center[stop] + 1 - low, high - low - 1), a + 1) if stop < len(w.m) else high - low - 1
-    own = np.empty((stop - start, high - low))
-    mass = np.empty((powers, stop - start, high - low))
-    point = np.arange(low - MARGIN - middle, high + MARGIN - middle)
-    for i in range(start, stop):
-        value = density(w.m[i], w.s[i], w.origin, w.step, low - MARGIN, high + MARGIN, w.peak[i])
-        own[i - start] = value[MARGIN:-MARGIN]
+    left = min(max(w.center[a - 1] - low, 0), high - low - 2) if a > 0 else 0
+    right = max(min(w.center[b] + 1 - low, high - low - 1), left + 1) if b < len(w.m) else high - low - 1
+    point = np.arange(low - MARGIN, high + MARGIN)
+    mean, scale, peak = (np.array(each[a:b])[:, np.newaxis] for each in (w.m, w.s, w.peak))
+    own, inside = density(w, point, mean, scale, peak), slice(MARGIN, -MARGIN)
+    mass = np.empty((powers, b - a, high - low))
+    for i in range(b - a):
+        value = own[i]
         for k in range(powers):
             # Integrate from the side where the density is small, to keep the accuracy of differences.
-            if w.m[i] > w.origin + w.step * w.peak[i]:
-                mass[k, i - start] = running_integral(value)[MARGIN:-MARGIN]
+            if w.m[a + i] > w.origin + w.step * w.peak[a + i]:
+                mass[k, i] = running_integral(value)[inside]
             else:
-                mass[k, i - start] = -running_integral(value[::-1].copy())[::-1][MARGIN:-MARGIN]
-            value = value * point
-        scale = 1.0 / (mass[0, i - start, b] - mass[0, i - start, a])
-        own[i - start] *= scale
-        mass[:, i - start] *= scale
-    return own, mass, low
+                mass[k, i] = -running_integral(value[::-1])[::-1][inside]
+            value = value * (point - w.center[(a + b) // 2])
+    scale = 1.0 / (mass[0, :, right] - mass[0, :, left])[:, np.newaxis]
+    return own[:, inside] * scale, mass * scale, low
 
 
 def without_each(weight: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -406,45 +391,4 @@ def without_each(weight: FloatArray, above: FloatArray, below: FloatArray) -> tu
 
 def between(mass: FloatArray, start: int, count: int) -> FloatArray:
     """Return columns of running integrals from `start`, with those outside as at the ends."""
-    last = mass.shape[1] - 1
-    return mass[:, np.minimum(np.maximum(np.arange(start, start + count), 0), last)]
-
-
-def weights(low: int, high: int, start: int, count: int) -> FloatArray:
-    """Return the weights of `count` points from `start` (columns) in the integrals up to points (rows)."""
-    lag = np.arange(low, high)[:, np.newaxis] - np.arange(start, start + count)
-    index = np.minimum(np.maximum(lag + MARGIN + 1, 0), 2 * MARGIN + 2)
-    return WEIGHTS[index.ravel()].reshape(index.shape)
-
-
-def density(
-    mean: float, scale: float, origin: float, step: float, low: int, high: int, peak: int
-) -> FloatArray:
-    """Return the Gaussian density at grid points, relative to that at the point `peak`."""
-    z = (origin + step * np.arange(low, high) - mean) / scale
-    least = (origin + step * peak - mean) / scale
-    return np.exp(np.minimum(0.5 * (least * least - z * z), 600.0))
-
-
-def sums(density: FloatArray, other: FloatArray, start: int) -> tuple[float, float, float]:
-    """Return the sums of p, p·k and p·k², with p the product of two functions and k = `start`, ..."""
-    chance = density * other
-    point = np.arange(start, start + len(chance))
-    weighted = chance * point
-    return float(chance.sum()), float(weighted.sum()), float((weighted * point).sum())
-
-
-def running_integral(values: FloatArray) -> FloatArray:
-    """Return the integral up to each grid point, in units of the step."""
-    return values.cumsum() + np.convolve(values, _STENCIL)[MARGIN:-MARGIN]
-
-
-def total_below(level: FloatArray, start: int, low: int, high: int) -> FloatArray:
-    """Integrate a function known from `start` up to the points from `low` to `high`; 1 at the end."""
-    values = running_integral(level)
-    a = min(max(start - low, 0), high - low)
-    b = min(max(start + len(values) - low, 0), high - low)
-    found = np.zeros(high - low)
-    found[a:b] = values[a + low - start : b + low - start]
-    found[b:] = values[-1]
-    return found / values[-1]
+    return mass[..., np.arange(start, start + count).clip(0, mass.shape[-1] - 1)]
