@@ -64,6 +64,10 @@ def event_step(
     late: Annotated[
         bool, typer.Option("--late", help="For `add`: count a file that comes after the end.")
     ] = False,
+    guest: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="For `add`: a racer of a file without an account. Repeatable."),
+    ] = None,
     early: Annotated[bool, typer.Option("--early", help="For `close`: do not wait for the end.")] = False,
     yes: common.Yes = False,
     reading: ReadOptions = DEFAULT,
@@ -104,7 +108,7 @@ def event_step(
                 for room, result in results.items():
                     steps.add_room(event, room, result)
                 for file in files if step == "add" else ():
-                    for note in steps.add_sheet(event, file, reading, late=late):
+                    for note in steps.add_sheet(event, file, reading, late=late, guests=guest or ()):
                         tell(f"{file}: {note}", to=common.notices)
                 if step == "close":
                     steps.close(event, early=early)

@@ -294,10 +294,19 @@ class TableReader:
         proof, comment = line.get("proof", ""), line.get("comment", "")
         if proof and not proof.lower().startswith(("https://", "http://")):
             raise BadCellError("proof", f"{reprlib.repr(proof)} is no web address: begin it with https://")
-        found = find(result.name)
+        self.remarks.append((proof, comment))
+        try:
+            found = find(result.name)
+        except BadCellError:
+            if result.status is DONE:
+                raise
+            self.notes.append(
+                f"{result.name!r} is no known player, and did not finish: counts without a name"
+            )
+            result.player, result.name = None, NO_NAME
+            return
         self._accounts[found.user_id] = found
         result.player, result.name = found.user_id, found.name
-        self.remarks.append((proof, comment))
 
     def _settle_unsure(self) -> None:
         """Read unknown words of a column of statuses as not finished, if others in it say finished."""

@@ -84,11 +84,18 @@ class EventSteps:
             self.settler.withdraw(room)
 
     def add_sheet(
-        self, event: Event, path: Path, options: ReadOptions, *, late: bool = False
+        self,
+        event: Event,
+        path: Path,
+        options: ReadOptions,
+        *,
+        late: bool = False,
+        guests: Collection[str] = (),
     ) -> tuple[str, ...]:
         """Add the results of a file, or replace those of a file of this name. Return notes about it.
 
-        After the event's end, that needs `late`: the operator knows that the runs were in time.
+        After the event's end, that needs `late`: the operator knows that the runs were in time. `guests` are
+        names of racers without an account, who get ids that can be merged into an account later.
         """
         _require_open(event)
         if self.now > event.until and not late:
@@ -101,6 +108,8 @@ class EventSteps:
             for entrant in (source.result.entrants if source.result else ())
             for text in (entrant.user_id, entrant.name.casefold())
         }
+        for name in guests:
+            players[name.casefold()] = Entrant(guest_id(name), on_one_line(name), EntrantStatus.RACING)
         in_game = event.timing is Timing.IN_GAME
         entrants, remarks, notes = read_attempts(
             path, lambda text: self._player(players, text), options, in_game=in_game
@@ -201,14 +210,28 @@ class EventSteps:
         text = _PROFILE.sub(r"\1", text)
         if found := players.get(text) or players.get(text.casefold()):
             return Entrant(found.user_id, found.name, found.status, discriminator=found.discriminator)
+        ledger, twitch = self.settler.ledger, text.rpartition("/")[2].casefold()
         try:
-            known = self.settler.ledger.players.find(text)
+            known = ledger.players.find(text)
         except NoSuchEntryError as error:
-            if _SITE_ID.fullmatch(text):
+            profiles = ledger.profiles.all().items() if twitch else ()
+            named = [player for player, each in profiles if each.twitch.casefold() == twitch]
+            if len(named) == 1 and (found_there := ledger.players.get(named[0])):
+                known = found_there
+            elif _SITE_ID.fullmatch(text):
                 return Entrant(text, text, EntrantStatus.RACING)
-            problem = f"{error}: correct {reprlib.repr(text)}, or write the site id"
-            raise BadCellError("player", problem) from None
+            else:
+                fix = "write the id or address of the profile, or add --guest NAME without an account"
+                raise BadCellError("player", f"{error}: correct {reprlib.repr(text)}, {fix}") from None
         return Entrant(known.id, known.name, EntrantStatus.RACING, discriminator=known.discriminator or None)
+
+
+def guest_id(name: str) -> str:
+    """Return the id of a racer without an account, who can be merged into one later."""
+    slug = re.sub(r"[^a-z0-9]+", "-", fold_name(name)).strip("-")
+    if not slug:
+        raise OrderError(f"--guest {name!r}: a name has letters or digits")
+    return f"guest-{slug}"
 
 
 def _require_open(event: Event) -> None:

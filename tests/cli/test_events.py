@@ -10,7 +10,7 @@ from builders import HOUR, NOON, SECOND, Clock, entrant, existing, result, seen,
 
 from racebot.ledger.store import Ledger
 from racebot.races.events import SourceKind
-from racebot.races.result import NO_NAME, RaceResult
+from racebot.races.result import NO_NAME, Profile, RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race
 from racebot.web.routes import Pages
@@ -349,3 +349,25 @@ def test_an_event_has_a_message_on_discord(racebot: Racebot, tmp_path, monkeypat
     assert len(set(wanted()) - {closed, "withdrawn"}) == 1
     done(racebot, "event", "reopen", "Qualifier 1")
     assert wanted()[0].startswith("withdrawn")
+
+
+def test_strangers_who_did_not_finish_and_guests_stop_no_sheet(racebot: Racebot, tmp_path: Path) -> None:
+    create(racebot)
+    (tmp_path / "async.csv").write_text("player,time\nann,1:00:00\nZoe,1:10:00\nnobody,DNF\nnoone,DNS\n")
+    refused = racebot("event", "add", EVENT, "async.csv")
+    assert (refused.code, "--guest" in refused.complaints[-1]) == (2, True)
+    added = done(racebot, "event", "add", EVENT, "async.csv", "--guest", "zoe")
+    assert added.err.count("did not finish") == 1  # who did not start is no entrant
+    done(racebot, "event", "close", EVENT, "--early")
+    assert standing(racebot)["guest-zoe"] == "2"
+
+
+def test_a_sheet_names_players_by_their_names_on_twitch(racebot: Racebot, tmp_path: Path) -> None:
+    create(racebot)
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        streaming = replace(entrant("cy"), profile=Profile(twitch="Cy_Live"))
+        ledger.profiles.save([streaming], current=True)
+    (tmp_path / "async.csv").write_text("player,time\nann,1:00:00\nhttps://twitch.tv/cy_live,1:10:00\n")
+    done(racebot, "event", "add", EVENT, "async.csv")
+    done(racebot, "event", "close", EVENT, "--early")
+    assert standing(racebot) == {"id-ann": "1", "id-cy": "2"}
