@@ -233,5 +233,6 @@ def test_nothing_shifts_while_a_room_changes_its_state(
     for state, words in (("in_progress", "in progress"), ("finished", "if recorded")):
         write_rooms(database, state)
         expect(status).to_contain_text(words)
+        page.bring_to_front()
         page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         assert page.evaluate("shifts") < 0.005, state
