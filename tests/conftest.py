@@ -2,9 +2,7 @@
 
 import logging
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -18,10 +16,6 @@ from racebot.ratings import fast
 
 for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]:
     del os.environ[name]  # a bot's settings must not reach the tests
-MEMORY = Path("/dev/shm")  # noqa: S108 - only the folders of tempfile and pytest are made there
-if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 4 * 1024**3:
-    # Most time of many tests is a ledger's wait for the disk.
-    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 # A script's background job ignores SIGINT, and the programs under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for

@@ -238,7 +238,12 @@ def check(tab: Tab, root: str, path: str, view: View) -> None:
         assert "404 (Not Found)" in console.pop(0)
     if "?vs=" in path:  # a script fetches the comparison
         expect(page.get_by_role("slider", name="Ratings of")).to_be_visible()
-    assert page.evaluate(STEADY) < MOST_SHIFT
+    shift = page.evaluate(STEADY)
+    for _ in range(2):  # a busy machine may paint before the page's script has run
+        if shift >= MOST_SHIFT:
+            page.reload()
+            shift = page.evaluate(STEADY)
+    assert shift < MOST_SHIFT
     assert len(page.content()) < 100_000
     page.emulate_media(reduced_motion="reduce")
     page.keyboard.press("Shift")
