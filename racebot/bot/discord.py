@@ -160,7 +160,8 @@ class DiscordSender:
 
     async def _send_all(self) -> None:
         for webhook, address in self.settings.webhooks().items():
-            posts = await self.call(self.ledger.posts.waiting, webhook)
+            if not (posts := await self.call(self.ledger.posts.waiting, webhook)):
+                continue
             source, left = f"Discord webhook {webhook}", AT_ONCE
             async with client(self.tls) as http:
                 for post in posts:
