@@ -79,9 +79,15 @@ def test_name_fields_suggest_players_and_offer_the_reader_first(visit: Visit, se
     expect(page.locator(".chosen a")).to_have_count(2)
 
 
+def late(route: Route) -> None:
+    time.sleep(0.3)
+    route.continue_()
+
+
 def test_exported_pages_suggest_names_with_typos_in_every_header(opened: Open, exported: Path) -> None:
     with hosted(exported) as address:
         page = opened()
+        page.route("**/players.js", late)
         page.goto(f"{address}{BOARD}/races.html")
         page.get_by_label("Search players and leaderboards").press_sequentially("ann obrit")
         page.get_by_role("option", name="Ann Orbit").click()

@@ -344,7 +344,8 @@
   }
 
   // A name field suggests what a server, or the index of an export, finds. With data-pick, a player is put into the field.
-  const script = src => new Promise((done, failed) => document.head.append(Object.assign(document.createElement("script"), {src, onload: done, onerror: failed})));
+  // Scripts run in their order: the search needs the index.
+  const script = src => new Promise((done, failed) => document.head.append(Object.assign(document.createElement("script"), {src, async: false, onload: done, onerror: failed})));
   let nameFields = 0;
   const nameField = field => {
     const {names, index, root, pick} = field.dataset, box = document.createElement("div"), several = pick === "names";
