@@ -7,6 +7,7 @@ and merged accounts become one account. Hidden names are stored, and masked wher
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -150,21 +151,18 @@ class People(Table):
     def amended(self, result: Entered) -> Entered:
         """Return a result, or a room, with forgotten names removed and merged accounts replaced.
 
-        If both of two merged accounts entered a race, neither is replaced: two people raced.
+        If several accounts of one person entered a race, none is replaced: several people raced.
         """
         merged, forgotten = self.merged(), self._forgotten()
         if not (merged or forgotten):
             return result
-        present = {e.user_id for e in result.entrants}
-        renamed: dict[str | None, str] = {}
+        owners = Counter(
+            merged.get(account, account) for account in {e.user_id for e in result.entrants if e.user_id}
+        )
         amended = []
         for entrant in result.entrants:
-            account = entrant.user_id
-            if account is not None and (kept := merged.get(account)) is not None and kept not in present:
-                present.add(kept)
-                renamed[account] = kept
-            if account in renamed:  # more than once in a sheet with several attempts
-                kept = renamed[account]
+            kept = merged.get(entrant.user_id or "")
+            if kept is not None and owners[kept] == 1:
                 entrant = replace(entrant, user_id=kept, profile=None)  # noqa: PLW2901
                 if player := Players(self._connection).get(kept):
                     named = player.discriminator or None

@@ -118,6 +118,16 @@ def test_accounts_that_meet_after_their_merge_are_rated_after_another_merge(sett
     assert verify(settler.ledger, board_of(settler)) == []
 
 
+def test_two_accounts_of_a_third_keep_a_race_in_which_they_met_in_any_order(settler: Settler) -> None:
+    settler.add_past_races([result("a", "ann bo"), result("b", "old cy", after=1)], "import")
+    for alias in ("id-old", "id-bo"):
+        merge(settler, alias, "id-ann")
+    for number, order in enumerate(("old bo cy", "bo old cy"), 2):
+        settle(settler, result(f"met-{number}", order, after=number))
+        rated = existing(settler.ledger.ratings.get(board_of(settler), f"orb/met-{number}")).changes
+        assert {change.player for change in rated} == {"id-old", "id-bo", "id-cy"}
+
+
 def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(settler: Settler, monkeypatch) -> None:
     settler.add_past_races(RACES, "import")
 
