@@ -34,9 +34,8 @@ import numpy as np
 import trustme
 from large_ledger import CATEGORY, GOAL, cpu_seconds, environment, peak_mib, people
 
-from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
 

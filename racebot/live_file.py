@@ -15,8 +15,8 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
+from racebot.queries import FinishByRating, FinishChance, FinishTime, IsNew, Place
 from racebot.queries.edits import ResultEdit
-from racebot.queries.fields import FinishByRating, FinishChance, FinishTime, IsNew, Place
 from racebot.queries.race import RaceOnBoard
 from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus

@@ -24,7 +24,7 @@ LOADED = (
     "anyio.streams.tls",
     "apscheduler.executors.asyncio",
     "httpcore",
-    "racebot.bot.doctor",
+    "racebot.cli.doctor",
     "racebot.bot.worker",
     "racebot.ratings.models.thurstone_hurdle",
     "racebot.sandbox.server",

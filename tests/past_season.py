@@ -5,10 +5,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, User
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, User, parse_length
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
-from racebot.sandbox.text import parse_length
 
 PEOPLE = ("Ann", "Bo", "Cleo", "Dov", "Elif", "Finn", "Gus", "Hana", "Ines", "Jun")
 """The best first."""

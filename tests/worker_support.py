@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from forks import PACE, fork
 
 from racebot.ledger.store import Ledger
-from racebot.sandbox.endpoints import RACE_CACHE_SECONDS
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.server import serve
+from racebot.sandbox.server import RACE_CACHE_SECONDS, serve
 from racebot.sandbox.site import CATEGORY, FakeSite
 from racebot.settings.model import InfoPolicy
 

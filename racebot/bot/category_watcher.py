@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.links import board_page, comparison_page
 from racebot.bot.retry import Backoff
 from racebot.bot.room import events
+from racebot.bot.room.announcements import board_page, comparison_page
 from racebot.bot.room.answers import CommandHandler
 from racebot.bot.room.case import step
 from racebot.bot.room.connection import RoomWatch
-from racebot.bot.room.events import Signal
+from racebot.bot.room.events import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.bot.room.polls import STAY_AFTER_FINISH, STAY_AFTER_OVER
 from racebot.chat.answers.answers import Answers
 from racebot.chat.answers.context import Links
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError

@@ -19,11 +19,11 @@ from typing import Any
 from pydantic import SecretStr
 
 from racebot.bot.discord_posts import body as body_of, digest_embeds, queue_digests, race_embeds
-from racebot.bot.heartbeat import utc_now
 from racebot.bot.retry import Backoff
 from racebot.errors import PayloadError, RacebotError, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
+from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
 from racebot.racetime.http import Answer, Http
 from racebot.settings.model import Settings

@@ -11,13 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from racebot.bot.heartbeat import Heartbeat, write_heartbeat
 from racebot.errors import (
     CredentialsError,
     DamagedRaceError,
     LedgerError,
     LedgerUnavailable,
 )
+from racebot.ledger.lock import Heartbeat, write_heartbeat
 from racebot.telemetry import metrics
 from racebot.telemetry.logs import FailureLog
 

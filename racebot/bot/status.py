@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from racebot.bot.heartbeat import health_timeout, read_heartbeat
 from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
+from racebot.ledger.lock import health_timeout, read_heartbeat
 from racebot.ledger.outbox import Delivery, chat_messages
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger

@@ -5,25 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from datetime import datetime, timedelta
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+
+from apscheduler.triggers.cron import CronTrigger
 
 from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.child_processes import SiteExporter, WorkStarter
 from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.health import Health
-from racebot.bot.heartbeat import health_timeout, utc_now
 from racebot.bot.live_writer import LiveWriter
-from racebot.bot.periodic import Job, Jobs
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.retry import Backoff, retry_pauses
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger import backup
 from racebot.ledger.connection import LedgerThread
-from racebot.ledger.lock import locked
+from racebot.ledger.lock import health_timeout, locked, utc_now
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import listing_of
@@ -51,6 +53,73 @@ PICTURES_EVERY = 600.0
 BELIEVED_AFTER = 3
 """How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
 DIGESTS_HOUR, BACKUP_HOUR, PAST_RACES_HOUR = 1, 4, 5  # UTC
+CHECK_CLOCK_EVERY = 5.0
+"""Seconds between two looks at the wall clock."""
+STOP_WITHIN = 6.0
+"""Seconds that cancelled jobs have to end. Only a message that is being posted takes more than one."""
+
+Job = Callable[[], Awaitable[bool | None]]
+"""A job that returns False has not worked: it waits after a failure."""
+
+
+@dataclass
+class Jobs:
+    """Runs jobs between `start` and `stop`. A job never overlaps itself. One run makes up for all missed.
+
+    `failed` is called with the name of a job that failed and its error, `works` with one that worked.
+    """
+
+    failed: Callable[[str, Exception], object]
+    works: Callable[[str], object]
+    clock: Callable[[], datetime] = utc_now
+    _loops: dict[str, Callable[[], Coroutine[None, None, None]]] = field(default_factory=dict)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def every(self, seconds: float, job: Job, name: str) -> None:
+        """Run a job at the start and then periodically."""
+        self._loops[name] = partial(self._repeat, seconds, job, name)
+
+    def nightly(self, hour: int, job: Job, name: str, *, at_once: bool = False) -> None:
+        """Run a job every day at an hour, UTC. With `at_once`, run it at the start as well."""
+        trigger = CronTrigger(hour=hour, timezone=UTC)
+        self._loops[name] = partial(self._run_nightly, trigger, job, name, at_once=at_once)
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(loop(), name=name) for name, loop in self._loops.items()]
+
+    async def stop(self) -> None:
+        """Cancel running jobs and start no more."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_WITHIN)
+
+    async def _repeat(self, seconds: float, job: Job, name: str) -> None:
+        while True:
+            start = time.monotonic()
+            await self._run(job, name)
+            # A run that takes longer than the interval skips the runs that it missed.
+            await asyncio.sleep(seconds - (time.monotonic() - start) % seconds)
+
+    async def _run_nightly(self, trigger: CronTrigger, job: Job, name: str, *, at_once: bool) -> None:
+        if at_once:
+            await self._run(job, name)
+        due = trigger.get_next_fire_time(None, self.clock())
+        while True:
+            await asyncio.sleep(CHECK_CLOCK_EVERY)
+            now = self.clock()
+            if now >= due:
+                await self._run(job, name)
+                now = self.clock() + timedelta(microseconds=1)  # the trigger's next time may be now itself
+            # Computed at every look, because a clock that was set back moves the next run forward.
+            due = trigger.get_next_fire_time(None, now)
+
+    async def _run(self, job: Job, name: str) -> None:
+        try:
+            if await job() is not False:
+                self.works(name)
+        except Exception as error:
+            self.failed(name, error)
 
 
 class Worker:

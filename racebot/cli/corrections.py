@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import safe, table
 from racebot.errors import NoSuchEntryError, OrderError
+from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult

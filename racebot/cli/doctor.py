@@ -7,8 +7,12 @@ import os
 import platform
 import re
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,14 +21,31 @@ import typer
 from dotenv import dotenv_values
 
 from racebot import __version__
-from racebot.bot import doctor as examination
-from racebot.bot.doctor import Finding
+from racebot.bot import discord
 from racebot.cli.commands import app
 from racebot.cli.common import console, load_settings, print_json, tell
-from racebot.errors import SettingsError
-from racebot.settings.model import PREFIX, Settings
+from racebot.errors import (
+    LedgerError,
+    NotFoundError,
+    SettingsError,
+    SiteError,
+    missing_pages,
+)
+from racebot.ledger.lock import utc_now
+from racebot.ledger.rows import Leaderboard
+from racebot.ledger.store import Ledger, similar
+from racebot.races.rooms import Room, RoomReason
+from racebot.racetime.client import Site
+from racebot.racetime.payload import Category
+from racebot.settings.model import NO_GOAL, PREFIX, Settings
 from racebot.settings.sources import secret_files
+from racebot.settings.tables import CategorySettings
+from racebot.standings.carry_over import unknown_sources
+from racebot.standings.counting import FUTURE, rating_rules, season_offers
+from racebot.standings.proposals import proposals
 from racebot.telemetry.logs import Redactor
+from racebot.text.format import counted
+from racebot.text.parse import did_you_mean
 
 COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
 LOG_LINES = 500
@@ -54,8 +75,8 @@ def doctor(
     settings: Settings | None = None
     findings: list[Finding] = []
 
-    async def examine(settings: Settings) -> None:
-        async for finding in examination.examine(settings):
+    async def show(settings: Settings) -> None:
+        async for finding in examine(settings):
             findings.append(finding)
             if not as_json:
                 mark = "wrong" if not finding.good else "note" if finding.note else "ok"
@@ -69,7 +90,7 @@ def doctor(
             raise
         findings += [Finding(False, problem) for problem in error.problems]
     else:
-        asyncio.run(examine(settings))
+        asyncio.run(show(settings))
     if as_json:
         print_json(
             {
@@ -127,3 +148,183 @@ def _secrets(folder: Path) -> Iterator[str]:
     for text in texts:  # tables of racebot.toml, and the same as JSON
         for found in re.finditer(r"""(?:client_secret|discord)["']?\s*[=:]\s*(["'])(.*?)(?<!\\)\1""", text):
             yield found[2]
+
+
+_SECRETS = re.compile("client_secret|/webhooks/")
+IN_DOCKER = Path("/.dockerenv")
+LARGEST_CLOCK_ERROR = 30
+"""Most seconds between this machine's clock and the site's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check. A note is good, and worth a look."""
+
+    good: bool
+    text: str
+    note: bool = False
+
+
+_wrong, _right, _note = partial(Finding, False), partial(Finding, True), partial(Finding, True, note=True)
+
+
+async def examine(settings: Settings) -> AsyncIterator[Finding]:
+    """Check settings, files, database, site, credentials, categories and goals."""
+    yield _right(f"settings: valid; model {settings.model}")
+    for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
+        if open_to_all(path) and (path != settings.config or _SECRETS.search(path.read_text("utf-8"))):
+            yield _wrong(f"{path}: every user of this machine can read it: run `chmod o= {path}`")
+    yield _database(settings)
+    if settings.pages_dir is not None:
+        yield _pages(settings.pages_dir)
+    if settings.pages_url and _behind_docker():
+        yield _note(
+            "pages: in Docker, all readers count as one: set FORWARDED_ALLOW_IPS to the proxy, or to *"
+        )
+    for number, webhook in settings.webhooks().items():
+        problem = await discord.check(webhook)
+        yield Finding(problem is None, f"Discord webhook {number}: {problem or 'exists'}")
+    try:
+        categories = settings.required_categories()
+    except SettingsError as error:
+        for problem in error.problems:
+            yield _wrong(problem)
+        return
+    async with Site(settings.site, interval=settings.request_interval, attempts=2) as site:
+        for category in categories:
+            async for finding in _category(site, category, settings):
+                yield finding
+        ahead = (datetime.now(UTC) - site.clock()).total_seconds()
+        if abs(ahead) > LARGEST_CLOCK_ERROR:
+            yield _wrong(
+                f"clock: this machine is {abs(ahead):.0f} seconds {'ahead of' if ahead > 0 else 'behind'} "
+                f"{site.url}: synchronize it, as with `timedatectl set-ntp true`"
+            )
+
+
+def _behind_docker() -> bool:
+    return IN_DOCKER.exists() and not os.environ.get("FORWARDED_ALLOW_IPS")
+
+
+def open_to_all(path: Path) -> bool:
+    with suppress(OSError):  # on Windows, the mode says nothing about access
+        return sys.platform != "win32" and bool(path.stat().st_mode & 0o007)
+    return False
+
+
+def _database(settings: Settings) -> Finding:
+    path = settings.database
+    with suppress(OSError):  # opening the file reports the error
+        if not path.exists():
+            return _right(f"database {path}: does not exist yet{similar(path)}; it is created when needed")
+    try:
+        with Ledger.open(path) as ledger:
+            problems = ledger.check()
+            boards = ledger.leaderboards.all()
+            late = ledger.races.count_after(utc_now() + FUTURE)
+    except LedgerError as error:
+        return _wrong(str(error))
+    if problems:
+        return _wrong(f"database {path}: {problems[0]}: restore a backup")
+    if late:
+        found = f"{counted(late, 'race')} with a date in the future"
+        return _wrong(f"database {path}: {found}: run `racebot rebuild`")
+    for problem in unknown_sources(rating_rules(settings), boards):
+        return _wrong(problem)
+    text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
+    proposed = proposals(rating_rules(settings), boards)
+    for found, chosen in (
+        ("racebot has newer defaults", False),
+        ("from the bot's next start, the settings have another model or other parameters", True),
+    ):
+        if names := ", ".join(each.stored.name for each in proposed if each.in_settings == chosen):
+            text += f"; {found} for {names}: preview them with `racebot improve`"
+    return _right(text)
+
+
+def _pages(folder: Path) -> Finding:
+    if (problem := missing_pages()) is not None:
+        return _wrong(problem)
+    place = next((each for each in (folder, *folder.absolute().parents) if each.exists()), folder)
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return _wrong(
+            f"pages: {folder} is not writable: give it to the bot's user, or correct RACEBOT_PAGES_DIR"
+        )
+    return _right(f"pages: written into {folder} after each race")
+
+
+async def _category(site: Site, settings: CategorySettings, whole: Settings) -> AsyncIterator[Finding]:
+    slug = settings.slug
+    try:
+        public = await site.category(slug)
+        yield _right(f"category {slug}: {public.name}, goals: {', '.join(public.goals)}")
+    except NotFoundError:
+        yield _wrong(f"category {slug}: {site.url} has no such category: correct RACEBOT_CATEGORY")
+        return
+    except SiteError as error:
+        yield _wrong(f"site: {error}: check RACEBOT_SITE and the network")
+        return
+    for finding in _goals(settings, whole, public.goals):
+        yield finding
+    async for finding in _rules(site, slug, whole, public):
+        yield finding
+    if settings.client_id is None or settings.client_secret is None:
+        yield _right(f"bot: none for {slug}, so racebot reads what is public and says nothing in chat")
+        return
+    try:
+        token, lifetime = await site.token(settings.client_id, settings.client_secret)
+        yield _right(f"credentials: accepted, token good for {lifetime / 3600:.0f} h")
+        await site.category(slug, token)
+        yield _right(f"bot: can see the unlisted rooms of {slug}")
+    except SiteError as error:
+        yield _wrong(f"credentials: {error}")
+
+
+async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> AsyncIterator[Finding]:
+    """Check that each leaderboard that chooses rooms by more than goals has chosen one, or would now."""
+    configs = [config for config in rating_rules(whole).named_in(slug) if not config.rule.by_goals_alone]
+    if not configs:
+        return
+    with suppress(SiteError):
+        rooms: list[Room] = [*public.rooms.values(), *(await site.past_races(slug, 1)).races]
+        rated = set[str]()
+        with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
+            rated = {b.name for b in ledger.leaderboards.all() if ledger.ratings.count(b)}
+        for config in configs:
+            verdicts = (config.rule.judge(room, config.goals) for room in rooms)
+            unknown = (RoomReason.OPENER_UNKNOWN, RoomReason.MATCHES, RoomReason.LISTED)
+            if config.name not in rated and not any(verdict.reason in unknown for verdict in verdicts):
+                yield _note(
+                    f"leaderboard {config.name!r}: no open room and none of the last {len(rooms)} matches: "
+                    f'see why with `racebot rooms "{config.name}"`'
+                )
+
+
+def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
+    """Check that the goals to rate exist on the site, or existed when the ledger's races were raced."""
+    stored, renamed, rated = set[str](), dict[str, str](), list[Leaderboard]()
+    with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
+        stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
+        renamed = ledger.races.renamed_goals().get(settings.slug, {})
+        rated = ledger.leaderboards.all()
+    yield from map(_note, season_offers(rating_rules(whole), rated, settings.slug, public))
+    boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
+    limit = [goal for goal in settings.goals if settings.goals != [NO_GOAL]]
+    wanted = dict.fromkeys([*limit, *(goal for board in boards for goal in board.goals)])
+    for goal in wanted:
+        if goal in renamed:
+            yield _note(
+                f"goal {goal!r}: the site now calls it {renamed[goal]!r}, and racebot treats both as one: "
+                "write the new name in RACEBOT_GOALS or racebot.toml"
+            )
+        elif goal not in public and goal not in stored:
+            yield _note(
+                f"goal {goal!r}: category {settings.slug} has no goal of this name"
+                f"{did_you_mean(goal, public)}. That is fine for a past season; otherwise correct "
+                "RACEBOT_GOALS or racebot.toml"
+            )
+    by_goals = all(board.rule().by_goals_alone for board in boards)
+    if by_goals and wanted and not wanted.keys() & {*public, *stored, *renamed}:
+        yield _wrong(
+            f"goals: no race of {settings.slug} will be rated: correct RACEBOT_GOALS or racebot.toml"
+        )

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tomlkit
 import typer
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli import common, tables
 from racebot.cli.commands import app
-from racebot.cli.common import Database, console, load_settings, open_ledger, tell
-from racebot.cli.reading import reads_files
+from racebot.cli.common import Database, console, load_settings, open_ledger, reads_files, tell
 from racebot.errors import SettingsError
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import FILE_SUFFIXES
+from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.recap import final_from

@@ -11,11 +11,11 @@ from typing import Annotated
 
 import typer
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, Yes, console, notices, open_ledger, tell
 from racebot.cli.tables import NO_BOARDS
+from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import RESTORE
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.standings import Listing

@@ -10,7 +10,6 @@ from functools import partial
 
 import typer
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.common import (
     carry_out_rebuilds,
@@ -22,6 +21,7 @@ from racebot.cli.common import (
     tell_waiting,
 )
 from racebot.errors import ModelError, RacebotError, SettingsError, SiteError
+from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes

@@ -12,13 +12,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli import common, tables
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, print_json
-from racebot.cli.reading import read_files, reads_files
+from racebot.cli.common import (
+    AsJson,
+    Database,
+    console,
+    load_settings,
+    open_ledger,
+    print_json,
+    read_files,
+    reads_files,
+)
 from racebot.errors import PayloadError, SettingsError, SiteError, reason
 from racebot.files.options import DEFAULT, ReadOptions
+from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes

@@ -9,7 +9,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from racebot.bot.heartbeat import health_timeout, read_heartbeat, utc_now
 from racebot.bot.status import status
 from racebot.cli import tables
 from racebot.cli.commands import app
@@ -24,6 +23,7 @@ from racebot.cli.common import (
     tell,
 )
 from racebot.errors import SettingsError
+from racebot.ledger.lock import health_timeout, read_heartbeat, utc_now
 from racebot.ledger.store import Ledger
 
 

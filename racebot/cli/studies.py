@@ -17,8 +17,7 @@ import typer
 from racebot import analysis, plots
 from racebot.analysis import require_different
 from racebot.cli import common, studies_tables, tables
-from racebot.cli.common import console, notices, tell
-from racebot.cli.reading import read_files, reads_files
+from racebot.cli.common import console, notices, read_files, reads_files, tell
 from racebot.cli.studies_source import (
     ANSWER,
     Answer,

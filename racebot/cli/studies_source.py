@@ -16,8 +16,17 @@ from typer.core import TyperCommand
 from racebot import plots
 from racebot.cli import common
 from racebot.cli.commands import app
-from racebot.cli.common import AsJson, Database, load_settings, notices, print_json, tell
-from racebot.cli.reading import READING, read_files, takes
+from racebot.cli.common import (
+    READING,
+    AsJson,
+    Database,
+    load_settings,
+    notices,
+    print_json,
+    read_files,
+    takes,
+    tell,
+)
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.files.options import ReadOptions, options_of
 from racebot.files.rows import FILE_SUFFIXES

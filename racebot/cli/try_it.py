@@ -16,11 +16,11 @@ import typer
 from pydantic import SecretStr
 from rich.text import Text
 
-from racebot.bot.heartbeat import utc_now
 from racebot.cli import tables
 from racebot.cli.commands import app
 from racebot.cli.common import cannot_listen, console, need_web, tell
 from racebot.errors import MissingExtraError, SettingsError
+from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.standings import Listing

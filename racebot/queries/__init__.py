@@ -2,3 +2,30 @@
 
 Chat, the command line, pages and the API show the records that these functions return.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+ShownId = Annotated[str | None, Field(description="null for a hidden player")]
+OptionalId = Annotated[str | None, Field(description="null for a deleted account or a hidden player")]
+Place = Annotated[
+    int | None, Field(description="null for a player who is not listed, or did not finish the race")
+]
+Label = Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
+FinishTime = Annotated[float | None, Field(description="Seconds; null if the player did not finish")]
+WinChance = Annotated[float, Field(description="Chance to win, before the race")]
+FinishChance = Annotated[float | None, Field(description="Chance to finish; null if the model has none")]
+FinishByRating = Annotated[
+    float | None,
+    Field(description="The same by the rating alone: lower if the player finishes more often than it says"),
+]
+IsNew = Annotated[bool, Field(description="True before the player's first race on this leaderboard")]
+Parts = Annotated[
+    Mapping[str, int],
+    Field(description="Points of the change by their cause, such as `finish` and `place`; may be empty"),
+]
+Listed = Annotated[int, Field(description="Number of listed players")]

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from racebot.ledger.outbox import Edit, chat_messages
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import OptionalId
+from racebot.queries import OptionalId
 
 WORDS = {"dq": "disqualified", "dnf": "did not finish", "done": "finished", "time": "has another time"}
 """What an edit says about a racer, by its kind."""

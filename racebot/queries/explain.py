@@ -20,7 +20,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from racebot.queries.fields import ShownId
+from racebot.queries import ShownId
 from racebot.races.change import Change
 from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult

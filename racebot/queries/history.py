@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from racebot.ledger.rows import Leaderboard, damaged_race, moment_of
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import FinishTime, Label, Place
+from racebot.queries import FinishTime, Label, Place
 from racebot.queries.races import entrants_of, finish_time
 from racebot.races.result import EntrantStatus, result_label
 from racebot.standings.settle import RatedRace

@@ -21,7 +21,7 @@ from racebot.ledger.rows import (
     states_of,
 )
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import Place
+from racebot.queries import Place
 from racebot.queries.standings import (
     Listing,
     StandingRow,

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import FinishByRating, FinishChance, IsNew, WinChance
+from racebot.queries import FinishByRating, FinishChance, IsNew, WinChance
 from racebot.races.change import Change, State
 from racebot.ratings import registry
 from racebot.ratings.forecast import (

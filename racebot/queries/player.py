@@ -14,7 +14,7 @@ from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import FinishTime, Listed, Place, ShownId
+from racebot.queries import FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
 from racebot.queries.leaderboard import PlacedPlayer, place_among
 from racebot.queries.race import reasons_of

@@ -13,8 +13,7 @@ from pydantic import Field
 from racebot.errors import PayloadError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.explain import Opponent, Reason, explain_race, in_words
-from racebot.queries.fields import (
+from racebot.queries import (
     FinishChance,
     FinishTime,
     Label,
@@ -24,6 +23,7 @@ from racebot.queries.fields import (
     ShownId,
     WinChance,
 )
+from racebot.queries.explain import Opponent, Reason, explain_race, in_words
 from racebot.queries.odds import expected_course
 from racebot.races.change import Change
 from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result

@@ -17,7 +17,7 @@ from pydantic import Field
 from racebot.errors import DamagedRaceError, PayloadError
 from racebot.ledger.rows import START, damaged_race, moment_of, parts_of, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import FinishTime, OptionalId, Parts, Place, ShownId
+from racebot.queries import FinishTime, OptionalId, Parts, Place, ShownId
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant
 from racebot.ratings.model import FloatArray

@@ -10,7 +10,7 @@ import numpy as np
 
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
-from racebot.queries.fields import Place
+from racebot.queries import Place
 from racebot.queries.leaderboard import places_now
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing

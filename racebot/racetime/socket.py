@@ -11,9 +11,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
 
 from racebot.errors import ConnectionLost, PayloadError
-from racebot.racetime.actions import Action
 from racebot.racetime.client import Gate
-from racebot.racetime.frames import Event, RaceUpdate, Unreadable, parse_event
+from racebot.racetime.frames import Action, Event, RaceUpdate, Unreadable, parse_event
 from racebot.racetime.http import USER_AGENT, certificate_problem
 from racebot.text.parse import read_json
 

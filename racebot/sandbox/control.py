@@ -19,10 +19,9 @@ from starlette.routing import Route
 
 from racebot.sandbox import render
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.race_state import RacerStatus, SandboxError, UnknownError, User
+from racebot.sandbox.race_state import RacerStatus, SandboxError, UnknownError, User, parse_length
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
-from racebot.sandbox.text import parse_length
 
 PREFIX = "/sandbox/control"
 """No race has this address, because race slugs end in a number."""

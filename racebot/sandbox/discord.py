@@ -10,10 +10,9 @@ from math import inf
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from racebot.sandbox import page
 from racebot.sandbox.site import FakeSite
 
 MOST = {
@@ -78,7 +77,6 @@ def routes(site: FakeSite) -> list[Route]:
     return [
         Route(webhook, answer, methods=["GET", "POST"]),
         Route(webhook + "/messages/{message}", answer, methods=["PATCH", "DELETE"]),
-        Route("/discord", lambda _: HTMLResponse(page.discord(site))),
     ]
 
 

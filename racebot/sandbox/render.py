@@ -14,8 +14,17 @@ from typing import Any
 
 from PIL import Image
 
-from racebot.sandbox.race_state import ChatLine, FakeCategory, FakeEntrant, RaceState, User
-from racebot.sandbox.text import duration, ordinal, slugify, stamp
+from racebot.sandbox.race_state import (
+    ChatLine,
+    FakeCategory,
+    FakeEntrant,
+    RaceState,
+    User,
+    duration,
+    ordinal,
+    slugify,
+    stamp,
+)
 from racebot.text.format import exact_time
 
 Json = dict[str, Any]

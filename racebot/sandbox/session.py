@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from racebot.sandbox import render
-from racebot.sandbox.chat_room import ChatRoom, Frame
 from racebot.sandbox.race_state import Bot, UnknownError, User
+from racebot.sandbox.room import ChatRoom, Frame
 from racebot.sandbox.site import FakeSite
 
 TEXT_LIMIT = 1000

@@ -21,9 +21,9 @@ from worker_support import Sandbox, spaced
 from racebot.bot.discord import DiscordSender
 from racebot.bot.discord_posts import Embed
 from racebot.bot.health import Health
-from racebot.bot.periodic import Jobs
 from racebot.bot.retry import Backoff
 from racebot.bot.status import status
+from racebot.bot.worker import Jobs
 from racebot.errors import SettingsError
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER

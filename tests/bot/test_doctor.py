@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from racebot.bot.doctor import Finding, examine, open_to_all
+from racebot.cli.doctor import Finding, examine, open_to_all
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
@@ -79,7 +79,7 @@ async def test_goals_of_which_none_exists_are_wrong_and_a_single_one_is_a_note(t
 async def test_doctor_names_pages_that_take_all_readers_for_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: str, notes: int
 ) -> None:
-    monkeypatch.setattr("racebot.bot.doctor.IN_DOCKER", tmp_path)
+    monkeypatch.setattr("racebot.cli.doctor.IN_DOCKER", tmp_path)
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
     settings = Settings(database=tmp_path / "racebot.db", pages_url="https://ratings.example.org")
     assert len([each async for each in examine(settings) if "FORWARDED_ALLOW_IPS" in each.text]) == notes

@@ -13,10 +13,10 @@ from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import health
 from racebot.bot.health import Health
-from racebot.bot.heartbeat import Heartbeat, read_heartbeat, write_heartbeat
 from racebot.bot.retry import retry_pauses
 from racebot.errors import CredentialsError, LedgerError, LedgerUnavailable
 from racebot.ledger import lock
+from racebot.ledger.lock import Heartbeat, read_heartbeat, write_heartbeat
 from racebot.telemetry.logs import FailureLog
 
 REFUSAL = CredentialsError("the site refuses the token")

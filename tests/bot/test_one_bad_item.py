@@ -31,7 +31,6 @@ from racebot.bot import discord, live_writer, retry, worker
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.discord_posts import Embed
 from racebot.bot.health import Health
-from racebot.bot.heartbeat import read_heartbeat
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.retry import Backoff
@@ -41,6 +40,7 @@ from racebot.bot.worker import check_categories
 from racebot.errors import CredentialsError, NotFoundError, SiteError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.discord import Post
+from racebot.ledger.lock import read_heartbeat
 from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody, OutboxRow
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import Leaderboard

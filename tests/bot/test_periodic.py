@@ -7,8 +7,8 @@ import pytest
 from builders import Clock
 from worker_support import until
 
-from racebot.bot import periodic
-from racebot.bot.periodic import Jobs
+from racebot.bot import worker
+from racebot.bot.worker import Jobs
 
 
 class WatchedClock(Clock):
@@ -52,7 +52,7 @@ def jobs(clock: WatchedClock, monkeypatch: pytest.MonkeyPatch) -> Jobs:
     def fail(name: str, error: Exception) -> None:
         raise AssertionError(name) from error
 
-    monkeypatch.setattr(periodic, "CHECK_CLOCK_EVERY", 0.01)
+    monkeypatch.setattr(worker, "CHECK_CLOCK_EVERY", 0.01)
     return Jobs(fail, lambda _: None, clock)
 
 

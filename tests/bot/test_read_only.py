@@ -12,9 +12,9 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.events import Timing
 from racebot.sandbox import server
-from racebot.sandbox.endpoints import SandboxServer
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.server import SandboxServer
 from racebot.sandbox.site import FakeSite
 from racebot.standings.events import EventSteps
 from racebot.standings.verify import verify

@@ -5,11 +5,11 @@ from builders import CATEGORY, GOAL, NOON, Clock, result, settler_of
 from rich.console import Console
 from room_support import Follower
 
-from racebot.bot.heartbeat import Heartbeat, write_heartbeat
 from racebot.bot.status import LeaderboardState, Status, WorkerState, status
 from racebot.cli import tables
 from racebot.ledger import backup, lock
 from racebot.ledger.cases import CaseRow
+from racebot.ledger.lock import Heartbeat, write_heartbeat
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 

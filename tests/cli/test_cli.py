@@ -19,7 +19,6 @@ from builders import GOAL, entrant_document, listed_document
 from worker_support import PATIENCE
 
 from racebot import __version__
-from racebot.bot.heartbeat import Heartbeat, utc_now, write_heartbeat
 from racebot.cli import MAY_PASS
 from racebot.cli.common import day, print_json, tell
 from racebot.errors import (
@@ -32,6 +31,7 @@ from racebot.errors import (
     SiteError,
     install_hint,
 )
+from racebot.ledger.lock import Heartbeat, utc_now, write_heartbeat
 from racebot.ledger.store import Ledger
 from racebot.telemetry import logs
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from racebot.sandbox.chat_room import Frame
 from racebot.sandbox.race_state import RaceStatus
-from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.session import CHAT_CLOSED
 from racebot.sandbox.site import BOT_NAME
 from racebot.settings.texts import DEFAULT_TEXTS

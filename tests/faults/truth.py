@@ -29,9 +29,8 @@ from worker_support import PATIENCE
 from racebot.races.outcome import Outcome
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, stamp
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.text import stamp
 
 Places = dict[str, int | None]
 """Each entrant's place by user id; equal times share a place, and None is a DNF or DQ.

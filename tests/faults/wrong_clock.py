@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import racebot.bot.heartbeat
+import racebot.ledger.lock
 from racebot.cli import main
 from racebot.ledger.connection import LedgerThread
 
@@ -50,6 +50,6 @@ async def run_slowly(thread: LedgerThread, work: Any, /, *given: Any, **options:
 
 if __name__ == "__main__":
     LedgerThread.run = run_slowly  # type: ignore[method-assign]
-    vars(racebot.bot.heartbeat)["datetime"] = WrongDatetime
+    vars(racebot.ledger.lock)["datetime"] = WrongDatetime
     time.time = lambda: right_time() + wrong_by()
     main()

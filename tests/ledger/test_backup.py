@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from builders import NOON, result, settler_of
 
-from racebot.bot.heartbeat import Heartbeat, write_heartbeat
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of, overdue
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.lock import locked
+from racebot.ledger.lock import Heartbeat, locked, write_heartbeat
 from racebot.ledger.store import Ledger
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify

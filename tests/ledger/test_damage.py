@@ -9,8 +9,8 @@ import pytest
 from builders import CATEGORY, NOON, result, settler_of
 from typer.testing import CliRunner
 
-from racebot.bot.doctor import examine
 from racebot.cli import app
+from racebot.cli.doctor import examine
 from racebot.errors import LedgerError, LedgerUnavailable, RacebotError
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import ChatBody, Message

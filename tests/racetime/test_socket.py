@@ -13,9 +13,17 @@ from websockets.http11 import Request, Response
 from worker_support import PATIENCE
 
 from racebot.errors import ConnectionLost
-from racebot.racetime import actions
 from racebot.racetime.client import Gate
-from racebot.racetime.frames import PONG, Other, RaceUpdate, Unreadable
+from racebot.racetime.frames import (
+    GET_HISTORY,
+    GET_RACE,
+    PING,
+    PONG,
+    Other,
+    RaceUpdate,
+    Unreadable,
+    message_action,
+)
 from racebot.racetime.socket import RoomSocket, join
 
 TOKEN = "token-of-the-bot-1"
@@ -118,11 +126,11 @@ async def test_actions_have_the_sites_format() -> None:
 
     async with room(listen) as socket:
         buttons = {"Why?": {"message": "!why"}}
-        await socket.send(actions.message("gg · 漢字", "guid-1"))
-        await socket.send(actions.message("gg", "guid-2", to="ann", buttons=buttons, pinned=True))
-        await socket.send(actions.GET_RACE)
-        await socket.send(actions.GET_HISTORY)
-        await socket.send(actions.PING)
+        await socket.send(message_action("gg · 漢字", "guid-1"))
+        await socket.send(message_action("gg", "guid-2", to="ann", buttons=buttons, pinned=True))
+        await socket.send(GET_RACE)
+        await socket.send(GET_HISTORY)
+        await socket.send(PING)
         sent = [await heard.get() for _ in range(5)]
     full = {"message": "gg", "guid": "guid-2", "direct_to": "ann", "actions": buttons, "pinned": True}
     assert sent == [
@@ -142,7 +150,7 @@ async def test_a_socket_that_closes_is_lost() -> None:
         with pytest.raises(ConnectionLost, match=r"the socket closed .*restart"):
             await socket.receive(PATIENCE)
         with pytest.raises(ConnectionLost, match="the socket closed"):
-            await socket.send(actions.message("hi", "guid-1"))
+            await socket.send(message_action("hi", "guid-1"))
 
 
 async def test_a_socket_that_is_cut_off_is_lost() -> None:

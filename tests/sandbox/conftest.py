@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from builders import Clock
 
-from racebot.sandbox.chat_room import Frame
-from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.site import FakeSite
 
 Make = Callable[..., FakeRoom]

@@ -9,9 +9,9 @@ import pytest
 from builders import Clock
 from worker_support import PATIENCE
 
-from racebot.sandbox.chat_room import Frame
-from racebot.sandbox.endpoints import SandboxServer
 from racebot.sandbox.misbehaviour import Misbehaviour
+from racebot.sandbox.room import Frame
+from racebot.sandbox.server import SandboxServer
 from racebot.sandbox.session import PERMISSION_DENIED, UNKNOWN_ACTION, BotSession
 from racebot.sandbox.site import FakeSite
 

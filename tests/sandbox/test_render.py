@@ -6,7 +6,7 @@ from typing import Any
 
 from builders import Clock
 
-from racebot.sandbox import page, render
+from racebot.sandbox import render, server
 from racebot.sandbox.site import FakeSite
 
 from .conftest import Make
@@ -239,7 +239,7 @@ def test_a_room_shows_results_info_and_chat(site: FakeSite, finished: Make) -> N
         },
     )
     room.say_as_bot(site.bot, "psst", direct_to=site.user("Bo"))
-    text = page.room_page(site, room)
+    text = server.room_page(site, room)
     assert "<td>1st</td><td>Ann</td><td>1:00:00</td>" in text
     assert '<a href="https://example.org/a?b=1&amp;c=2"' in text
     assert "<b>Ann</b>: well played" in text
@@ -248,7 +248,7 @@ def test_a_room_shows_results_info_and_chat(site: FakeSite, finished: Make) -> N
     assert f"{site.bot.name} → Bo alone" in text
     room.record()
     site.delete_user("Bo")
-    text = page.room_page(site, room)
+    text = server.room_page(site, room)
     assert "finished, recorded" in text
     assert "Chat is closed." in text
     assert "(deleted account)" in text
@@ -263,7 +263,7 @@ def test_everything_is_escaped(site: FakeSite) -> None:
     room.say_as_bot(site.bot, HOSTILE, actions={HOSTILE: {"message": HOSTILE, "help_text": HOSTILE}})
     room.say_as_bot(site.bot, "x", actions={HOSTILE: {"url": f"javascript:{HOSTILE}"}})
     room.say_as_bot(site.bot, "https://example.org/" + HOSTILE)
-    for text in (page.room_page(site, room), page.index(site)):
+    for text in (server.room_page(site, room), server.index(site)):
         assert HOSTILE not in text
         assert "<script>alert" not in text
         assert 'href="javascript' not in text
@@ -272,6 +272,6 @@ def test_everything_is_escaped(site: FakeSite) -> None:
 def test_hidden_entrants_stay_hidden(site: FakeSite, started: Make) -> None:
     room = started(hide_entrants=True)
     room.say("Ann", "guess who")
-    shown = page.room_page(site, room).partition("<form")[0]
+    shown = server.room_page(site, room).partition("<form")[0]
     assert "Ann" not in shown
     assert room.entrant("Ann").alias in shown

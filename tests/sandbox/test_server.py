@@ -97,7 +97,7 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
     site: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("racebot.sandbox.endpoints.monotonic", lambda: now)
+    monkeypatch.setattr("racebot.sandbox.server.monotonic", lambda: now)
     async with serve(site) as address, httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
         room = site.open_race()
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from builders import Clock, existing
 
-from racebot.sandbox.chat_room import Frame
-from racebot.sandbox.room import FakeRoom
+from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.session import (
     CHAT_CLOSED,
     CORRUPT,

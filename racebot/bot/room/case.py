@@ -14,6 +14,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from racebot.bot.room.events import (
+    ANNOUNCE_WITHIN,
+    EXPIRE_AFTER,
+    FOLLOW_AFTER,
+    GIVE_UP_AFTER,
+    STAY_AFTER_FINISH,
+    STAY_AFTER_OVER,
+    UNDO_AFTER,
     Act,
     Announce,
     CountOrder,
@@ -28,15 +35,6 @@ from racebot.bot.room.events import (
     RoomPolicy,
     Settle,
     Signal,
-)
-from racebot.bot.room.polls import (
-    ANNOUNCE_WITHIN,
-    EXPIRE_AFTER,
-    FOLLOW_AFTER,
-    GIVE_UP_AFTER,
-    STAY_AFTER_FINISH,
-    STAY_AFTER_OVER,
-    UNDO_AFTER,
     miss_pause,
     poll_pause,
 )

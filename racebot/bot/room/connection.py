@@ -20,8 +20,7 @@ from racebot.errors import (
     SiteError,
     TokenRefused,
 )
-from racebot.racetime import actions
-from racebot.racetime.frames import ChatMessage, RaceUpdate, Refusal, Unreadable
+from racebot.racetime.frames import GET_HISTORY, GET_RACE, ChatMessage, RaceUpdate, Refusal, Unreadable
 from racebot.racetime.socket import RoomSocket, join
 from racebot.telemetry import metrics
 from racebot.telemetry.logs import about
@@ -140,7 +139,7 @@ class RoomWatch:
     async def _listen(self, socket: RoomSocket, room: Conversation) -> None:
         """Read frames and pass them on. Nothing here waits for the ledger or for another request."""
         if self._context.commands is not None:
-            await socket.send(actions.GET_HISTORY)
+            await socket.send(GET_HISTORY)
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
         after_unreadable = REFRESH_MISSED
         while True:
@@ -167,7 +166,7 @@ class RoomWatch:
                 self._inbox.on_frame(event)
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
-                await socket.send(actions.GET_RACE)
+                await socket.send(GET_RACE)
 
     async def _speak(self, room: Conversation) -> None:
         """Deliver the outbox whenever there is work. Return once the room is done."""

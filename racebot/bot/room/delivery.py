@@ -24,9 +24,18 @@ from racebot.errors import ConnectionLost, LedgerError, TokenRefused
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
 from racebot.ledger.store import Ledger
-from racebot.racetime import actions
-from racebot.racetime.actions import Action
-from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Refusal
+from racebot.racetime.frames import (
+    GET_HISTORY,
+    PING,
+    PONG,
+    Action,
+    ChatHistory,
+    ChatMessage,
+    Event,
+    RaceUpdate,
+    Refusal,
+    message_action,
+)
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.telemetry import metrics
@@ -227,7 +236,7 @@ class OutboxDelivery:
         elif not await self._mark_sent():
             return
         pinned = body.pin and await self._may_pin()
-        message = actions.message(body.text, row.message.guid, buttons=body.buttons, pinned=pinned)
+        message = message_action(body.text, row.message.guid, buttons=body.buttons, pinned=pinned)
         event = await self._exchange(message, confirms=_echo_of(body.text))
         if not isinstance(event, Refusal):
             self._shown.add(row.id)
@@ -242,7 +251,7 @@ class OutboxDelivery:
         elif await self._mark_sent():
             # The site merges the keys into its own.
             sent = Action("setmeta", keys)
-            await self._conclude(await self._exchange(sent, actions.PING, confirms=_is_pong))
+            await self._conclude(await self._exchange(sent, PING, confirms=_is_pong))
 
     async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
         policy, texts = self.settings.info_block, self.settings.texts
@@ -286,7 +295,7 @@ class OutboxDelivery:
             pinned.pop()
         for message in pinned:
             unpin = Action("unpin_message", {"message": message.id})
-            event = await self._exchange(unpin, actions.PING, confirms=_is_pong)
+            event = await self._exchange(unpin, PING, confirms=_is_pong)
             if isinstance(event, Refusal):
                 log.warning("%s: the site refused to unpin a message: %s", self.name, "; ".join(event.errors))
 
@@ -304,9 +313,7 @@ class OutboxDelivery:
 
     async def _history(self) -> Sequence[ChatMessage]:
         """Return the last messages of chat, or none if the site refuses to show them."""
-        event = await self._exchange(
-            actions.GET_HISTORY, confirms=lambda event: isinstance(event, ChatHistory)
-        )
+        event = await self._exchange(GET_HISTORY, confirms=lambda event: isinstance(event, ChatHistory))
         return event.messages if isinstance(event, ChatHistory) else ()
 
     async def _exchange(self, *sent: Action, confirms: Confirms) -> Event:
@@ -339,10 +346,10 @@ class OutboxDelivery:
         answer = self._answers[0]
         race = await room.race(self.within)
         if time.monotonic() <= answer.expires and not race.recorded:
-            message = actions.message(answer.text, answer.guid, to=answer.to)
+            message = message_action(answer.text, answer.guid, to=answer.to)
             # If the connection is lost, it is sent again: the site ignores a guid that it knows.
             within = min(ANSWER_WITHIN, self.within)
-            event = await room.exchange(message, actions.PING, confirms=_is_pong, within=within)
+            event = await room.exchange(message, PING, confirms=_is_pong, within=within)
             if isinstance(event, Refusal):
                 log.warning("%s: the site refused an answer: %s", self.name, "; ".join(event.errors))
         self._answers.popleft()

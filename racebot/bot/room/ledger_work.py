@@ -9,8 +9,7 @@ from datetime import datetime
 
 from racebot.bot.room.announcements import Announcements
 from racebot.bot.room.case import Case
-from racebot.bot.room.events import Act, Announce, Effect, GiveUp, RoomPolicy, Settle
-from racebot.bot.room.polls import STAY_AFTER_FINISH
+from racebot.bot.room.events import STAY_AFTER_FINISH, Act, Announce, Effect, GiveUp, RoomPolicy, Settle
 from racebot.ledger.cases import CaseRow
 from racebot.ledger.outbox import Delivery, Message
 from racebot.ledger.rows import RATED_LATER

@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from racebot.live_file import LiveRoom
-from racebot.queries.fields import FinishChance, FinishTime, Listed, OptionalId
+from racebot.queries import FinishChance, FinishTime, Listed, OptionalId
 from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import LeaderboardReport
 from racebot.queries.odds import PlayerOdds

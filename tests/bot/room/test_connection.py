@@ -28,10 +28,18 @@ from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
 from racebot.ledger.store import Ledger
 from racebot.queries import explain
 from racebot.queries.standings import Listing
-from racebot.racetime import actions
-from racebot.racetime.actions import Action
 from racebot.racetime.client import Site, TokenSource
-from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, RaceUpdate, Unreadable
+from racebot.racetime.frames import (
+    GET_RACE,
+    PING,
+    PONG,
+    Action,
+    ChatHistory,
+    ChatMessage,
+    Event,
+    RaceUpdate,
+    Unreadable,
+)
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command, CommandNames
 from racebot.settings.model import InfoPolicy, Settings
@@ -84,7 +92,7 @@ class Socket:
     async def send(self, action: Action) -> None:
         if action.name == "message":
             self.said.append(action.data["message"])
-        if action == actions.PING:
+        if action == PING:
             self.queue.put_nowait(PONG)
 
 
@@ -300,7 +308,7 @@ async def test_a_room_that_stays_unreadable_is_asked_ever_more_rarely(
             return None
 
         async def send(self, action: Action) -> None:
-            if action == actions.GET_RACE:
+            if action == GET_RACE:
                 asked.append(now)
                 self.queue.put_nowait(Unreadable("race: entrants is not a list"))
 

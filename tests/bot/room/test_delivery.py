@@ -21,8 +21,7 @@ from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
 from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
-from racebot.racetime.actions import Action
-from racebot.racetime.frames import PONG, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
+from racebot.racetime.frames import PONG, Action, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
 from racebot.settings.model import InfoPolicy, Settings
 
