@@ -119,10 +119,12 @@ def test_accounts_that_meet_after_their_merge_are_rated_after_another_merge(sett
 
 
 def test_two_accounts_of_a_third_keep_a_race_in_which_they_met_in_any_order(settler: Settler) -> None:
-    settler.add_past_races([result("a", "ann bo"), result("b", "old cy", after=1)], "import")
+    settler.add_past_races(
+        [result("a", "ann cy"), result("b", "old cy", after=1), result("c", "bo cy", after=2)], "import"
+    )
     for alias in ("id-old", "id-bo"):
         merge(settler, alias, "id-ann")
-    for number, order in enumerate(("old bo cy", "bo old cy"), 2):
+    for number, order in enumerate(("old bo cy", "bo old cy"), 3):
         settle(settler, result(f"met-{number}", order, after=number))
         rated = existing(settler.ledger.ratings.get(board_of(settler), f"orb/met-{number}")).changes
         assert {change.player for change in rated} == {"id-old", "id-bo", "id-cy"}
