@@ -192,8 +192,9 @@ class Ratings(Table):
         return {as_text(row["player"]): state for row, state in zip(rows, states, strict=True)}
 
 
+_COLUMNS = "player, state, rating, points, races, finishes, wins, last_race_at"
 _STANDINGS = (
-    "SELECT standings.*, players.name AS name, player IN (SELECT player FROM hidden_players) AS hidden"
+    f"SELECT {_COLUMNS}, players.name, player IN (SELECT player FROM hidden_players)"  # noqa: S608
     " FROM standings JOIN shown_players AS players ON players.id = player WHERE leaderboard = ?"
 )
 """Reads the standings of a leaderboard with the players' names."""
@@ -206,6 +207,11 @@ class Standings(Table):
         """Return all standings with names, best first, then by name."""
         order = "ORDER BY rating DESC, players.name COLLATE NOCASE, player"
         return standings_of(self._connection.rows(f"{_STANDINGS} {order}", board.key))
+
+    def now(self, board: Leaderboard) -> dict[str, Standing]:
+        """Return everybody's standing by player, without names, which take longest to read."""
+        sql = f"SELECT {_COLUMNS} FROM standings WHERE leaderboard = ?"  # noqa: S608
+        return {each.player: each for each in standings_of(self._connection.rows(sql, board.id))}
 
     def get(self, board: Leaderboard, player: str) -> Standing | None:
         """Return a player's standing; None without one, or if the leaderboard is not stored."""
@@ -231,11 +237,9 @@ class Standings(Table):
         """
         chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?3))"
         rows = self._connection.rows(
-            "SELECT player, state_before AS state, points_before AS points, races_before AS races,"  # noqa: S608
-            " min(sequence), standings.finishes - sum(place IS NOT NULL) AS finishes,"
-            " standings.wins - sum(place IS 1) AS wins,"
-            " last_race_at, 0.0 AS rating, '' AS name, 0 AS hidden"
-            " FROM changes LEFT JOIN standings USING (leaderboard, player)"
+            "SELECT player, state_before, 0.0, points_before, races_before,"  # noqa: S608
+            " standings.finishes - sum(place IS NOT NULL), standings.wins - sum(place IS 1), last_race_at,"
+            " '', 0, min(sequence) FROM changes LEFT JOIN standings USING (leaderboard, player)"
             f" WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY player",
             board.key,
             sequence,

@@ -142,7 +142,10 @@ class RatedRow:
 
 
 class Standing(NamedTuple):
-    """A player's current rating and record on a leaderboard. `hidden` players are left out of lists."""
+    """A player's rating and record on a leaderboard. `hidden` players are left out of lists.
+
+    The last two fields have their defaults where they are not read.
+    """
 
     player: str
     state: State
@@ -222,13 +225,17 @@ def read(kind: type[T], rows: Iterable[sqlite3.Row | Mapping[str, Any]], remedy:
         raise LedgerError(f"a stored row cannot be read ({place}): {remedy}") from None
 
 
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no offset")
+    return moment.astimezone(UTC)
+
+
 def moment_of(text: str) -> datetime:
     """Return a stored time. The ledger stores times as `exact_time` formats them."""
     try:
-        moment = datetime.fromisoformat(text)
-        if moment.tzinfo is None:
-            raise ValueError(f"{text!r} has no offset")
-        return moment.astimezone(UTC)
+        return _moment(text)
     except (TypeError, ValueError, OverflowError) as error:
         raise LedgerError(f"a stored time cannot be read ({error}): {RESTORE}") from None
 
@@ -338,9 +345,13 @@ def parts_of(text: object) -> tuple[tuple[str, int], ...]:
     return tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(text)))
 
 
+@readable("standing", REBUILD)
 def standings_of(rows: Sequence[sqlite3.Row]) -> list[Standing]:
-    """Return standings, given rows with a column for each of their fields."""
-    found = [{name: row[name] for name in Standing._fields} for row in rows]
-    for values, state in zip(found, states_of([row["state"] for row in rows]), strict=True):
-        values["state"] = state
-    return read(Standing, found, REBUILD)
+    """Return standings, given rows that begin with the columns of their fields, in order."""
+    columns: list[Any] = list(zip(*rows, strict=True))
+    for kind, column in zip((str, str, float, int, int, int, int, str), columns, strict=False):
+        for found in set(map(type, column)) - {kind}:
+            raise TypeError(f"{found.__name__} in place of {kind.__name__}")
+    if columns:
+        columns[1], columns[7] = states_of(columns[1]), map(_moment, columns[7])
+    return list(map(Standing, *columns[: len(Standing._fields)])) if columns else []

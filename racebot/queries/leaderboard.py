@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Annotated, overload
+from typing import Annotated, Any, overload
 
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import (
-    Leaderboard,
-    Standing,
-    as_int,
-    as_text,
-    moment_of,
-    standings_of,
-    states_of,
-)
+from racebot.ledger.rows import Leaderboard, Standing, as_int, as_text
 from racebot.ledger.store import Ledger
 from racebot.queries import Place
 from racebot.queries.standings import (
     Listing,
-    StandingRow,
     in_order,
     latest_of,
+    listed_now,
     listed_of,
     place_of,
     places_of,
     standings_before,
-    standings_now,
 )
 from racebot.races.change import Change
 from racebot.ratings import registry
@@ -40,12 +31,8 @@ from racebot.text.format import exact_time
 
 MOVEMENT_WINDOW = timedelta(days=7)
 """Movement is measured over this time before the leaderboard's last race."""
-_LISTED = (
-    "WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
-    " AND player NOT IN (SELECT player FROM hidden_players)"
-)
-"""Chooses the standings of listed players by the values of `_bounds`."""
-_RATING, _LAST_RACE = attrgetter("rating"), attrgetter("last_race_at")
+_SHARED = ("points", "rating", "state", "races", "finishes", "wins", "last_race_at")
+"""The fields of a `Standing` that a `PlacedPlayer` has, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +60,13 @@ class PlacedPlayer:
     provisional: bool
 
 
+def shared_facts(standing: Standing, name: str, place: int | None, provisional_races: int) -> dict[str, Any]:
+    """Return the fields of a `PlacedPlayer`."""
+    own = {field: getattr(standing, field) for field in _SHARED}
+    provisional = standing.races < provisional_races
+    return own | {"id": standing.player, "name": name, "place": place, "provisional": provisional}
+
+
 @dataclass(frozen=True, slots=True)
 class ListedPlayer(PlacedPlayer):
     """A player on a leaderboard."""
@@ -86,16 +80,16 @@ class ListedPlayers(Sequence[ListedPlayer]):
     """Listed players in order. Names and states are read when asked for, so the ledger must stay open.
 
     `places` has the place of each rating, `before` everybody's earlier standing, and `places_before` the
-    places of players who were listed then. `unranked` are those whom the leaderboard would list if they had
-    more finishes, those with most first.
+    places of players who were listed then. `unranked_rows` are those whom the leaderboard would list if they
+    had more finishes, those with most first.
     """
 
     ledger: Ledger
-    rows: Sequence[StandingRow]
+    rows: Sequence[Standing]
     places: Mapping[float, int]
-    before: Mapping[str, StandingRow]
+    before: Mapping[str, Standing]
     places_before: Mapping[str, int]
-    unranked: Sequence[StandingRow]
+    unranked_rows: Sequence[Standing]
     provisional_races: int
 
     def __len__(self) -> int:
@@ -111,7 +105,7 @@ class ListedPlayers(Sequence[ListedPlayer]):
     def __iter__(self) -> Iterator[ListedPlayer]:
         return iter(self[:])
 
-    def chosen(self, rows: Sequence[StandingRow]) -> ListedPlayers:
+    def chosen(self, rows: Sequence[Standing]) -> ListedPlayers:
         """Return some of these players, in the order of the rows."""
         return replace(self, rows=rows)
 
@@ -119,36 +113,35 @@ class ListedPlayers(Sequence[ListedPlayer]):
         """Return the name of each player to show, by id."""
         return self.ledger.people.names([row.player for row in self.rows])
 
-    def points_won(self, row: StandingRow) -> int:
+    def points_won(self, row: Standing) -> int:
         """Return how far a player's points moved; 0 for a player who had not raced before."""
         return row.points - self.before.get(row.player, row).points
 
-    def places_won(self, row: StandingRow) -> int | None:
+    def places_won(self, row: Standing) -> int | None:
         """Return how many places a player climbed, None for a player who was not listed before."""
         before = self.places_before.get(row.player)
         return None if before is None else before - self.places[row.rating]
 
-    def _read(self, rows: Sequence[StandingRow]) -> list[ListedPlayer]:
-        names = self.ledger.people.names([row.player for row in rows])
+    def unranked(self, limit: int) -> list[PlacedPlayer]:
+        """Return the players with too few finishes for a place, those with most first."""
+        return [PlacedPlayer(**facts) for _, facts in self._facts(self.unranked_rows[:limit])]
+
+    def _read(self, rows: Sequence[Standing]) -> list[ListedPlayer]:
         return [
             ListedPlayer(
-                place=self.places[row.rating],
-                id=row.player,
-                name=names[row.player],
-                points=row.points,
-                rating=row.rating,
-                state=state,
-                races=row.races,
-                finishes=row.finishes,
-                wins=row.wins,
-                last_race_at=moment_of(row.last_race_at),
-                provisional=row.races < self.provisional_races,
+                **facts,
                 moved=Movement(self.points_won(row), self.places_won(row))
                 if row.player in self.before
                 else None,
             )
-            for row, state in zip(rows, states_of([row.state for row in rows]), strict=True)
+            for row, facts in self._facts(rows)
         ]
+
+    def _facts(self, rows: Sequence[Standing]) -> Iterator[tuple[Standing, dict[str, Any]]]:
+        names = self.ledger.people.names([row.player for row in rows])
+        for row in rows:
+            place = self.places.get(row.rating)
+            yield row, shared_facts(row, names[row.player], place, self.provisional_races)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +171,6 @@ class OpenLeaderboard(LeaderboardReport):
 
 
 @dataclass(frozen=True, slots=True)
-class UnrankedPlayer:
-    """A player with too few `finishes` for a place."""
-
-    id: str
-    name: str
-    points: int
-    finishes: int
-
-
-@dataclass(frozen=True, slots=True)
 class BoardTotals:
     """The numbers of listed players and rated races, and when races were last rated, None if unknown."""
 
@@ -210,7 +193,7 @@ def open_leaderboard(
     Ratings after fewer than `provisional_races` races are provisional.
     """
     if at is None:
-        everybody, races = standings_now(ledger, board), ledger.ratings.count(board)
+        everybody, races = ledger.standings.now(board), ledger.ratings.count(board)
     else:
         races = ledger.ratings.sequence_until(board, at)
         everybody = standings_before(ledger, board, races + 1)
@@ -260,22 +243,14 @@ def top_players(
     ledger: Ledger, board: Leaderboard, listing: Listing, limit: int
 ) -> list[tuple[int, Standing]]:
     """Return the best listed players with their places; equal ratings share one."""
-    rows = ledger.connection.rows(
-        "SELECT standings.*, players.name AS name, 0 AS hidden"  # noqa: S608 - constants
-        " FROM standings INDEXED BY standings_by_rating"
-        f" CROSS JOIN shown_players AS players ON players.id = player {_LISTED}"
-        " ORDER BY rating DESC, players.name COLLATE NOCASE, player LIMIT ?4",
-        *_bounds(ledger, board, listing),
-        limit,
-    )
-    best = standings_of(rows)
-    return [(1 + sum(other.rating > standing.rating for other in best), standing) for standing in best]
+    rows = in_order(ledger, listed_now(ledger, board, listing))
+    places, names = places_of(rows), ledger.people.names(row.player for row in rows[:limit])
+    return [(places[row.rating], row._replace(name=names[row.player])) for row in rows[:limit]]
 
 
 def places_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, int]:
     """Return the place of each listed player."""
-    rows = standings_now(ledger, board)
-    return place_of(listed_of(rows, listing, ledger.people.hidden(), latest_of(rows)))
+    return place_of(listed_now(ledger, board, listing))
 
 
 def new_places(
@@ -293,53 +268,19 @@ def new_places(
     """
     if not changes:
         return {}
-    players, end = [change.player for change in changes], exact_time(ended_at)
     states = np.array([change.after for change in changes])
     ratings = registry.create(board.model, board.parameters).rating(states).tolist()
-    if sequence is None:
-        before = standings_now(ledger, board, players)
-        latest = ledger.standings.latest_race(board) or ended_at
-    else:
-        before = standings_before(ledger, board, sequence)
-        latest = latest_of(before) or ended_at
-    after = dict(before)
+    before = ledger.standings.now(board) if sequence is None else standings_before(ledger, board, sequence)
+    latest, after = latest_of(before) or ended_at, dict(before)
     for change, rating in zip(changes, ratings, strict=True):
-        row = before.get(change.player, StandingRow(change.player, "", 0, 0, 0, 0, end, 0.0))
-        finishes, last = row.finishes + (change.place is not None), max(row.last_race_at, end)
+        newcomer = Standing(change.player, change.before, rating, 0, 0, 0, 0, ended_at)
+        row = before.get(change.player, newcomer)
+        finishes, last = row.finishes + (change.place is not None), max(row.last_race_at, ended_at)
         after[change.player] = row._replace(finishes=finishes, last_race_at=last, rating=rating)
-    hidden, now = ledger.people.hidden(), max(latest, ended_at)
-    old = listed_of(before, listing, hidden, latest)
-    new = listed_of(after, listing, hidden, now)
-    if sequence is not None:
-        places, new_place = place_of(old), place_of(new)
-    else:
-        still_listed = listed_of(before, listing, hidden, now)
-        above = _listed_above(ledger, board, listing, latest, [row.rating for row in old])
-        places = {row.player: above[row.rating] + 1 for row in old}
-        above = _listed_above(ledger, board, listing, now, [row.rating for row in new])
-        # The ledger counts the players of the race by their old ratings.
-        new_place = {
-            row.player: above[row.rating]
-            + 1
-            + sum(each.rating > row.rating for each in new)
-            - sum(each.rating > row.rating for each in still_listed)
-            for row in new
-        }
-    return {player: (places.get(player), new_place[player]) for player in players if player in new_place}
-
-
-def _listed_above(
-    ledger: Ledger, board: Leaderboard, listing: Listing, latest: datetime, ratings: Iterable[float]
-) -> dict[float, int]:
-    """Return how many players are rated above each rating and listed if the last race ended at `latest`."""
-    above, highest, found = 0, float("inf"), {}
-    bounds = board.id, listing.minimum_finishes, listing.earliest(latest)
-    sql = f"SELECT count(*) FROM standings INDEXED BY standings_by_rating {_LISTED}"  # noqa: S608 - constants
-    for rating in sorted(set(ratings), reverse=True):
-        rows = f"{sql} AND rating > ?4 AND rating <= ?5"
-        above += as_int(ledger.connection.value(rows, *bounds, rating, highest))
-        found[rating], highest = above, rating
-    return found
+    hidden = ledger.people.hidden()
+    old = place_of(listed_of(before, listing, hidden, latest))
+    new = place_of(listed_of(after, listing, hidden, max(latest, ended_at)))
+    return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
 
 
 def place_among(
@@ -356,13 +297,6 @@ def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
     return _counts(ledger, board, listing)[1]
 
 
-def unranked_players(listed: ListedPlayers, limit: int) -> list[UnrankedPlayer]:
-    """Return players whom a leaderboard would list if they had more finishes, those with most first."""
-    rows = listed.unranked[:limit]
-    names = listed.ledger.people.names([row.player for row in rows])
-    return [UnrankedPlayer(row.player, names[row.player], row.points, row.finishes) for row in rows]
-
-
 def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:
     """Return the size of a leaderboard, much faster than the whole report."""
     return BoardTotals(
@@ -373,21 +307,17 @@ def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardT
     )
 
 
-def listed_points(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, int]:
-    """Return the points of all listed players."""
-    sql = f"SELECT player, points FROM standings {_LISTED}"  # noqa: S608 - constants
-    rows = ledger.connection.rows(sql, *_bounds(ledger, board, listing))
-    return {player: as_int(points) for player, points in rows}
-
-
 def _counts(
     ledger: Ledger, board: Leaderboard, listing: Listing, rating: float = float("inf")
 ) -> tuple[int, int]:
     """Return the number of listed players rated above `rating`, and the number of all listed players."""
     ((above, listed),) = ledger.connection.rows(
-        "SELECT coalesce(sum(rating > ?4), 0), count(*)"  # noqa: S608 - constants
-        f" FROM standings INDEXED BY standings_by_rating {_LISTED}",
-        *_bounds(ledger, board, listing),
+        "SELECT coalesce(sum(rating > ?4), 0), count(*) FROM standings INDEXED BY standings_by_rating"
+        " WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
+        " AND player NOT IN (SELECT player FROM hidden_players)",
+        board.id,
+        listing.minimum_finishes,
+        exact_time(listing.earliest(ledger.standings.latest_race(board))),
         rating,
     )
     return as_int(above), as_int(listed)
@@ -400,8 +330,3 @@ def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:
         board.key,
     )
     return {as_text(row["note"]): as_int(row["races"]) for row in rows}
-
-
-def _bounds(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[int | None, int, str]:
-    """Return the values of `_LISTED` for a leaderboard as it is now."""
-    return board.id, listing.minimum_finishes, listing.earliest(ledger.standings.latest_race(board))

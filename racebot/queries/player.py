@@ -16,7 +16,7 @@ from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_o
 from racebot.ledger.store import Ledger
 from racebot.queries import FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
-from racebot.queries.leaderboard import PlacedPlayer, place_among
+from racebot.queries.leaderboard import PlacedPlayer, place_among, shared_facts
 from racebot.queries.race import reasons_of
 from racebot.queries.races import Winner, entrants_of, finish_time, winners_of
 from racebot.queries.records import Upset, upsets
@@ -159,17 +159,8 @@ def player_standing(
     if standing is None:
         return None
     place, listed = place_among(ledger, board, standing, listing)
-    shared = standing._asdict()
-    del shared["player"], shared["hidden"]
-    return PlayerStanding(
-        **shared,
-        id=player,
-        place=place,
-        provisional=standing.races < provisional_races,
-        category=board.category,
-        leaderboard=board.name,
-        listed=listed,
-    )
+    facts = shared_facts(standing, standing.name, place, provisional_races)
+    return PlayerStanding(**facts, category=board.category, leaderboard=board.name, listed=listed)
 
 
 def player_record(ledger: Ledger, board: Leaderboard, standing: PlayerStanding) -> PlayerRecord:

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import NamedTuple
 
 import numpy as np
 
-from racebot.ledger.rows import REBUILD, Leaderboard, Standing, moment_of, readable, states_of
+from racebot.ledger.rows import START, Leaderboard, Standing, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.ratings import registry
 from racebot.scoring.rules import Rules
 from racebot.settings.model import Settings
-from racebot.text.format import exact_time
 
 _COUNTED = (
     "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("
@@ -58,19 +55,19 @@ class Listing:
         """Return the rules of the scores that order the leaderboard; None if ratings do."""
         return None if self.by_rating else self.scoring
 
-    def earliest(self, latest: datetime | None) -> str:
-        """Return the earliest allowed last race of a listed player, as `exact_time` formats it.
+    def earliest(self, latest: datetime | None) -> datetime:
+        """Return the earliest allowed last race of a listed player; long ago without a limit.
 
-        `latest` is the end of the leaderboard's last race. An empty text, before all times, is no limit.
+        `latest` is the end of the leaderboard's last race.
         """
-        return (
-            exact_time(latest - timedelta(days=self.inactive_days)) if self.inactive_days and latest else ""
-        )
+        if latest is None or not self.inactive_days:
+            return START.counted_at
+        return latest - timedelta(days=self.inactive_days)
 
     def includes(self, standing: Standing, latest: datetime | None) -> bool:
         """Return True if a leaderboard whose last race ended at `latest` lists a player."""
         finishes = not standing.hidden and standing.finishes >= self.minimum_finishes
-        return finishes and exact_time(standing.last_race_at) >= self.earliest(latest)
+        return finishes and standing.last_race_at >= self.earliest(latest)
 
 
 def listing_of(settings: Settings, board: Leaderboard) -> Listing:
@@ -87,48 +84,13 @@ def listing_of(settings: Settings, board: Leaderboard) -> Listing:
     return Listing(finishes, days, rules, by_rating=order == "rating")
 
 
-class StandingRow(NamedTuple):
-    """A player's stored standing: `state` as JSON, `last_race_at` as text that sorts as time."""
-
-    player: str
-    state: str
-    points: int
-    races: int
-    finishes: int
-    wins: int
-    last_race_at: str
-    rating: float
-
-
-@readable("standing", REBUILD)
-def standings_now(
-    ledger: Ledger, board: Leaderboard, players: Sequence[str] | None = None
-) -> dict[str, StandingRow]:
-    """Return the current standings of these players, or of all, by player.
-
-    Check that values have the types of their columns.
-    """
-    chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?2))"
-    rows = ledger.connection.rows(
-        "SELECT player, state, points, races, finishes, wins, last_race_at, rating"  # noqa: S608 - constants
-        f" FROM standings WHERE leaderboard = ?1{chosen}",
-        board.id,
-        *([] if players is None else [json.dumps(players)]),
-    )
-    kinds = (str, str, int, int, int, int, str, float)
-    for kind, column in zip(kinds, zip(*rows, strict=True), strict=False):
-        for found in set(map(type, column)) - {kind}:
-            raise TypeError(f"{found.__name__} in place of {kind.__name__}")
-    return {row[0]: StandingRow._make(row) for row in rows}
-
-
 def standings_before(
     ledger: Ledger,
     board: Leaderboard,
     first: int,
     last: int | None = None,
-    after: Mapping[str, StandingRow] | None = None,
-) -> dict[str, StandingRow]:
+    after: Mapping[str, Standing] | None = None,
+) -> dict[str, Standing]:
     """Return the standings before race `first` of the sequence.
 
     Args:
@@ -138,23 +100,26 @@ def standings_before(
     last = ledger.ratings.count(board) if last is None else last
     undoes = last - first < last / 6  # then undoing the last races takes less time than counting the first
     if undoes:
-        after = standings_now(ledger, board) if after is None else after
+        after = ledger.standings.now(board) if after is None else after
         rows = ledger.connection.rows(_UNDONE, board.key, first, last)
     else:
         after, rows = {}, ledger.connection.rows(_COUNTED, board.key, first)
     undone = {row[0] for row in rows}
     before = {player: row for player, row in after.items() if player not in undone}
     rows = [row for row in rows if row[6] is not None]
-    ends, ratings = _ends(ledger, board, {row[0]: row[6] for row in rows}), _ratings(board, rows)
-    for row, rating in zip(rows, ratings, strict=True):
-        player, finishes, wins = row[0], row[4], row[5]
+    if not rows:
+        return before
+    ends, states = _ends(ledger, board, {row[0]: row[6] for row in rows}), states_of([row[1] for row in rows])
+    ratings = registry.create(board.model, board.parameters).rating(np.array(states)).tolist()
+    for row, state, rating in zip(rows, states, ratings, strict=True):
+        player, _, points, races, finishes, wins, *_ = row
         if undoes:
             finishes, wins = after[player].finishes - finishes, after[player].wins - wins
-        before[player] = StandingRow._make((*row[:4], finishes, wins, ends[player], rating))
+        before[player] = Standing(player, state, rating, points, races, finishes, wins, ends[player])
     return before
 
 
-def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[str, str]:
+def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[str, datetime]:
     """Return when the last of each player's races ended, up to the race with the number in `lasts`."""
     rows = ledger.connection.rows(
         "SELECT sequence, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
@@ -163,7 +128,7 @@ def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[
         board.key,
         json.dumps(sorted(set(lasts.values()))),
     )
-    ends = {row[0]: row[1] for row in rows}
+    ends = {row[0]: moment_of(row[1]) for row in rows}
     # A race counts from its end, or later if recorded late. Only then may an earlier one end later.
     late = {row[0] for row in rows if row[2]}
     again = ledger.connection.rows(
@@ -175,12 +140,13 @@ def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[
         board.key,
         json.dumps({player: last for player, last in lasts.items() if last in late}),
     )
-    return {player: ends[last] for player, last in lasts.items()} | dict(map(tuple, again))
+    found = {player: ends[last] for player, last in lasts.items()}
+    return found | {player: moment_of(ended_at) for player, ended_at in again}
 
 
 def listed_of(
-    rows: Mapping[str, StandingRow], listing: Listing, hidden: set[str], latest: datetime | None
-) -> list[StandingRow]:
+    rows: Mapping[str, Standing], listing: Listing, hidden: set[str], latest: datetime | None
+) -> list[Standing]:
     """Return the standings that a leaderboard lists if its last race ended at `latest`."""
     earliest, finishes = listing.earliest(latest), listing.minimum_finishes
     return [
@@ -190,7 +156,13 @@ def listed_of(
     ]
 
 
-def in_order(ledger: Ledger, rows: Sequence[StandingRow]) -> list[StandingRow]:
+def listed_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[Standing]:
+    """Return the standings that a leaderboard lists now."""
+    rows = ledger.standings.now(board)
+    return listed_of(rows, listing, ledger.people.hidden(), latest_of(rows))
+
+
+def in_order(ledger: Ledger, rows: Sequence[Standing]) -> list[Standing]:
     """Return standings, best first, then by name as SQLite's NOCASE compares names."""
     times = Counter(map(_RATING, rows))
     names = ledger.people.names(row.player for row in rows if times[row.rating] > 1)
@@ -199,23 +171,15 @@ def in_order(ledger: Ledger, rows: Sequence[StandingRow]) -> list[StandingRow]:
     return sorted([*by_name, *(row for row in rows if row.player not in names)], key=_RATING, reverse=True)
 
 
-def places_of(rows: Sequence[StandingRow]) -> dict[float, int]:
+def places_of(rows: Sequence[Standing]) -> dict[float, int]:
     """Return the place of each rating. Equal ratings share the best of their places."""
     return dict(zip(sorted(map(_RATING, rows)), range(len(rows), 0, -1), strict=True))
 
 
-def place_of(rows: Sequence[StandingRow]) -> dict[str, int]:
+def place_of(rows: Sequence[Standing]) -> dict[str, int]:
     places = places_of(rows)
     return {row.player: places[row.rating] for row in rows}
 
 
-def latest_of(rows: Mapping[str, StandingRow]) -> datetime | None:
-    latest = max(map(_LAST_RACE, rows.values()), default=None)
-    return None if latest is None else moment_of(latest)
-
-
-def _ratings(board: Leaderboard, rows: Sequence[sqlite3.Row]) -> list[float]:
-    if not rows:
-        return []
-    states = np.array(states_of([row[1] for row in rows]))
-    return list(registry.create(board.model, board.parameters).rating(states).tolist())
+def latest_of(rows: Mapping[str, Standing]) -> datetime | None:
+    return max(map(_LAST_RACE, rows.values()), default=None)

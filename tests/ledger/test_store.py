@@ -416,7 +416,7 @@ DAMAGE = [
     *(("races", "result", text, "orb/r") for text in ("", "no json", "{}", '{"name": "orb/r"}', "[]")),
     ("races", "counted_at", NO_OFFSET, f"{NO_OFFSET}' has no offset.*: restore a backup"),
     ("cases", "ended_at", NO_OFFSET, r"CaseRow orb/r, ended_at: .*: restore a backup"),
-    ("standings", "last_race_at", NO_OFFSET, "Standing Ann, last_race_at"),
+    ("standings", "last_race_at", NO_OFFSET, f"{NO_OFFSET}' has no offset.*: run `racebot rebuild`"),
     ("standings", "last_race_at", "x", "cannot be read"),
     ("standings", "state", "x", "cannot be read"),
     ("leaderboards", "goals", '["a", 1]', f"Leaderboard {GOAL}, goals.1: "),

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from racebot.queries.leaderboard import listed_points
 from racebot.queries.races import Entries, last_entries
+from racebot.queries.standings import listed_now
 from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
@@ -50,8 +50,8 @@ class Calibration(NamedTuple):
 def explained(request: PageRequest, board: Board) -> Content:
     """Render how a leaderboard rates, and how well that predicted its last races."""
     model = registry.create(board.stored.model, board.stored.parameters)
-    listed = listed_points(request.view.ledger, board.stored, board.listing)
-    points = np.fromiter(listed.values(), int)
+    listed = listed_now(request.view.ledger, board.stored, board.listing)
+    points = np.array([each.points for each in listed], int)
     bars = histogram(points)
     commands = request.view.publication.commands
     return templating.board_page(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, link, whole_number
-from racebot.ledger.rows import NamedPlayer
+from racebot.ledger.rows import NamedPlayer, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
 from racebot.queries.history import last_results
@@ -18,8 +18,6 @@ from racebot.queries.races import latest_races
 from racebot.queries.recap import PodiumPlace, corrections, podium
 from racebot.queries.records import hall_of_fame
 from racebot.queries.seeds import SeedList, seed_list
-from racebot.queries.standings import StandingRow
-from racebot.text.format import exact_time
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.movement import climber
@@ -48,7 +46,7 @@ COLUMNS = {
 """The heading and the CSS class of each column of the table."""
 _SORTABLE = [column for column in COLUMNS if column != "form"]
 _SORTED_UP = {"place", "player"}  # columns that a first click sorts in ascending order
-_SORT_KEYS: dict[str, Callable[[StandingRow], Any]] = {
+_SORT_KEYS: dict[str, Callable[[Standing], Any]] = {
     "place": lambda row: -row.rating,
     "points": attrgetter("points"),
     "races": attrgetter("races"),
@@ -191,7 +189,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         columns=COLUMNS,
         sort_by=lambda column: first + choice.sorted_by(column).query(),
         players=shown,
-        unranked=queries.unranked_players(report.players, UNRANKED) if number == 1 and choice.default else [],
+        unranked=report.players.unranked(UNRANKED) if number == 1 and choice.default else [],
         form=last_results(view.ledger, board.key, ids, RESULTS, report.races if choice.at else None),
         matching=len(players),
         pages=pager(number, count, page_link),
@@ -254,7 +252,7 @@ def _chosen(
         return players
     rows = [row for row in players.rows if row.races >= choice.minimum]
     if choice.active and report.last_race_at:
-        since = exact_time(report.last_race_at - timedelta(days=choice.active))
+        since = report.last_race_at - timedelta(days=choice.active)
         rows = [row for row in rows if row.last_race_at >= since]
     names = players.names() if choice.q or choice.sort == "player" else {}
     if wanted := fold_name(choice.q.strip()):
@@ -317,7 +315,7 @@ def front(request: PageRequest) -> Content:
     return templating.page(
         request,
         "front.html",
-        unranked=lambda board: queries.unranked_players(view.report(board).players, shown),
+        unranked=lambda board: view.report(board).players.unranked(shown),
         updated=max(filter(None, (view.totals(board).updated_at for board in view.boards)), default=None),
         categories=categories,
         totals_of=view.totals,

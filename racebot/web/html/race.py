@@ -17,10 +17,11 @@ from racebot import addresses
 from racebot.live_file import LiveRoom
 from racebot.queries.edits import edits_of
 from racebot.queries.explain import RULES, ReasonKind
-from racebot.queries.leaderboard import listed_points, new_places
+from racebot.queries.leaderboard import new_places
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_of, event_reports
 from racebot.queries.races import races_numbered
 from racebot.queries.records import UPSET
+from racebot.queries.standings import listed_now
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
 from racebot.text.format import counted, timer
@@ -201,7 +202,7 @@ def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, 
     board = None if stem is None else view.board(stem)
     if board is None or part.sequence not in {0, view.ledger.ratings.count(board.stored)}:
         return {}
-    points = listed_points(view.ledger, board.stored, board.listing)
+    points = {each.player: each.points for each in listed_now(view.ledger, board.stored, board.listing)}
     points |= {each.id: each.after for each in part.entrants if each.id is not None and each.id in points}
     levels = sorted(points.values())
     found = {}

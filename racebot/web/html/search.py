@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 from racebot.ledger.rows import NamedPlayer
 from racebot.queries.races import races_named
-from racebot.queries.standings import standings_now
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
 from racebot.web.html.templating import SCRIPT_TYPE
@@ -44,9 +44,9 @@ def index(request: PageRequest) -> Content:
     """
     if request.served:
         return None
-    standings: list[tuple[bool, str, str, int, int]] = []
+    standings: list[tuple[bool, datetime, str, int, int]] = []
     for number, board in enumerate(request.view.boards):
-        rows, least = standings_now(request.view.ledger, board.stored), board.listing.minimum_finishes
+        rows, least = request.view.ledger.standings.now(board.stored), board.listing.minimum_finishes
         standings += [
             (r.finishes >= least, r.last_race_at, r.player, r.points, number) for r in rows.values()
         ]
