@@ -25,7 +25,7 @@ from racebot.ledger.discord import Post
 from racebot.ledger.rows import RATED_LATER, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.recap import WEEK, PodiumPlace, Recap, Week, final_since, recap, week
-from racebot.queries.records import UPSET, Record, Upset, personal_bests
+from racebot.queries.records import UPSET, Record, personal_bests
 from racebot.queries.scores import league, scored
 from racebot.queries.standings import listing_of
 from racebot.ratings import registry
@@ -266,11 +266,11 @@ def _season(found: Recap, texts: Texts) -> tuple[list[str], frozenset[str]]:
         lines.append(texts.discord_improved.format(name=improved, change=change))
     most, races = found.most_races, max((each.number for each in found.most_races), default=0)
     lines += _digest_notes(found.upsets, [each.player.name for each in most], races, texts)
-    named = chain[PodiumPlace | Record | Upset](found.podium, found.improved, most, found.upsets)
+    named = chain[PodiumPlace | Record](found.podium, found.improved, most, found.upsets)
     return lines, frozenset(each.player.id for each in named)
 
 
-def _digest_notes(upsets: Sequence[Upset], most: Sequence[str], races: float, texts: Texts) -> list[str]:
+def _digest_notes(upsets: Sequence[Record], most: Sequence[str], races: float, texts: Texts) -> list[str]:
     """Return the lines about upsets and about the players with most races."""
-    lines = [upset_line(each.player.name, each.chance, texts) for each in upsets]
+    lines = [upset_line(each.player.name, each.number, texts) for each in upsets]
     return lines + ([texts.discord_most.format(name=names_line(most, texts), count=races)] if most else [])

@@ -18,8 +18,8 @@ from racebot.queries import FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
 from racebot.queries.leaderboard import PlacedPlayer, place_among, shared_facts
 from racebot.queries.race import reasons_of
-from racebot.queries.races import Winner, entrants_of, finish_time, winners_of
-from racebot.queries.records import Upset, upsets
+from racebot.queries.races import RaceRow, entrants_of, finish_time, races_numbered
+from racebot.queries.records import Record, upsets
 from racebot.queries.standings import Listing
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
@@ -133,13 +133,13 @@ class Highlights:
     """What is told of a player beside their races.
 
     `best_win` is the least likely one. `best_result` is the race of the last year with the highest gain, with
-    the reasons in words. `winners` are those of the last races, by number in the sequence.
+    the reasons in words. `last_races` has the last races by their numbers in the sequence.
     """
 
     rivals: Sequence[Rival]
     best_result: tuple[PlayedRace, str] | None
-    best_win: Upset | None
-    winners: Mapping[int, Sequence[Winner]]
+    best_win: Record | None
+    last_races: Mapping[int, RaceRow]
 
 
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
@@ -176,16 +176,16 @@ def highlights(
 
     Args:
         settled: the number of races after which ratings are settled.
-        races: the number of last races whose winners are wanted.
+        races: the number of last races to return.
         opponents: the number of opponents met most.
         with_reasons: whether to explain the best result of the last year.
     """
     ledger, board, player = record.ledger, record.board, record.standing.id
     rivals, result = record.rivals(last=opponents), best_of_year(record, settled) if with_reasons else None
-    winners = winners_of(ledger, board.key, [race.sequence for race in record.history[-races:]])
+    last = races_numbered(ledger, board.key, [race.sequence for race in record.history[-races:]])
     before = min(settled, len(record.history) - 1)
     wins = upsets(ledger, board, player=player, settled=before, limit=1)
-    return Highlights(rivals, result, wins[0] if wins else None, winners)
+    return Highlights(rivals, result, wins[0] if wins else None, last)
 
 
 def best_of_year(record: PlayerRecord, settled: int) -> tuple[PlayedRace, str] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -76,14 +76,6 @@ class RaceDigest:
     value: int
 
 
-class NumberedRace(NamedTuple):
-    """A rated race. `updated_at` is when it counted or was last corrected."""
-
-    race: str
-    ended_at: datetime
-    updated_at: datetime
-
-
 class Entries(NamedTuple):
     """Rated entrants as arrays of shape [entries], with the model's states before the race.
 
@@ -114,23 +106,23 @@ def races_named(ledger: Ledger, text: str, limit: int) -> list[str]:
     return [row[0] for row in rows]
 
 
-def winners_of(ledger: Ledger, leaderboard: int, sequences: Sequence[int]) -> dict[int, tuple[Winner, ...]]:
-    """Return the winners of rated races, by their numbers in the sequence."""
+def races_numbered(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> dict[int, RaceRow]:
+    """Return rated races by their numbers in the sequence."""
     chosen = "AND sequence IN (SELECT value FROM json_each(?))"
     rows = _races(ledger, leaderboard, chosen, json.dumps(list(sequences)))
-    return {row.sequence: row.winners for row in rows}
+    return {row.sequence: row for row in rows}
 
 
-def races_numbered(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> dict[int, NumberedRace]:
-    """Return rated races by their numbers in the sequence."""
+def corrected_at(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> dict[int, datetime]:
+    """Return when rated races counted or were last corrected, by their numbers in the sequence."""
     rows = ledger.connection.rows(
-        "SELECT sequence, race, ended_at, coalesce(corrected_at, counted_at) FROM json_each(?2) AS wanted"
+        "SELECT sequence, coalesce(corrected_at, counted_at) FROM json_each(?2) AS wanted"
         " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
         " CROSS JOIN races ON races.name = rated.race",
         leaderboard,
         json.dumps(list(sequences)),
     )
-    return {row[0]: NumberedRace(row[1], moment_of(row[2]), moment_of(row[3])) for row in rows}
+    return {sequence: moment_of(moment) for sequence, moment in rows}
 
 
 def rating_changes(
@@ -261,21 +253,16 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
     found = []
     for row, (rated, finishers, first) in zip(rows, counted, strict=True):
         race, sequence, ended_at, goal, note, result, _ = row
-        remark = note
-        finished, winners = (
-            finishers,
-            [Winner(None if player in withheld else player, names[player]) for player in first],
-        )
+        winners = [Winner(None if player in withheld else player, names[player]) for player in first]
         try:
             entrants = len(entrants_of(race, result))
         except DamagedRaceError:
-            entrants, remark = rated, "its stored result is damaged"
+            entrants, note = rated, "its stored result is damaged"
         if rated < entrants and (placed := _placed(ledger, leaderboard, race)):
-            finished = sum(place is not None for place in placed.values())
+            finishers = sum(place is not None for place in placed.values())  # noqa: PLW2901
             winners += [Winner(None, e.name) for e, place in placed.items() if not e.user_id and place == 1]
-        winners = [] if remark else winners
-        moment = moment_of(ended_at)
-        found.append(RaceRow(race, sequence, moment, goal, remark, entrants, finished, tuple(winners)))
+        shown = () if note else tuple(winners)
+        found.append(RaceRow(race, sequence, moment_of(ended_at), goal, note, entrants, finishers, shown))
     return found
 
 

@@ -18,8 +18,8 @@ import numpy as np
 from racebot.ledger.rows import Leaderboard, NamedPlayer, moment_of
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import ListedPlayers, open_leaderboard
-from racebot.queries.races import NumberedRace, races_numbered
-from racebot.queries.records import Record, Upset, hall_of_fame, ranked, upsets
+from racebot.queries.races import RaceRow, races_numbered
+from racebot.queries.records import Record, hall_of_fame, ranked, upsets
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
 from racebot.races.rooms import RoomRule
@@ -56,9 +56,9 @@ class Recap:
 
     races: int
     podium: Sequence[PodiumPlace]
-    led_since: NumberedRace | None
-    span: tuple[NumberedRace, NumberedRace] | None
-    upsets: Sequence[Upset]
+    led_since: RaceRow | None
+    span: tuple[RaceRow, RaceRow] | None
+    upsets: Sequence[Record]
     improved: Sequence[Record]
     most_races: Sequence[Record]
     streaks: Sequence[Record]
@@ -77,7 +77,7 @@ class Week:
     """
 
     climbers: Mapping[str, int]
-    upsets: Sequence[Upset]
+    upsets: Sequence[Record]
     most_races: Mapping[str, int]
 
 

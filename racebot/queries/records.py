@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from operator import itemgetter
 from typing import Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard, NamedPlayer, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries.races import NumberedRace, entrants_of, races_numbered
+from racebot.queries.races import RaceRow, entrants_of, races_numbered
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
@@ -31,7 +32,9 @@ LIKELY_UPSETS = 12
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A player's number of points, races, wins, wins in a row, or seconds. Equal numbers share a rank.
+    """A player's number of points, races, wins, wins in a row or seconds, or the chance to win an upset.
+
+    Equal numbers share a rank.
 
     `race` is the one that led to the number, or the player's last one. `second` came in behind in a close
     finish. A streak is `ongoing` if the player's last race is part of it.
@@ -40,19 +43,9 @@ class Record:
     rank: int
     player: NamedPlayer
     number: float
-    race: NumberedRace
+    race: RaceRow
     second: NamedPlayer | None = None
     ongoing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Upset:
-    """A won race with its chance before the race."""
-
-    player: NamedPlayer
-    race: NumberedRace
-    entrants: int
-    chance: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +57,7 @@ class HallOfFame:
 
     peaks: Sequence[Record]
     streaks: Sequence[Record]
-    upsets: Sequence[Upset]
+    upsets: Sequence[Record]
     wins: Sequence[Record]
     races: Sequence[Record]
     times: Mapping[str, Sequence[Record]]
@@ -94,7 +87,7 @@ def upsets(
     limit: int,
     after: int = 0,
     until: int | None = None,
-) -> list[Upset]:
+) -> list[Record]:
     """Return the least likely wins of one player or of all, the least likely first.
 
     Wins of players with fewer than `settled` earlier races do not count. `after` and `until` are the numbers
@@ -102,7 +95,7 @@ def upsets(
     """
     index = "changes_won" if player is None else "changes_by_player"
     wins = ledger.connection.rows(
-        "SELECT players.id, players.name, won.sequence, result FROM ("  # noqa: S608 - constants
+        "SELECT player, sequence FROM ("  # noqa: S608 - constants
         "  SELECT sequence, player, points_before - ("
         "   SELECT avg(points_before) FROM changes AS other"
         "   WHERE leaderboard = ?1 AND sequence = mine.sequence AND player <> mine.player"
@@ -112,9 +105,7 @@ def upsets(
         f"  {'AND player = ?2' if player is not None else ''}"
         "  AND player NOT IN (SELECT player FROM hidden_players)"
         "  ORDER BY lead IS NULL, lead LIMIT ?4"
-        " ) AS won JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = won.sequence"
-        " JOIN races ON races.name = rated.race JOIN shown_players AS players ON players.id = won.player"
-        " WHERE lead IS NOT NULL ORDER BY lead",
+        " ) WHERE lead IS NOT NULL ORDER BY lead",
         board.key,
         player,
         settled,
@@ -126,19 +117,18 @@ def upsets(
         "SELECT sequence, player, state_before FROM json_each(?2) AS wanted"
         " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value ORDER BY sequence, player",
         board.key,
-        json.dumps(sorted({win[2] for win in wins})),
+        json.dumps(sorted({sequence for _, sequence in wins})),
     )
     fields: dict[int, dict[str, tuple[float, ...]]] = defaultdict(dict)
     for row, state in zip(rows, states_of([row[2] for row in rows]), strict=True):
         fields[row[0]][row[1]] = state
     model = registry.create(board.model, board.parameters)
-    races, found = races_numbered(ledger, board.key, fields), []
-    for winner, name, sequence, result in wins:
-        field, race = fields[sequence], races[sequence]
+    found = []
+    for winner, sequence in wins:
+        field = fields[sequence]
         chances = dict(zip(field, win_chances(model, np.array(list(field.values()))).tolist(), strict=True))
-        entrants = len(entrants_of(race.race, result))
-        found.append(Upset(NamedPlayer(winner, name), race, entrants, chances[winner]))
-    return sorted(found, key=lambda upset: upset.chance)[:limit]
+        found.append((chances[winner], sequence, (winner,)))
+    return ranked(ledger, board, sorted(found, key=itemgetter(0))[:limit])
 
 
 def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:

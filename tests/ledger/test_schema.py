@@ -27,7 +27,7 @@ from racebot.ledger.rows import START, CategoryProfile, Leaderboard
 from racebot.ledger.schema import VERSION, migrations
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import open_leaderboard, place_among, top_players
-from racebot.queries.races import races_numbered
+from racebot.queries.races import corrected_at
 from racebot.queries.records import times_and_closest
 from racebot.queries.standings import Listing
 from racebot.races.outcome import outcome_of
@@ -256,7 +256,7 @@ def m014_results(ledger: Ledger) -> None:
 
 @stage("UPDATE races SET corrected_at = :later")
 def m015_corrections(ledger: Ledger) -> None:
-    assert races_numbered(ledger, board_of(ledger).key, [1])[1].updated_at == NOON + timedelta(days=1)
+    assert corrected_at(ledger, board_of(ledger).key, [1])[1] == NOON + timedelta(days=1)
 
 
 @stage("UPDATE leaderboards SET updated_at = :later WHERE id = 7")

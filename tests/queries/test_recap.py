@@ -59,7 +59,7 @@ def test_facts_of_a_season_are_those_worked_out_by_hand(settler: Settler) -> Non
     assert [each.race for each in (found.led_since, *found.span)] == ["orb/r5", "orb/r1", "orb/r6"]
     (upset,) = found.upsets
     assert (upset.player.name, upset.race.race) == ("Ann", "orb/r6")
-    assert upset.chance == pytest.approx(891 / 2000, abs=0.001)
+    assert upset.number == pytest.approx(891 / 2000, abs=0.001)
     (fastest,) = found.fastest["Any Orb"]
     assert (fastest.player.name, fastest.number, fastest.race.race) == ("Cy", 3500.0, "orb/r4")
     feats = [(each.player.name, each.number, each.race.race) for each in (*found.improved, *found.most_races)]

@@ -67,7 +67,7 @@ def test_lists_count_and_name_deleted_accounts(view: LedgerView) -> None:
     assert "1 of 4 third" in shown
     assert re.search(rf"2 of 4 won .* {NO_NAME} 1 Mar 2026", shown)
     wins = upsets(view.ledger, view.boards[0].stored, settled=0, limit=9)
-    assert [(win.race.race, win.entrants) for win in wins] == [("orb/third", 4)]
+    assert [(win.race.race, win.race.entrants) for win in wins] == [("orb/third", 4)]
 
 
 def test_feeds_count_and_name_deleted_accounts(view: LedgerView) -> None:

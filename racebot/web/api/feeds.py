@@ -52,10 +52,10 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
         return None
     name = plain_name(standing.name)
     history = request.view.history(board, player)[: -ENTRIES - 1 : -1]
-    winners = queries.winners_of(request.view.ledger, board.key, [race.sequence for race in history])
+    rows = queries.races_numbered(request.view.ledger, board.key, [race.sequence for race in history])
     entries: list[Entry] = []
     for race in history:
-        won_by = ", ".join(plain_name(winner.name, 40) for winner in winners.get(race.sequence, ()))
+        won_by = ", ".join(plain_name(winner.name, 40) for winner in rows[race.sequence].winners)
         outcome = [timer(race.finish_time)] if race.finish_time is not None else []
         outcome += [f"won by {won_by}"] if won_by and race.place != 1 else []
         points = f"{integer(race.before)} → {integer(race.after)} ({signed(race.change)})"
@@ -118,8 +118,7 @@ def _feed(
     request: PageRequest, board: Board, title: str, page: str, entries: Sequence[Entry], news: Sequence[News]
 ) -> Document:
     # Some readers skip entries older than the newest they know. A race may be recorded long after it ended.
-    races = queries.races_numbered(request.view.ledger, board.key, [race.sequence for race, _, _ in entries])
-    updated = {sequence: race.updated_at for sequence, race in races.items()}
+    updated = queries.corrected_at(request.view.ledger, board.key, [race.sequence for race, _, _ in entries])
     publication = request.view.publication
 
     def id_of(what: str) -> str:

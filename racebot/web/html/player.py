@@ -12,7 +12,7 @@ from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.history import PlayedRace, figures, milestones
 from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.player import OpponentRecord, PlayerRecord, highlights, meetings
-from racebot.queries.races import winners_of
+from racebot.queries.races import races_numbered
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
 from racebot.web.html import charts, templating
@@ -72,7 +72,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         all_opponents=len(record.opponents),
         whole=_opponent_lists(board, record) if len(record.opponents) > OPPONENTS_SHOWN else [],
         races=history[: -LAST_RACES - 1 : -1],
-        winners=found.winners,
+        rows=found.last_races,
         history=history,
         standings=view.standings(player),
         rooms=[each for each in view.live_rooms().of(player) if each[1].board == board.address.stem],
@@ -139,7 +139,7 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
         board,
         **_person(request, board, record),
         races=shown,
-        winners=winners_of(view.ledger, board.key, [race.sequence for race in shown]),
+        rows=races_numbered(view.ledger, board.key, [race.sequence for race in shown]),
         matching=len(chosen),
         goals=sorted({race.goal for race in history}),
         choice=choice,
