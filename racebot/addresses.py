@@ -89,6 +89,7 @@ _RACE = _Field(
 )
 _FIELDS = {
     "board": _Field("[^/]+/[^/]+", str, str),
+    "category": _Field("[^/]+", lambda slug: segment(slug or "-"), lambda part: text_of(part).strip("-")),
     "player": _Field("[^/]+", segment, text_of),
     "other": _Field("[^/]+", segment, text_of),
     "race": _RACE,
@@ -165,6 +166,7 @@ SMALL_PICTURE = Route("avatars/small/{picture}.webp")
 EVENTS = Route("events.html")
 EVENT = Route("event/{event}.html")
 """The address of an event, not in the folder `events`: a server has its streams there."""
+ACTIVITY = Route("activity/{category}.html")
 RACE = Route("races/{race}.html", frozenset({"p"}))
 PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs", "card"}))
 PLAYER = Route("players/{player}.html")
@@ -196,6 +198,7 @@ NO_JEKYLL = Route(".nojekyll")  # stops GitHub Pages from processing the files w
 OPENAPI = Route("api/openapi.json")
 LIVE_DATA = _of_server("api/live.json")
 ALL_DATA = Route("api/leaderboards.json")
+ACTIVITY_DATA = Route("api/activity/{category}.json")
 RACE_DATA = Route("api/races/{race}.json")
 EVENTS_DATA = Route("api/events.json")
 EVENT_DATA = Route("api/events/{event}.json")

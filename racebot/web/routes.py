@@ -148,6 +148,7 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.NO_JEKYLL: lambda _: Document(b""),
     addresses.COMPARE: player.compare_by_query,
     addresses.COMPARED: player.compare,
+    addresses.ACTIVITY: leaderboard.activity,
     addresses.EVENTS: events_page,
     addresses.EVENT: event_page,
     addresses.RACE: race_page,

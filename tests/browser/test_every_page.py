@@ -51,6 +51,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.COMPARE: ("compare.html", "compare.html?players=id-r00,id-r01,id-r04,id-r05"),
     addresses.COMPARED: ("compare/id-r04/id-r07.html",),
     addresses.SEARCH: ("search.html?q=racer", "search.html?q=nobody"),
+    addresses.ACTIVITY: ("activity/orb.html",),
     addresses.EVENTS: ("events.html",),
     addresses.EVENT: ("event/orb/event-week-1", "event/orb/event-week-2"),
     addresses.RACE: (RACE, "races/orb/unknown", "races/orb/not-yet-1", "races/orb/live-1"),

@@ -152,6 +152,7 @@ def test_after_a_race_only_files_that_depend_on_it_are_rendered(
     rate(filled, result("d", "ann hal", after=250))
     export(filled, publication, folder)
     assert set(rendered) == {
+        *("activity/orb.html", "api/activity/orb.json"),
         *("index.html", "api/leaderboards.json", "assets/players.js", "cards/index.png"),
         *(
             f"{path}"

@@ -66,7 +66,7 @@ def test_the_front_page_lists_leaderboards_by_category(merge: Merge) -> None:
         ]
     )
     shown = text(view, "index.html")
-    assert re.search(r"alttpr Ganon .* orb 2 leaderboards Other Orb .* Any Orb", shown)
+    assert re.search(r"alttpr Activity Ganon .* orb 2 leaderboards · Activity Other Orb .* Any Orb", shown)
     assert re.search(r"Latest races b Other Orb, won by Cy 1 Mar 2026 c Ganon, won by Cy", shown)
     assert re.search(r"1 race, 2 players last race 1 Mar 2026 1 A Ann 1100 \? 2 B Bo 900 \?", shown)
 

@@ -13,6 +13,7 @@ import orjson
 from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.live_file import LiveRoom
+from racebot.queries.activity import CategoryActivity, category_activity
 from racebot.queries.history import PlayedRace
 from racebot.queries.odds import finishing_habits, forecasts, odds
 from racebot.queries.player import Meeting, PlayerStanding, compared, meetings
@@ -258,6 +259,9 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.PLAYER_DATA: Endpoint(player_on_boards, types.PlayerAnswer),
     addresses.FIND_PLAYERS: Endpoint(find_players, types.FoundPlayers),
     addresses.RACE_DATA: Endpoint(rated_race, types.RaceAnswer),
+    addresses.ACTIVITY_DATA: Endpoint(
+        lambda request, category: category_activity(request.view.ledger, category), CategoryActivity
+    ),
     addresses.EVENTS_DATA: Endpoint(all_events, types.EventsAnswer),
     addresses.EVENT_DATA: Endpoint(one_event, types.EventAnswer),
     addresses.EVENT_CSV: Endpoint(_event_csv, "Results of an event, as CSV; none while they are sealed"),

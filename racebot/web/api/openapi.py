@@ -18,7 +18,9 @@ from racebot.web.site.ledger_view import JSON, Content, Document
 
 Schema = dict[str, Any]
 
-_FIELDS = {each: ("category", each) for each in ("board", "race", "event")} | {"player": ("player",)}
+_FIELDS = {each: ("category", each) for each in ("board", "race", "event")} | {
+    each: (each,) for each in ("player", "category")
+}
 _FIELD_TEXTS = {
     "category": "The category's slug: the part of a leaderboard's `id` before the slash",
     "board": "The part of a leaderboard's `id` after the slash",

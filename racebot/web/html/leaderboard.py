@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from operator import attrgetter
+from operator import attrgetter, sub
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, 
 from racebot.ledger.rows import NamedPlayer, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
+from racebot.queries.activity import REGULAR, category_activity
 from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
 from racebot.queries.recap import PodiumPlace, corrections, podium
@@ -311,7 +313,7 @@ def front(request: PageRequest) -> Content:
             (board, _champions(view, board)) for board in own if board not in cards and board.final_since
         ]
         with_report = [(board, view.report(board)) for board in cards if board.category == category]
-        categories.append((view.category_face(category), len(own), with_report, more, ended))
+        categories.append((category, view.category_face(category), len(own), with_report, more, ended))
     return templating.page(
         request,
         "front.html",
@@ -325,6 +327,28 @@ def front(request: PageRequest) -> Content:
         shown=shown,
         live=len(view.live_rooms().rooms),
         events=bool(view.ledger.events.all()),
+    )
+
+
+def activity(request: PageRequest, category: str) -> Content:
+    """Render when a category races, and how many do. Its starts let a script count in the reader's zone."""
+    boards = [board for board in request.view.boards if board.category == category]
+    if not boards:
+        return None
+    found = category_activity(request.view.ledger, category)
+    starts = found.starts if found else ()
+    hours = Counter((each.weekday(), each.hour) for each in starts)
+    halves = [0, *(int(each.timestamp() // 1800) for each in starts)]
+    return templating.page(
+        request,
+        "activity.html",
+        found=found,
+        hours=hours,
+        busiest=max(hours.values(), default=1),
+        starts=" ".join(map(str, map(sub, halves[1:], halves))),
+        regular=REGULAR,
+        category=request.view.category_face(category),
+        boards=request.view.by_last_race(boards),
     )
 
 

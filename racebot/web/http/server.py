@@ -51,6 +51,7 @@ _LOOK_UP = {
     "player": "api/players?name=TEXT finds the ids of players with a rating",
     "race": "api/leaderboards/CATEGORY/BOARD/races lists all rated races, and api/live the open rooms",
     "event": "api/events lists all events",
+    "category": "api/leaderboards lists the leaderboards of all categories",
 }
 
 
@@ -219,8 +220,8 @@ def _missing(path: str, match: MatchedRoute | None = None) -> str:
         return NO_RACE if route is addresses.RACE else NO_PAGE
     if route is None:
         return "Unknown address: api/ lists all addresses."
-    fields = {"leaderboard": "{board}", "player": "{player}", "race": "{race}", "event": "{event}"}
-    unknown = [name for name, field in fields.items() if field in route.pattern]
+    fields = {"board": "leaderboard"}
+    unknown = [fields.get(each, each) for each in route.fields]
     if route is addresses.HEAD_TO_HEAD_DATA:
         unknown.append("player")
     return f"Unknown {' or '.join(unknown)}: {', '.join(_LOOK_UP[name] for name in unknown)}."

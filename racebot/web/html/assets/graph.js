@@ -30,10 +30,7 @@ window.racebot.graph = (figure, data, label) => {
 
   const svg = figure.querySelector("svg") ?? make("svg", {class: "graph"}, figure);
   svg.classList.add("live");
-  svg.setAttribute("role", "slider");
-  svg.setAttribute("tabindex", "0");
-  svg.setAttribute("aria-label", label ?? svg.getAttribute("aria-label"));
-  svg.setAttribute("aria-valuemin", "1");
+  Object.assign(svg, {role: "slider", tabIndex: 0, ariaLabel: label ?? svg.ariaLabel, ariaValueMin: 1});
   const ranges = figure.parentElement.querySelector(".ranges");
   const tip = figure.parentElement.querySelector(".tip");
 
@@ -132,16 +129,8 @@ window.racebot.graph = (figure, data, label) => {
     tip.replaceChildren();
     words(point).forEach((text, index) => {
       if (index) tip.append(" · ");
-      let part = document.createTextNode(text);
-      if (text === point.race) {
-        part = document.createElement("a");
-        part.href = `${point.page}${point.race}.html`;
-        part.textContent = text;
-      } else if (text.endsWith(" points")) {
-        part = document.createElement("b");
-        part.textContent = text;
-      }
-      tip.append(part);
+      const part = document.createElement(text === point.race ? "a" : text.endsWith(" points") ? "b" : "span");
+      tip.append(Object.assign(part, {textContent: text}, text === point.race && {href: `${point.page}${point.race}.html`}));
     });
     if (point === peak) tip.append(" · highest ever");
   };
@@ -187,14 +176,7 @@ window.racebot.graph = (figure, data, label) => {
     const starts = series.filter(points => points.length).map(points => place(points[Math.max(0, points.length - count)]));
     show(Math.min(...starts), whole()[1], `Last ${count}`);
   };
-  const button = (text, work, title) => {
-    const element = document.createElement("button");
-    element.type = "button";
-    element.textContent = text;
-    if (title) element.setAttribute("aria-label", title);
-    element.addEventListener("click", work);
-    return element;
-  };
+  const button = (text, work, title = null) => Object.assign(document.createElement("button"), {type: "button", textContent: text, ariaLabel: title, onclick: work});
   const press = () => {
     for (const each of ranges.querySelectorAll("[data-range]")) each.setAttribute("aria-pressed", String(each.dataset.range === pressed));
   };
