@@ -25,9 +25,15 @@ PLAYERS = 10
 """Most players whose points over time are drawn."""
 
 
-def evaluation(report: Report) -> Any:
+def evaluation(*reports: Report) -> Any:
     """Draw the reliability of the best model's odds above their histogram, and misordered pairs by model."""
-    figure, (odds, models) = _axes(2)
+    figure, axes = _axes(2, len(reports))
+    for report, (odds, models) in zip(reports, np.reshape(axes, (-1, 2)), strict=True):
+        _evaluation(report, odds, models)
+    return figure
+
+
+def _evaluation(report: Report, odds: Any, models: Any) -> None:
     best = next(each for each in report.evaluations if each.label == report.best)
     found = best.reliability
     odds.plot([0.5, 1], [0.5, 1], color="gray", linestyle=":")
@@ -41,7 +47,6 @@ def evaluation(report: Report) -> Any:
     shares = [100 * each.figures.misordered for each in rows]
     models.errorbar(shares, [each.label for each in rows], xerr=np.nan_to_num(errors), fmt="o", capsize=4)
     models.set(title="Pairs in the wrong order", xlabel="%, with the error of the difference to the best")
-    return figure
 
 
 def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -> Any:
@@ -137,10 +142,10 @@ def save(figure: Any, path: Path) -> None:
         webbrowser.open(path.resolve().as_uri())
 
 
-def _axes(number: int) -> tuple[Any, Any]:
+def _axes(number: int, rows: int = 1) -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 - of an extra
     except ModuleNotFoundError:
         raise MissingExtraError("plots", "pictures need Matplotlib") from None
-    figure = Figure(figsize=(6 * number, 4.5), layout="constrained")
-    return figure, figure.subplots(1, number)
+    figure = Figure(figsize=(6 * number, 4.5 * rows), layout="constrained")
+    return figure, figure.subplots(rows, number)

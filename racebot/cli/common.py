@@ -48,6 +48,10 @@ notices = Console(stderr=True, emoji=False, highlight=False)
 Database = Annotated[
     Path | None, typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE.")
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Compute on a Dask cluster. Overrides RACEBOT_CLUSTER."),
+]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
@@ -77,12 +81,14 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 @contextmanager
-def open_ledger(database: Path | None, *, only_reads: bool = False) -> Generator[tuple[Settings, Ledger]]:
+def open_ledger(
+    database: Path | None, *, only_reads: bool = False, **overrides: Any
+) -> Generator[tuple[Settings, Ledger]]:
     """Load the settings and open their existing ledger, or the one of `--database`.
 
     A ledger that a command `only_reads` may be on a read-only disk, or locked.
     """
-    settings = load_settings(database=database)
+    settings = load_settings(database=database, **overrides)
     try:
         opened = Ledger.open(settings.database, create=False)
     except LedgerUnavailable:

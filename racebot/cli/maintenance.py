@@ -13,7 +13,7 @@ import typer
 
 from racebot.cli import common
 from racebot.cli.commands import app
-from racebot.cli.common import Database, Yes, console, notices, open_ledger, tell
+from racebot.cli.common import Cluster, Database, Yes, console, notices, open_ledger, tell
 from racebot.cli.tables import NO_BOARDS
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import RESTORE
@@ -121,6 +121,7 @@ def improve(
     ] = True,
     yes: Yes = False,
     for_worker: Annotated[bool, typer.Option(hidden=True)] = False,
+    cluster: Cluster = None,
     database: Database = None,
 ) -> None:
     """Find better parameters for a leaderboard, and use them after a preview, a confirmation and a backup.
@@ -133,7 +134,7 @@ def improve(
     """
     from racebot.cli.past_races import fit_old_odds, offer_defaults, offer_fit
 
-    with open_ledger(database) as (settings, ledger):
+    with open_ledger(database, cluster=cluster) as (settings, ledger):
         if for_worker:  # only what moves no rating
             _end_with_worker()
             fit_old_odds(Settler(ledger, rating_rules(settings)))

@@ -187,7 +187,7 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
     board = tell_fitted_odds(Settler(ledger, rating_rules(settings)), board)
     try:
-        with progress_bars() as advance, cores():
+        with progress_bars() as advance, cores(settings.cluster):
             found = fit(
                 rated_history(ledger, board),
                 board.model,

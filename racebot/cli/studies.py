@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -43,7 +44,7 @@ from racebot.scoring.table import score_race, standings
 from racebot.standings.rater import current_states
 from racebot.study import iterated, paired, predictions as forecasts
 from racebot.study.cores import cores
-from racebot.study.evaluate import Entry, evaluate as judge
+from racebot.study.evaluate import Entry, evaluate_each
 from racebot.study.history import Earlier, History, newcomers
 from racebot.study.paired import Objective
 from racebot.study.presets import PRESETS, Preset
@@ -87,6 +88,8 @@ def evaluate(
         ),
     ] = None,
     field: FieldSize = None,
+    each: Annotated[bool, typer.Option("--each", help="Judge each file on its own, not all as one.")] = False,
+    cluster: common.Cluster = None,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
     scores: Annotated[
         bool, typer.Option("--scores", help="Compare one model's order with that by mean score by par.")
@@ -107,7 +110,8 @@ def evaluate(
     models = [entry.model for entry in chosen] + [
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
-    history = source.history(files, models, until=until, size=field)
+    parts: list[list[Path] | None] = [[file] for file in files] if each and files else [files]
+    histories = [source.history(part, models, until=until, size=field) for part in parts]
     if scores:
         if not files:
             raise SettingsError(
@@ -115,31 +119,36 @@ def evaluate(
             )
         made = registry.create(keys[0], usual[1] if keys[0] == usual[0] else {})
         results = read_files(files, replace(source.reading, by_time=True), quiet=True).results
-        by_rating, by_score = paired.compare(history, results, made, rules_of("sgl-2025"))
+        by_rating, by_score = paired.compare(histories[0], results, made, rules_of("sgl-2025"))
         studies_tables.scores(console, keys[0], by_rating, by_score)
         return
     if EVERY_MODEL in keys:
-        keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(history)
+        keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
     chosen += entries(usual, keys, param or [], taken=presets)
     season = None
     if earlier is not None:
         before = source.history([earlier], models)
+        last, begin = before.races[-1].ended_at, min(history.races[0].ended_at for history in histories)
+        if last >= begin:
+            raise PayloadError(
+                f"the earlier season still had a race on {last:%Y-%m-%d}, and the races to judge begin on "
+                f"{begin:%Y-%m-%d}: the ratings would be based on the future"
+            )
         season = Earlier(before, 0.9 if carry is None else carry)
         chosen = _carrying(chosen)
-    with common.progress_bars() as advance, cores():
-        report = judge(
-            history,
-            chosen,
-            since=since,
-            earlier=season,
-            progress=lambda label: advance(label, len(history), len(history)),
+    with common.progress_bars() as advance, cores(cluster or source.settings.cluster):
+        reports = evaluate_each(
+            histories, chosen, since=since, earlier=season, progress=partial(advance, "models")
         )
-    if not report.races:
+    if not all(report.races for report in reports):
         raise PayloadError("no race is left to judge: choose an earlier --since")
+    named = [
+        (str(part[0]) if each and part else "", report) for part, report in zip(parts, reports, strict=True)
+    ]
     source.give(
-        lambda: studies_tables.evaluation_json(report, presets),
-        lambda: studies_tables.evaluation(console, report, presets, full=full),
-        lambda: plots.evaluation(report),
+        lambda: studies_tables.evaluation_json(named, presets),
+        lambda: studies_tables.evaluations(console, named, presets, full=full),
+        lambda: plots.evaluation(*reports),
     )
 
 
@@ -269,6 +278,7 @@ def tune(
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
     field: FieldSize = None,
+    cluster: common.Cluster = None,
     *,
     source: Source,
 ) -> None:
@@ -278,7 +288,7 @@ def tune(
     """
     entry = source.entry(files, model, param)
     history = source.history(files, [entry.model], size=field)
-    with cores(), common.progress_bars() as advance:
+    with cores(cluster or source.settings.cluster), common.progress_bars() as advance:
         found = search(
             history,
             entry.model,
@@ -325,14 +335,15 @@ def _is_file(name: str) -> bool:
     return name == "-" or path.exists() or path.suffix.lower() in FILE_SUFFIXES
 
 
-def _able(history: History) -> list[str]:
-    """Return the models that can rate the largest race, and tell the user about the others."""
-    largest = max(history.races, key=lambda race: race.outcome.size)
+def _able(histories: Iterable[History]) -> list[str]:
+    """Return the models that can rate the largest races, and tell the user about the others."""
     found = []
     for key in registry.MODELS:
         made = registry.create(key)
         try:
-            made.rate(newcomers(made, history)[largest.players], largest.outcome)
+            for history in histories:
+                largest = max(history.races, key=lambda race: race.outcome.size)
+                made.rate(newcomers(made, history)[largest.players], largest.outcome)
             found.append(key)
         except ModelError as error:
             tell(f"{key}: skipped: {error}", to=notices)

@@ -26,6 +26,8 @@ from racebot.study.presets import Preset
 from racebot.study.tuning import Judged, Tuned
 from racebot.text.format import counted
 
+Reports = Sequence[tuple[str, Report]]
+"""Evaluations with the files that they judge, empty if all races are judged together."""
 Rows = Mapping[str, Mapping[str, float]]
 """Figures by name, by label of the model."""
 _table = partial(table, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim")
@@ -50,19 +52,20 @@ COMPLAINTS = {
 }
 
 
-def evaluation(console: Console, report: Report, presets: Mapping[str, Preset], *, full: bool) -> None:
-    """Print the verdict of an evaluation and its main figures; if `full`, also all others."""
-    console.print(verdict(report), markup=False, highlight=False)
-    since = f" since {report.since:%Y-%m-%d}" if report.since else ""
-    console.print(
-        f"{counted(report.races, 'race')} judged{since}, {counted(report.players, 'player')}. "
-        "Each race is predicted, then rated."
-    )
-    _standings(console, report)
-    if presets:
-        _published(console, report, presets)
-    if full:
-        _all_figures(console, report)
+def evaluations(console: Console, reports: Reports, presets: Mapping[str, Preset], *, full: bool) -> None:
+    """Print the verdict of each evaluation and its main figures; if `full`, also all others."""
+    for file, report in reports:
+        console.print(f"{file}: {verdict(report)}" if file else verdict(report), markup=False)
+        since = f" since {report.since:%Y-%m-%d}" if report.since else ""
+        console.print(
+            f"{counted(report.races, 'race')} judged{since}, {counted(report.players, 'player')}. "
+            "Each race is predicted, then rated."
+        )
+        _standings(console, report)
+        if presets:
+            _published(console, report, presets)
+        if full:
+            _all_figures(console, report)
 
 
 def _standings(console: Console, report: Report) -> None:
@@ -262,13 +265,14 @@ def _short(value: float, error: float) -> str:
     return re.sub(r"\b0\.", ".", f"{value:+.{digits}f} ± {error:.{digits}f}")
 
 
-def evaluation_json(report: Report, presets: Mapping[str, Preset]) -> Any:
-    """Return one document for each evaluation of a report. Figures without any case are null."""
+def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:
+    """Return one document for each model of each report. Figures without any case are null."""
     documents = []
-    for each in report.evaluations:
+    for file, report, each in [(*named, each) for named in reports for each in named[1].evaluations]:
         preset = presets.get(each.label)
         documents.append(
             {
+                **({"file": file} if file else {}),
                 "label": each.label,
                 "model": each.model,
                 "parameters": each.parameters,

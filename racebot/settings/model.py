@@ -123,6 +123,7 @@ class Settings(BaseSettings):
         description="the goals to rate, separated by semicolons; leave it out to rate them all, or set it to "
         "none to rate only the leaderboards of racebot.toml",
     )
+    cluster: str | None = Field(None, description="a Dask scheduler's address, such as tcp://10.0.0.1:8786")
     database: Path = Field(Path("state/racebot.db"), description="the path of the SQLite database")
     model: str = Field(registry.DEFAULT_MODEL, description="a rating model's key")
     parameters: Annotated[dict[str, Any], NoDecode] = Field(

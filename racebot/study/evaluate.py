@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from racebot.errors import ModelError, PayloadError
+from racebot.errors import ModelError
 from racebot.races.outcome import BoolArray
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
 from racebot.study.complaints import Complaints, checked_again
-from racebot.study.cores import spread
+from racebot.study.cores import send_once, spread
 from racebot.study.history import Earlier, History, at_start, replay
 from racebot.study.metrics import (
     BINS,
@@ -148,43 +148,54 @@ def evaluate(
     *,
     since: datetime | None = None,
     earlier: Earlier | None = None,
-    progress: Callable[[str], None] | None = None,
 ) -> Report:
-    """Evaluate every entry on a history.
+    """Evaluate every entry on a history; see `evaluate_each`."""
+    return evaluate_each([history], entries, since=since, earlier=earlier)[0]
+
+
+def evaluate_each(
+    histories: Sequence[History],
+    entries: Sequence[Entry],
+    *,
+    since: datetime | None = None,
+    earlier: Earlier | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Report]:
+    """Evaluate every entry on every history, and return a report for each history.
 
     Args:
-        history: the races. Those before `since` only train the models.
+        histories: the races. Those before `since` only train the models.
         entries: the models, with distinct labels.
         since: judge races that ended at this time or later; by default all.
-        earlier: an earlier history from which ratings carry over. Its races are not judged, and its players
-            still count as new in their first race of this one. By default all players start as newcomers.
-        progress: called with an entry's label when it is evaluated.
+        earlier: earlier races from which ratings carry over. They are not judged, and their players still
+            count as new in their first race of a history. By default all players start as newcomers.
+        progress: called with the number of finished replays and their total number.
 
     Raises:
         ModelError: a model is unknown, cannot rate a race, or cannot carry ratings over.
-        PayloadError: the earlier history ends after this one begins.
     """
-    if earlier is not None and len(earlier.history) and len(history):
-        last, begin = earlier.history.races[-1].ended_at, history.races[0].ended_at
-        if last >= begin:
-            raise PayloadError(
-                f"the earlier season still had a race on {last:%Y-%m-%d}, "
-                f"and the races to judge begin on {begin:%Y-%m-%d}: the ratings would be based on the future"
-            )
-    whole = Field.of(history)
-    first = 0 if since is None else sum(race.ended_at < since for race in history.races)
-    runs = []
-    for run in spread(_run, [(history, whole, entry, first, earlier) for entry in entries]):
-        runs.append(run)
-        if progress is not None:
-            progress(run.entry.label)
-    tallies = {run.entry.label: _tallies(whole, run, first) for run in runs}
+    calls = [(history, entry, since, earlier) for history in histories for entry in entries]
+    reports, done = [], itertools.count(1)
+    send_once(*histories, earlier)
+    found = spread(_run, calls)
+    for history in histories:
+        runs = []
+        for run in itertools.islice(found, len(entries)):
+            runs.append(run)
+            progress(next(done), len(calls))
+        reports.append(_report(history, runs, since))
+    return reports
+
+
+def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> Report:
+    whole, first = Field.of(history), _first(history, since)
+    tallies = {run.evaluation.label: _tallies(whole, run, first) for run in runs}
     best = min(tallies, key=lambda label: tallies[label][0].cost.sum())
     return Report(
         races=len(history) - first,
         players=len(history.players),
         since=since,
-        evaluations=tuple(_judge(history, whole, run, first) for run in runs),
+        evaluations=tuple(run.evaluation for run in runs),
         comparisons=tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2)),
         best=best,
         margins={
@@ -194,20 +205,23 @@ def evaluate(
     )
 
 
+def _first(history: History, since: datetime | None) -> int:
+    """Return the index of the first race to judge."""
+    return 0 if since is None else sum(race.ended_at < since for race in history.races)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
     """One entry's replay. `tightness` has shape [races], with NaN for races that are not judged."""
 
-    entry: Entry
-    parameters: Parameters
+    evaluation: Evaluation
     predictions: Predictions
     tightness: FloatArray
-    complaints: Complaints
-    final: FloatArray
 
 
-def _run(history: History, whole: Field, entry: Entry, first: int, earlier: Earlier | None) -> _Run:
+def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlier | None) -> _Run:
     model = entry.own or create(entry.model, entry.parameters)
+    whole, first = Field.of(history), _first(history, since)
     table = at_start(model, history, earlier)
     steps = list(replay(model, history, table))
     before = np.concatenate([table[:0], *(step.before for step in steps)])
@@ -224,19 +238,23 @@ def _run(history: History, whole: Field, entry: Entry, first: int, earlier: Earl
         if step.race.outcome.team is not None and isinstance(model, TrueSkill):
             tightness[number] = model.match_quality(step.before, step.race.outcome.team)
     tightness[:first] = np.nan
-    predictions = Predictions(rating, np.concatenate(probabilities))
-    if not (np.isfinite(predictions.rating).all() and np.isfinite(predictions.probability).all()):
+    probability = np.concatenate(probabilities)
+    if not (np.isfinite(rating).all() and np.isfinite(probability).all()):
         raise ModelError(
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
         )
-    return _Run(
-        entry,
-        {} if entry.own else as_json(model),
-        predictions,
-        tightness,
-        Complaints.of(model, steps[first:], every=checked_again(history)),
-        model.rating(table),
+    part, known, pairs = whole.without_newcomers()
+    predictions, final = Predictions(rating, probability), model.rating(table)
+    evaluation = Evaluation(
+        label=entry.label,
+        model=entry.model,
+        parameters={} if entry.own else as_json(model),
+        complaints=Complaints.of(model, steps[first:], every=checked_again(history)),
+        views=_views(history, whole, predictions, final, first),
+        known=_views(history, part, Predictions(rating[known], probability[pairs]), final, first),
+        reliability=reliability(probability[whole.pair_race() >= first]),
     )
+    return _Run(evaluation, predictions, tightness)
 
 
 def _tightness(model: RatingModel, before: FloatArray, rating: FloatArray) -> FloatArray:
@@ -246,21 +264,6 @@ def _tightness(model: RatingModel, before: FloatArray, rating: FloatArray) -> Fl
     distance = np.abs(rating[:, :, np.newaxis] - rating[:, np.newaxis])
     closeness: FloatArray = -distance.reshape(len(rating), -1).mean(-1)
     return closeness
-
-
-def _judge(history: History, whole: Field, run: _Run, first: int) -> Evaluation:
-    (part, entries, pairs), judged = whole.without_newcomers(), whole.pair_race() >= first
-    rating, probability = run.predictions.rating, run.predictions.probability
-    known = Predictions(rating[entries], probability[pairs])
-    return Evaluation(
-        label=run.entry.label,
-        model=run.entry.model,
-        parameters=run.parameters,
-        complaints=run.complaints,
-        views=_views(history, whole, run.predictions, run.final, first),
-        known=_views(history, part, known, run.final, first),
-        reliability=reliability(probability[judged]),
-    )
 
 
 def _views(
@@ -308,8 +311,8 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:
     chance_a, chance_b = a.predictions.probability[judged], b.predictions.probability[judged]
     first_right, second_right = split_predictions(chance_a, chance_b)
     return ModelComparison(
-        first=a.entry.label,
-        second=b.entry.label,
+        first=a.evaluation.label,
+        second=b.evaluation.label,
         betting=betting(chance_a, chance_b),
         first_right=first_right,
         second_right=second_right,

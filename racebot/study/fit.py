@@ -13,7 +13,7 @@ entrants, since its pairs are not independent. P is half the squared distance fr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
@@ -25,7 +25,7 @@ from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
-from racebot.study.cores import spread
+from racebot.study.cores import send_once, spread
 from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
@@ -137,12 +137,12 @@ def fit(
     before = _with_fitted_odds(_quarters(list(replay(current, history))), current)
     tried: list[_Forward] = []
     chosen, best = None, before
-    for start in starts:
+    progress(0, len(starts) + 1)
+    for start, forward in _with_everything_fitted(history, starts):
+        tried.append(forward)
         progress(len(tried), len(starts) + 1)
-        tried.append(_with_everything_fitted(history, *start))
-        if _clearly_better(tried[-1].joint, best.joint):
-            chosen, best = start, tried[-1]
-    progress(len(tried), len(starts) + 1)
+        if _clearly_better(forward.joint, best.joint):
+            chosen, best = start, forward
     if chosen is not None:
         key, found = chosen[0], fit_odds(history, chosen[0], _everything(history, *chosen))
     after = best if chosen else min(tried, key=lambda each: float(each.joint.mean()))
@@ -254,15 +254,19 @@ def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingMode
     return _judge((_odds(earlier, start), later) for earlier, later in quarters)
 
 
-def _with_everything_fitted(
-    history: History, key: str, start: Parameters, fixed: Collection[str]
-) -> _Forward:
+def _with_everything_fitted(history: History, starts: Sequence[_Start]) -> Iterator[tuple[_Start, _Forward]]:
+    """Fit each model to the first quarter, half and three quarters, each judged on the next quarter."""
     cuts = _cuts(len(history))
     parts = [replace(history, races=history.races[:cut]) for cut in cuts]
-    calls = [(part, key, start, fixed) for part in parts[:-1]]
-    models = (create(key, found) for found in spread(_everything, calls))
-    ends = zip(models, parts[1:], itertools.pairwise(cuts), strict=True)
-    return _judge((model, _Seen.of(list(replay(model, part))[slice(*cut)])) for model, part, cut in ends)
+    send_once(*parts)
+    fits = spread(_everything, [(part, *start) for start in starts for part in parts[:-1]])
+    for start in starts:
+        models = (create(start[0], found) for found in itertools.islice(fits, len(parts) - 1))
+        ends = zip(models, parts[1:], itertools.pairwise(cuts), strict=True)
+        yield (
+            start,
+            _judge((model, _Seen.of(list(replay(model, part))[slice(*cut)])) for model, part, cut in ends),
+        )
 
 
 def _odds(seen: _Seen, start: RatingModel) -> RatingModel:

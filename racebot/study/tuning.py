@@ -18,12 +18,12 @@ from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
-from racebot.study.cores import spread
+from racebot.study.cores import send_once, spread
 from racebot.study.history import History, newcomers
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
 from racebot.text.parse import did_you_mean
 
-TOGETHER = 64
+TOGETHER = 32
 """Candidates to replay at once. It is fixed, so that results do not depend on the number of cores."""
 LEAST_CANDIDATES = 6
 """Differential evolution needs five."""
@@ -123,6 +123,7 @@ def tune(
     space = dimensions(key, fixed, search)
     if not space:
         raise ModelError(f"{key} has no parameters to search")
+    send_once(earlier, later)
     if search is None:
         space = effective(earlier, key, fixed, space, objective)
     if not space:
@@ -138,27 +139,28 @@ def tune(
 
 def judged(
     start: RatingModel, tuned: RatingModel, earlier: History, later: History, objective: Objective
-) -> tuple[Judged, Judged]:
+) -> list[Judged]:
     """Judge two parameter sets on two parts of a history, with ratings continuing into the second."""
-    wanted = [objective, Objective.MISORDERED, Objective.LOG_LOSS]
-    tables = [newcomers(model, earlier) for model in (start, tuned)]
-    parts = []
-    for part in (earlier, later):
-        before, after = (
-            tallies(model, part, wanted, table) for model, table in zip((start, tuned), tables, strict=True)
+    found = spread(_on_parts, [(model, earlier, later, objective) for model in (start, tuned)])
+    return [
+        Judged(
+            races=before[0].cases.size,
+            start=float(before[0].mean()),
+            tuned=float(after[0].mean()),
+            standard_error=standard_error(before[0], after[0]),
+            start_pairs=PairFigures(float(before[1].mean()), float(before[2].mean())),
+            tuned_pairs=PairFigures(float(after[1].mean()), float(after[2].mean())),
+            tally=after[0],
         )
-        parts.append(
-            Judged(
-                races=len(part),
-                start=float(before[0].mean()),
-                tuned=float(after[0].mean()),
-                standard_error=standard_error(before[0], after[0]),
-                start_pairs=PairFigures(float(before[1].mean()), float(before[2].mean())),
-                tuned_pairs=PairFigures(float(after[1].mean()), float(after[2].mean())),
-                tally=after[0],
-            )
-        )
-    return parts[0], parts[1]
+        for before, after in zip(*found, strict=True)
+    ]
+
+
+def _on_parts(
+    model: RatingModel, earlier: History, later: History, objective: Objective
+) -> list[list[Tally]]:
+    table, wanted = newcomers(model, earlier), [objective, Objective.MISORDERED, Objective.LOG_LOSS]
+    return [tallies(model, part, wanted, table) for part in (earlier, later)]
 
 
 def along(history: History, found: Tuned, steps: int = 9) -> list[tuple[str, FloatArray, FloatArray]]:
@@ -169,16 +171,9 @@ def along(history: History, found: Tuned, steps: int = 9) -> list[tuple[str, Flo
     curves = []
     for each in dimensions(found.model, found.parameters, found.searched):
         values = np.linspace(each.low, each.high, steps)
-        figures = []
-        for value in values.tolist():
-            given: Any = value
-            if each.entry is not None:
-                given = list(cast("Sequence[float]", found.parameters[each.parameter]))
-                given[each.entry] = value
-            model = create(found.model, {**found.parameters, each.parameter: given})
-            figures.append(float(tallies(model, history, [found.objective])[0].mean()))
+        figures = _costs(found.model, found.parameters, [each], values[np.newaxis], history, found.objective)
         name = each.parameter if each.entry is None else f"{each.parameter}, {each.entry + 1}"
-        curves.append((name, values, np.array(figures)))
+        curves.append((name, values, figures))
     return curves
 
 
@@ -263,9 +258,7 @@ def find(
     def cost(x: FloatArray) -> FloatArray:
         nonlocal tried
         tried += x.shape[1]
-        parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
-        calls = [(key, dict(parameters), list(space), part, history, objective) for part in parts]
-        return np.concatenate(list(spread(_cost, calls)))
+        return _costs(key, parameters, space, x, history, objective)
 
     done = itertools.count(1)
 
@@ -293,12 +286,10 @@ def effective(
     history: History, key: str, parameters: Parameters, space: Sequence[Dimension], objective: Objective
 ) -> list[Dimension]:
     """Return the dimensions that affect the objective. A search would move the others at random."""
-    if not space:
-        return []
     ends = np.repeat([[d.start] for d in space], 1 + 2 * len(space), axis=1)
     for i, dimension in enumerate(space):
         ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
-    found = _cost(key, dict(parameters), list(space), ends, history, objective)
+    found = _costs(key, parameters, space, ends, history, objective)
     start, *moved = np.split(found, range(1, ends.shape[1], 2))
     return [d for d, costs in zip(space, moved, strict=True) if not np.allclose(costs, start, rtol=1e-9)]
 
@@ -319,6 +310,20 @@ def parameters_at(start: Any, space: Sequence[Dimension], x: FloatArray | Sequen
 def four_digits(value: float) -> float:
     """Round to four significant digits, so that users see exactly the parameters that were judged."""
     return float(f"{value:.4g}")
+
+
+def _costs(
+    key: str,
+    parameters: Parameters,
+    space: Sequence[Dimension],
+    x: FloatArray,
+    history: History,
+    objective: Objective,
+) -> FloatArray:
+    """Return each candidate's objective: shape [candidates]. As many as `TOGETHER` are replayed at once."""
+    parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
+    calls = [(key, dict(parameters), list(space), part, history, objective) for part in parts]
+    return np.concatenate(list(spread(_cost, calls)))
 
 
 def _cost(

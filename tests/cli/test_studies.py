@@ -137,6 +137,19 @@ def test_json_has_one_entry_per_model_with_the_named_figures(season: Path) -> No
     assert entry["unfinished_gains"] == 0
 
 
+def test_each_file_can_be_judged_on_its_own(season: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(archive(40, seed=4, year=2024)))
+    models = ("--model", "plackett-luce", "--model", "elo-ffa")
+    apart = evaluate_json(season, other, "--each", *models)
+    alone = [
+        {"file": str(file)} | entry for file in (season, other) for entry in evaluate_json(file, *models)
+    ]
+    assert apart == alone
+    text = run("evaluate", season, other, "--each", *models)
+    assert "season.json: " in text and "other.json: " in text
+
+
 def test_published_presets_run_on_any_file(season: Path) -> None:
     entries = evaluate_json(season, "--preset", "published")
     assert [entry["label"] for entry in entries] == list(PRESETS)
@@ -415,7 +428,9 @@ def test_one_race_to_judge_by_has_no_standard_error(table: Path) -> None:
 def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:
     history = History.of([result("r", "ann bo", dnf="cy")])
     report = evaluate(history, [Entry("elo", "pairwise-elo"), Entry("ts", "trueskill")])
-    print_json(studies_tables.evaluation_json(report, dict(zip(["elo"], PRESETS.values(), strict=False))))
+    print_json(
+        studies_tables.evaluation_json([("", report)], dict(zip(["elo"], PRESETS.values(), strict=False)))
+    )
 
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is not JSON")

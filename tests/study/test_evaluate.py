@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from builders import result
 
-from racebot.errors import ModelError, PayloadError
+from racebot.errors import ModelError
 from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
 from racebot.study.evaluate import Entry, evaluate
@@ -147,10 +147,3 @@ def test_an_earlier_season_trains_but_is_not_judged(season: History) -> None:
     assert carried.log_loss < afresh.log_loss
     with pytest.raises(ModelError, match="cannot carry"):
         evaluate(second, [Entry("rank", "previous-rank")], earlier=Earlier(first))
-
-
-def test_an_earlier_season_must_be_over(season: History) -> None:
-    first, second = season.split(0.5)
-    for early, late in ((season, second), (second, first)):
-        with pytest.raises(PayloadError, match="based on the future"):
-            evaluate(late, ENTRIES[:1], earlier=Earlier(early))
