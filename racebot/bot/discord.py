@@ -38,7 +38,7 @@ SEND_EVERY = 1.0
 AT_ONCE = 5
 """Most messages to send in one look, so that a new race does not wait for many old ones."""
 TIMEOUT, LONGEST_PAUSE, MOST_POSTS = 30.0, 3600.0, 2
-POST_WITHIN = 5.0
+POST_WITHIN = 1.0
 """Seconds that a bot that stops waits for the id of a message which it just posted."""
 LARGEST_ANSWER = 2**20
 REFUSALS = {401, 403, 404}

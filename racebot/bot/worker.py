@@ -55,8 +55,8 @@ BELIEVED_AFTER = 3
 DIGESTS_HOUR, BACKUP_HOUR, PAST_RACES_HOUR = 1, 4, 5  # UTC
 CHECK_CLOCK_EVERY = 5.0
 """Seconds between two looks at the wall clock."""
-STOP_WITHIN = 6.0
-"""Seconds that cancelled jobs have to end. Only a message that is being posted takes more than one."""
+STOP_WITHIN = 1.5
+"""Seconds that cancelled jobs have to end. A message that is being posted takes one."""
 
 Job = Callable[[], Awaitable[bool | None]]
 """A job that returns False has not worked: it waits after a failure."""

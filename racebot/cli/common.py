@@ -110,6 +110,14 @@ def ask_site(address: str, question: Callable[[Site], Awaitable[T]], **options: 
     return asyncio.run(answer())
 
 
+def ask_own_site(settings: Settings, question: Callable[[Site], Awaitable[T]]) -> T:
+    """Ask the site of the settings. Raise `LedgerError` if the ledger holds the races of another one."""
+    if settings.database.exists():
+        with Ledger.open_to_read(settings.database) as ledger:
+            ledger.belong_to(settings.site, learn=False)
+    return ask_site(settings.site, question, interval=settings.request_interval)
+
+
 def create_ledger(settings: Settings) -> None:
     """Create the database if it is missing, and say so, since its path may be a typing error."""
     path = settings.database

@@ -207,7 +207,7 @@ def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> Rac
     Raises:
         OrderError: the race is not over, or counts on no leaderboard without a record.
     """
-    race, _ = common.ask_site(settings.site, lambda site: site.race(name), interval=settings.request_interval)
+    race, _ = common.ask_own_site(settings, lambda site: site.race(name))
     result = race.result
     if result is None or not result.final:
         raise OrderError(f"{name} is not finished: repeat this afterwards")

@@ -103,6 +103,8 @@ def event_step(
             if asks and not common.confirmed(settings, ledger, f"Remove {event.title}?", yes=yes):
                 return
             results = _read(settings, rooms) if step in {"add", "close"} and rooms else {}
+            if results:
+                ledger.belong_to(settings.site)
             with ledger.transaction():  # all sources are added, or none
                 for room, result in results.items():
                     steps.add_room(event, room, result)
@@ -133,7 +135,7 @@ def _read(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | No
     async def read(site: Site) -> list[Race]:
         return [(await site.race(room))[0] for room in rooms]
 
-    races = common.ask_site(settings.site, read, interval=settings.request_interval)
+    races = common.ask_own_site(settings, read)
     results = zip(rooms, (race.result for race in races), strict=True)
     return {room: result if result and result.final else None for room, result in results}
 

@@ -175,7 +175,7 @@ def show_rooms(
             for row in _rows(room, rules, chosen, everything=name in settings.slugs())
         ]
 
-    found = common.ask_site(settings.site, rows, interval=settings.request_interval)
+    found = common.ask_own_site(settings, rows)
     if as_json:
         print_json(found)
         return

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ import pytest
 from builders import Clock, at_once, entrant, existing, result, seen
 from pydantic import SecretStr, ValidationError
 from room_support import NAME, Follower
-from worker_support import Sandbox, spaced
+from worker_support import Sandbox, spaced, until
 
 from racebot.bot.discord import DiscordSender
 from racebot.bot.discord_posts import Embed
@@ -342,15 +343,21 @@ async def test_recap_is_posted_once_when_a_season_is_final(made: Make) -> None:
     assert text.splitlines()[0].startswith("**1** Ann")
 
 
-async def test_stop_waits_for_the_id_of_a_message_that_is_being_posted(channel: Channel) -> None:
+@pytest.mark.parametrize("stalls", [0.9, 60.0])
+async def test_stop_waits_a_second_for_the_id_of_a_message_that_is_being_posted(
+    channel: Channel, stalls: float
+) -> None:
     jobs = Jobs(channel.backoff.failed, channel.backoff.works)
     jobs.every(0.01, channel.sender.send, "Discord")
     channel.record()
-    channel.faults.stall(1.5)
+    channel.faults.stall(stalls)
     jobs.start()
-    await asyncio.sleep(0.2)
+    await until(lambda: channel.site.requests)
+    began = time.monotonic()
     await jobs.stop()
-    assert channel.ledger.posts.delayed() == []
+    assert time.monotonic() - began < 1.9
+    assert bool(channel.ledger.posts.delayed()) is (stalls > 1)
+    channel.faults.clear()
     channel.start()
     assert len(await channel.shown()) == channel.site.posts == 1
 

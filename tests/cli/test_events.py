@@ -81,6 +81,18 @@ def standing(run: Racebot, race: str = EVENT) -> dict[str, str]:
     return {each["id"]: each["standing"] for each in board["entrants"]}
 
 
+@pytest.mark.parametrize("words", ["event add Q orb/two", "event close Q", "rooms orb", "count orb/two"])
+def test_no_other_site_is_asked_than_the_one_of_the_races(
+    racebot: Racebot, monkeypatch: pytest.MonkeyPatch, words: str
+) -> None:
+    done(racebot, "event", "create", "Q", "--leaderboard", "any orb", "--until", "2026-04-01")
+    done(racebot, "event", "add", "Q", "orb/one")
+    monkeypatch.setenv("RACEBOT_SITE", "https://races.example")
+    outcome = racebot(*words.split())
+    assert outcome.code == 2
+    assert "holds races of racetime.gg, and RACEBOT_SITE is https://races.example" in outcome.complaints[0]
+
+
 def test_an_event_of_two_rooms_and_a_sheet_from_start_to_end(racebot: Racebot, tmp_path: Path) -> None:
     create(racebot)
     done(racebot, "event", "add", "qualifier 1", "orb/one", "https://racetime.gg/orb/two", "async.csv")

@@ -211,6 +211,26 @@ def test_info_box_is_written_late_while_chat_is_open(
     assert [row.message.kind for row in ledger.messages.open_for(FIRST.name)] == kinds
 
 
+def test_later_looks_leave_a_race_that_counts_without_a_record(ledger: Ledger, clock: Clock) -> None:
+    settler = Settler(ledger, RULES)
+    follower = Follower(settler, clock)
+    for _ in range(4):
+        clock.advance(hours=2)
+        follower.read(seen(FIRST))
+        assert races_by_board(settler) == {"League": ["r"]}
+
+
+def test_a_lost_record_is_undone_where_it_is_needed_only(ledger: Ledger, clock: Clock) -> None:
+    settler, both = Settler(ledger, RULES), result("r", "bo ann", info="a league race")
+    follower = Follower(settler, clock)
+    follower.read(seen(both))
+    assert races_by_board(settler) == {"Any Orb": ["r"], "Mixed": ["r"]}
+    for _ in range(3):
+        clock.advance(hours=2)
+        follower.read(seen(replace(both, recorded=False)))
+    assert races_by_board(settler) == {"Any Orb": [], "Mixed": ["r"]}
+
+
 def test_rooms_of_custom_goals_make_no_leaderboard_of_their_own(settler: Settler) -> None:
     assert RULES.configs_for(room("Unknown", custom_goal=True)) == []
     assert [c.name for c in RULES.configs_for(room(GOAL, custom_goal=True))] == ["League"]
