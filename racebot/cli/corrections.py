@@ -125,7 +125,7 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
         with ledger.transaction():
             rated = orders.skip(settler, name, reason, utc_now(), undo=True)
             if result is not None:
-                settler.settle(result, lambda _: (), utc_now())
+                settler.settle(result, utc_now())
         _carry_out(ledger, rated, f"{name} counts")
 
 

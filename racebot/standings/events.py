@@ -196,7 +196,7 @@ class EventSteps:
     def _settle(self, event: Event, result: RaceResult) -> None:
         """Rate an event's race, and show it on Discord. It has no room, so there are no other messages."""
         ledger = self.settler.ledger
-        self.settler.settle(result, lambda _: (), self.now)
+        self.settler.settle(result, self.now)
         board = ledger.leaderboards.get(event.category, event.leaderboard)
         webhook = None if board is None else self.webhook(board)
         ledger.posts.put(result, [webhook] if webhook else [], None)

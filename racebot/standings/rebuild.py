@@ -38,7 +38,7 @@ _measured: dict[tuple[str, str], float] = {}
 def update_ratings(
     ledger: Ledger,
     since: Mapping[int, Position],
-    reason: str,
+    reason: str = "",
     *,
     is_new: bool = False,
     rated: Collection[int] = (),
@@ -49,7 +49,7 @@ def update_ratings(
 
     Args:
         since: the position of the first new, changed or removed race, by the key of the leaderboard.
-        reason: why, in a few words, for `racebot status`.
+        reason: why, in a few words, for `racebot status`; by default, that the result of the first race changed.
         is_new: whether the only change is one new race.
         rated: keys of the leaderboards in `since` that are rated already; only their dependants are not.
 
@@ -74,18 +74,19 @@ def update_ratings(
             if start is None:
                 continue
             again = RatedAgain(ledger, board, start, to_carry)
+            why = reason or f"the result of {start.race} changed"
             if rebuild is not None and is_new and ledger.races.count_between(board, start) == 0:
                 again.leave_out_races_before(start.counted_at)  # the rebuild rates them
             elif rebuild is not None:
-                ledger.rebuilds.request(rebuild.board, start, reason)
+                ledger.rebuilds.request(rebuild.board, start, why)
             if fits(board, again.left()):
                 again.rate()
                 again.store()
                 starts[_name(board)] = start
                 continue
             if rebuild is None:
-                ledger.rebuilds.request(board, start, reason)
-            log.info("leaderboard %s: to be rated again in the background: %s", board.name, reason)
+                ledger.rebuilds.request(board, start, why)
+            log.info("leaderboard %s: to be rated again in the background: %s", board.name, why)
             ledger.ratings.rate_later(board, ledger.connection.races_written)
             waiting.add(board.key)
             starts.pop(_name(board), None)

@@ -1,18 +1,17 @@
 """Rates race results and stores them: the one path that the worker, the backfill and the import share.
 
-Each race is rated in one transaction: its result, the changes, the standings, and the messages about them.
+Each race is rated in one transaction: its result, the changes and the standings. Callers add the messages.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import Message
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
@@ -107,21 +106,12 @@ class Settler:
             found.append(Preview(board, result, states, rater, note))
         return found
 
-    def settle(
-        self, result: RaceResult, messages: Callable[[list[RatedRace]], Iterable[Message]], now: datetime
-    ) -> list[RatedRace] | None:
-        """Rate a result that counts now and queue the messages about it, in one transaction.
+    def settle(self, result: RaceResult, now: datetime) -> bool:
+        """Rate a result that counts now, in one transaction. Return whether anything changed.
 
         A result that is already stored changes nothing, and that of an event's room goes to the event. If a
         different result of the race is stored, or it counts on other leaderboards now, ratings are computed
         again from this race on, or by a rebuild if that takes long.
-
-        Args:
-            messages: returns the outbox messages; called inside the transaction with the rated changes.
-
-        Returns:
-            The race's effect on each leaderboard, apart from those that a rebuild rates; None if there was
-            nothing to do.
         """
         with self.ledger.transaction():
             self.refresh_rules()
@@ -129,10 +119,10 @@ class Settler:
                 self.ledger.cases.remove(result.name)
             if result.name in self.rules.events:
                 self.ledger.events.update_room(self.ledger.people.amended(result))
-                return None
+                return False
             result, position, is_known = self._compared(result)
             if is_known:
-                return None
+                return False
             boards, is_changed = self._boards(result), position is not None
             if position is None:
                 ended_at = min(result.ended_at, now)
@@ -142,23 +132,18 @@ class Settler:
             corrected = now if before is not None and before[0] != result.fingerprint() else None
             self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=corrected)
             since = dict.fromkeys(touched, position)
-            reason = f"the result of {result.name} changed" if is_changed else result.name
-            waiting = update_ratings(self.ledger, since, reason, is_new=not is_changed)
-            rated = self._rated(result, [board for board in boards if board.key not in waiting])
-            for message in messages(rated):
-                self.ledger.messages.put(message, now)
+            update_ratings(self.ledger, since, is_new=not is_changed)
         if is_changed:
             log.warning("%s: the stored result changed; rated again from this race on", result.name)
-        return rated
+        return True
 
     def rated(self, name: str) -> list[RatedRace]:
         """Return a stored race's effect on each leaderboard that rated it."""
         stored = self.ledger.races.get(name)
-        return [] if stored is None else self._rated(stored.result, self._boards(stored.result))
-
-    def _rated(self, result: RaceResult, boards: Iterable[Leaderboard]) -> list[RatedRace]:
-        rows = [(board, self.ledger.ratings.get(board, result.name)) for board in boards]
-        return [RatedRace(board, result, row.changes, row.note) for board, row in rows if row]
+        if stored is None:
+            return []
+        rows = [(board, self.ledger.ratings.get(board, name)) for board in self._boards(stored.result)]
+        return [RatedRace(board, stored.result, row.changes, row.note) for board, row in rows if row]
 
     def withdraw(self, name: str) -> None:
         """Delete a race that no longer counts, also on Discord, and rate the races after it again."""

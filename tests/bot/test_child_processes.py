@@ -186,7 +186,7 @@ async def test_a_cancelled_room_does_no_harm_to_a_rebuild(tmp_path, monkeypatch)
 
     for race in races[:4]:
         changed = replace(race, entrants=result("x", "bo ann").entrants)
-        room = asyncio.create_task(thread.run(settler.settle, changed, lambda _: (), NOON))
+        room = asyncio.create_task(thread.run(settler.settle, changed, NOON))
         await asyncio.sleep(0)
         beside = asyncio.create_task(asyncio.to_thread(rate_beside))
         room.cancel()

@@ -100,7 +100,8 @@ async def test_finished_room_shows_the_changes_that_the_record_will_bring(writin
         ("id-cy", None, EntrantStatus.DNF),
     ]
     assert {(e.rank_before, e.rank_after) for e in board.entrants} == {(None, 1), (None, 2), (None, 3)}
-    settled = existing(writing.settler.settle(replace(race, recorded=True), lambda _: (), writing.clock()))
+    assert writing.settler.settle(replace(race, recorded=True), writing.clock())
+    settled = writing.settler.rated(race.name)
     final = {change.player: (change.points_after, change.points_change) for change in settled[0].changes}
     assert {e.id: (e.after, e.change) for e in board.entrants} == final
     stored = race_report(writing.settler.ledger, race.name).leaderboards[0]
@@ -199,7 +200,7 @@ async def test_hidden_entrants_and_hidden_players_are_not_shown(writing: Writing
 
 async def test_odds_follow_a_race_that_is_settled_elsewhere(writing: Writing) -> None:
     before = await writing.shown(opened("ann", "bo"))
-    writing.settler.settle(result("other", "bo ann"), lambda _: (), writing.clock())
+    writing.settler.settle(result("other", "bo ann"), writing.clock())
     await until(lambda: writing.rooms()["orb/r"].leaderboards[0] != before)
     (after,) = writing.rooms()["orb/r"].leaderboards
     assert after.entrants[0].id == "id-bo"

@@ -144,7 +144,7 @@ def test_a_room_of_an_event_is_not_rated_when_it_is_recorded(racebot: Racebot, t
         settler = settler_of(ledger, "elo-ffa")
         race = result("one", "bo ann")
         assert settler.preview(race) == []
-        assert settler.settle(race, lambda _: (), race.ended_at) is None
+        assert not settler.settle(race, race.ended_at)
         assert settler.add_past_races([race], "backfill").skipped == 1
         assert not ledger.races.has("orb/one")
 
@@ -214,7 +214,7 @@ def test_a_forgotten_name_stays_away_when_the_room_of_an_event_is_edited(racebot
     done(racebot, "forget", "id-ann", "--yes")
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         settler = settler_of(ledger, "elo-ffa")
-        settler.settle(result("one", "bo ann"), lambda _: (), NOON)
+        settler.settle(result("one", "bo ann"), NOON)
         (source,) = ledger.events.sources(EVENT)
     assert [each.name for each in existing(source.result).entrants] == ["Bo", NO_NAME]
 
@@ -242,7 +242,7 @@ def test_a_removed_room_counts_at_its_earlier_position(racebot: Racebot, tmp_pat
         settler = settler_of(ledger, "elo-ffa")
         settler.withdraw("orb/one")
         for race in (result("later", "bo ann", after=2), result("one", "ann bo", dnf="dee")):
-            settler.settle(race, lambda _: (), NOON + timedelta(hours=3))
+            settler.settle(race, NOON + timedelta(hours=3))
         before = ledger.races.position("orb/one")
     create(racebot)
     done(racebot, "event", "add", EVENT, "orb/one")

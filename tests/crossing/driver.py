@@ -225,7 +225,7 @@ class Driver:
             self.product.settler.withdraw(name)
             del self.truth.known[name]
             return True
-        self.product.settler.settle(result, lambda _: (), now)
+        self.product.settler.settle(result, now)
         if event is not None:
             if event.counted_at is None:
                 event.sources[name].result = result

@@ -193,11 +193,8 @@ def test_only_messages_whose_delivery_ended_are_deleted(
 
 def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> None:
     settler = settler_of(ledger, "plackett-luce")
-    settler.settle(
-        result("first", "ann bo", dnf="cy"),
-        lambda rated: [Message("orb/first", CATEGORY, "g", MetaBody())],
-        NOON,
-    )
+    settler.settle(result("first", "ann bo", dnf="cy"), NOON)
+    ledger.messages.put(Message("orb/first", CATEGORY, "g", MetaBody()), NOON)
     (row,) = ledger.messages.of("orb/first")
     with ledger.transaction():
         ledger.messages.mark(row, Delivery.DELIVERED, NOON)

@@ -120,7 +120,7 @@ def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Led
         result("b", "cy di", after=60),
         result("c", "ann bo", after=300),
     ):
-        assert settler.settle(race, lambda _: (), NOON + timedelta(hours=301))
+        assert settler.settle(race, NOON + timedelta(hours=301))
     (board,) = ledger.leaderboards.all()
     active = Listing(inactive_days=1)
     then = open_leaderboard(ledger, board, active, at=NOON + timedelta(hours=100))

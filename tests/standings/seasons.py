@@ -3,14 +3,14 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from builders import CATEGORY, GOAL, NOON, entrant, existing, result
 from hypothesis import strategies as st
 
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import RATED_LATER, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings.counting import RatingRules
@@ -27,8 +27,11 @@ def fresh(rules: RatingRules) -> Iterator[Settler]:
         yield Settler(ledger, rules)
 
 
-def settle(settler: Settler, race: RaceResult) -> list[RatedRace] | None:
-    return settler.settle(race, lambda _: (), NOW)
+def settle(settler: Settler, race: RaceResult, now: datetime = NOW) -> list[RatedRace] | None:
+    """Settle a race, and return its effect on each leaderboard; None if nothing changed."""
+    if not settler.settle(race, now):
+        return None
+    return [each for each in settler.rated(race.name) if each.note != RATED_LATER]
 
 
 def board_of(settler: Settler, name: str = GOAL) -> Leaderboard:

@@ -71,10 +71,10 @@ def test_room_of_a_closed_event_keeps_the_result_that_counts(settler: Settler) -
     steps(settler).add_room(event, ROOM.name, ROOM)
     settler.refresh_rules()
     edited = result("room", "old ann", dnf="cy")
-    settler.settle(edited, lambda _: (), NOON + 5 * HOUR)
+    settler.settle(edited, NOON + 5 * HOUR)
     assert settler.ledger.events.sources(event.name)[0].result == edited, "it is open"
     steps(settler, 5).close(event, early=True)
-    settler.settle(ROOM, lambda _: (), NOON + 6 * HOUR)
+    settler.settle(ROOM, NOON + 6 * HOUR)
     assert settler.ledger.events.sources(event.name)[0].result == edited
     assert verify(settler.ledger, board_of(settler)) == []
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 from builders import CATEGORY, NOON, entrant, existing, result, seen
+from standings import seasons
 from standings.seasons import board_of
 
 from racebot.chat.answers.answers import Answers
@@ -60,7 +61,7 @@ def listed(settler: Settler) -> list[str]:
 
 
 def settle(settler: Settler, race: RaceResult) -> RaceResult:
-    return existing(settler.settle(race, lambda _: (), LATER))[0].result
+    return existing(seasons.settle(settler, race, LATER))[0].result
 
 
 def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") -> str:
@@ -184,7 +185,7 @@ def test_the_site_shows_races_of_a_merged_account_as_before(settler: Settler) ->
     merged(settler)
     before = ratings(settler)
     for race in RACES:
-        assert settler.settle(race, lambda _: (), LATER) is None
+        assert not settler.settle(race, LATER)
     assert settler.add_past_races(RACES, "backfill").known == len(RACES)
     assert ratings(settler) == before
 
@@ -373,7 +374,7 @@ def test_a_deleted_account_is_forgotten_and_no_rating_changes(settler: Settler) 
     assert "Cy" not in listed(settler)
     assert "Cy" not in names_in(settler.ledger)
     for race in shown:
-        settler.settle(race, lambda _: (), LATER)
+        settler.settle(race, LATER)
     settler.add_past_races(shown, "backfill")
     assert settler.ledger.ratings.rows(board_of(settler)) == before
     (entry,) = orders.audit(settler.ledger)

@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,7 +10,6 @@ from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
 from racebot.errors import ModelError
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import ChatBody, Message
 from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
@@ -137,37 +136,17 @@ def test_settling_twice_changes_nothing(settler: Settler) -> None:
     race = result("r", "ann bo", dnf="cy")
     settle(settler, race)
     before = dump(settler.ledger)
-    asked: list[list[RatedRace]] = []
-
-    def ask(rated: list[RatedRace]) -> tuple[()]:
-        asked.append(rated)
-        return ()
-
-    assert settler.settle(race, ask, NOW) is None
-    assert asked == []
+    assert not settler.settle(race, NOW)
     assert dump(settler.ledger) == before
 
 
-def test_messages_are_queued_with_the_ratings(settler: Settler) -> None:
-    def messages(rated: list[RatedRace]) -> Iterable[Message]:
-        assert settler.ledger.races.get("orb/r") is not None, "what was rated can be read already"
-        yield Message("orb/r", CATEGORY, "g", ChatBody(f"{len(rated[0].changes)} changes"))
-
-    settler.settle(result("r", "ann bo"), messages, NOW)
-    (row,) = settler.ledger.messages.open_for("orb/r")
-    assert (row.message.body, row.created_at) == (ChatBody("2 changes"), NOW)
-
-
-def test_failed_settling_leaves_nothing(settler: Settler) -> None:
+def test_failed_settling_leaves_nothing(settler: Settler, monkeypatch: pytest.MonkeyPatch) -> None:
     settler.ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     before = dump(settler.ledger)
-
-    def messages(_: list[RatedRace]) -> Iterable[Message]:
-        yield Message("orb/r", CATEGORY, "g", ChatBody("hi"))
-        raise RuntimeError("power cut")
-
-    with pytest.raises(RuntimeError, match="power cut"):
-        settler.settle(result("r", "ann bo"), messages, NOW)
+    with monkeypatch.context() as patch:
+        patch.setattr("racebot.standings.settle.update_ratings", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            settler.settle(result("r", "ann bo"), NOW)
     assert dump(settler.ledger) == before
     assert settle(settler, result("r", "ann bo")) is not None
     assert points(settler) == {"Ann": 1100, "Bo": 900}
@@ -525,7 +504,7 @@ def test_a_renamed_goal_keeps_its_leaderboard(settler: Settler, caplog: pytest.L
     ]
     assert points(settler, "New Orb") == before
     assert len([r for r in caplog.records if GOAL in r.message]) == 1
-    assert settler.settle(renamed(SEASON[0]), lambda _: (), NOW) is None, "a known race under its new name"
+    assert not settler.settle(renamed(SEASON[0]), NOW), "a known race under its new name"
     assert settler.add_past_races(map(renamed, SEASON), "backfill").known == 2
     assert apply_settings(settler) == []
     assert_sound(settler)

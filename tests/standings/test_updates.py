@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from builders import dump, result
 from hypothesis import given, settings, strategies as st
-from standings.seasons import NOW, board_of, contents, fresh, history, settle
+from standings.seasons import board_of, contents, fresh, history, settle
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Carry
@@ -167,7 +167,7 @@ def test_verify_checks_what_was_carried(seasons: Settler) -> None:
 def test_preview_of_a_seasons_first_race_equals_settling_it(seasons: Settler) -> None:
     first = result("c", "ann bo", goal="S3", after=9)
     (preview,) = seasons.preview(first)
-    (rated,) = seasons.settle(first, lambda _: (), NOW) or []
+    (rated,) = settle(seasons, first) or []
     assert preview.changes == rated.changes
     brought = seasons.ledger.leaderboards.carried(board_of(seasons, "S3"))
     assert {change.player: change.before for change in rated.changes}["id-ann"] == brought["id-ann"]

@@ -47,7 +47,7 @@ def stored(settler: Settler, name: str) -> StoredRace:
 
 
 def settle(settler: Settler, race: RaceResult) -> None:
-    assert settler.settle(race, lambda _: (), race.ended_at)
+    assert settler.settle(race, race.ended_at)
 
 
 OTHER = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.3]})
@@ -138,7 +138,7 @@ def test_pages_say_when_ratings_were_last_written(settler: Settler, library: Cac
             settler.ledger.connection.write(
                 "UPDATE leaderboards SET updated_at = '2026-04-02T12:00:00+00:00'"
             )
-        assert settler.settle(RACES[0], lambda _: (), NOON) is None  # it is already stored like this
+        assert not settler.settle(RACES[0], NOON)  # it is already stored like this
         assert shown(BOARD) == shown("") == "2026-04-02T12:00:00Z"
         CHANGES[change](settler)
         assert str(shown(BOARD)) > "2026-04-02T12:00:00Z"

@@ -528,7 +528,7 @@ def test_overlays_follow_the_current_room(
 def test_overlays_follow_a_race_beyond_its_record(live: Live) -> None:
     ended_at = datetime.now(UTC) - timedelta(minutes=5)
     for name, end in (("d", ended_at), ("recorded-last", ended_at - timedelta(hours=1))):
-        live.settler.settle(replace(result(name, "bo ann"), ended_at=end), lambda _: (), NOW)
+        live.settler.settle(replace(result(name, "bo ann"), ended_at=end), NOW)
     expected = live.get("/overlay/part/room/orb/d").text
     for path in FOLLOWING:
         assert live.get(path.replace("overlay", "overlay/part")).text == expected, path

@@ -82,7 +82,7 @@ def test_summary_of_a_large_race_names_the_first_racers(merge: Merge) -> None:
 def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger: Ledger, path: str) -> None:
     settler = rate(ledger)
     for race in (result("late", "ann bo", after=5), result("early", "ann bo", after=3)):
-        settler.settle(race, lambda _: (), NOON)
+        settler.settle(race, NOON)
     found = feed(LedgerView(ledger, Publication()), path)
     updated, published = texts(found, "updated"), texts(found, "published")
     assert updated[0] == updated[1] >= updated[2]
@@ -93,8 +93,8 @@ def test_race_recorded_late_is_no_older_than_the_races_recorded_before_it(ledger
 def test_corrected_race_is_updated_when_it_was_corrected(ledger: Ledger, path: str) -> None:
     settler = rate(ledger)
     for race in (result("a", "ann bo"), result("b", "ann bo", after=1)):
-        settler.settle(race, lambda _: (), NOON + timedelta(hours=1))
-    settler.settle(result("a", "bo ann"), lambda _: (), NOON + timedelta(hours=5))
+        settler.settle(race, NOON + timedelta(hours=1))
+    settler.settle(result("a", "bo ann"), NOON + timedelta(hours=5))
     first, last = ((NOON + timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ") for hours in (1, 5))
     assert texts(feed(LedgerView(ledger, Publication()), path), "updated") == [last, first, last]
 

@@ -11,13 +11,13 @@ from racebot.bot.room.announcements import Announcements
 from racebot.bot.room.case import Case
 from racebot.bot.room.events import STAY_AFTER_FINISH, Act, Announce, Effect, GiveUp, RoomPolicy, Settle
 from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import Delivery, Message
+from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import RATED_LATER
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.follow_settings import follow_renames
-from racebot.standings.settle import RatedRace, Settler
+from racebot.standings.settle import Settler
 from racebot.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -222,20 +222,19 @@ class LedgerWork:
 
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a race, and queue its final changes if we know the room."""
-        is_known = is_known or bool(self.ledger.messages.of(result.name))
-
-        def final_messages(rated: list[RatedRace]) -> Iterable[Message]:
-            if result.recorded:  # otherwise, chat is open
-                self._announcements.drop_waiting(result.name, "the result is final")
-            return self._announcements.final(result.name, rated) if is_known else ()
-
+        is_known, announcements = is_known or bool(self.ledger.messages.of(result.name)), self._announcements
         began = time.perf_counter()
-        rated = self.settler.settle(result, final_messages, self.clock())
-        if rated is not None:
-            stored = rated[0].result if rated else result
-            self._announcements.post(stored, rated, settled=True, is_new=is_known)
-            metrics.SETTLED.labels(result.category).inc()
-            metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)
-        for each in rated or ():
+        if not self.settler.settle(result, self.clock()):
+            return
+        # A rebuild rates the other leaderboards.
+        rated = [each for each in self.settler.rated(result.name) if each.note != RATED_LATER]
+        if result.recorded:  # otherwise, chat is open
+            announcements.drop_waiting(result.name, "the result is final")
+        for message in announcements.final(result.name, rated) if is_known else ():
+            self.ledger.messages.put(message, self.clock())
+        announcements.post(rated[0].result if rated else result, rated, settled=True, is_new=is_known)
+        metrics.SETTLED.labels(result.category).inc()
+        metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)
+        for each in rated:
             outcome = each.note or f"{len(each.changes)} ratings changed"
             log.info("%s: counted on %s: %s", result.name, each.leaderboard.name, outcome)

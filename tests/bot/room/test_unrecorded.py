@@ -156,7 +156,7 @@ def settler(tmp_path: Path) -> Settler:
 
 def settle(settler: Settler, *results: RaceResult) -> None:
     for each in results:
-        settler.settle(each, lambda _: (), NOON + 2 * GRACE)
+        settler.settle(each, NOON + 2 * GRACE)
 
 
 def races_by_board(settler: Settler) -> dict[str, list[str]]:
