@@ -49,7 +49,7 @@ def update_ratings(
 
     Args:
         since: the position of the first new, changed or removed race, by the key of the leaderboard.
-        reason: why, in a few words, for `racebot status`; by default, that the result of the first race changed.
+        reason: why, in a few words, for `racebot status`; by default, that the first race changed.
         is_new: whether the only change is one new race.
         rated: keys of the leaderboards in `since` that are rated already; only their dependants are not.
 
