@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Annotated
@@ -16,13 +16,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
 from racebot.queries import FinishByRating, FinishChance, FinishTime, IsNew, Place
-from racebot.queries.edits import ResultEdit
+from racebot.queries.edits import JUST_EDITED, ResultEdit
 from racebot.queries.race import RaceOnBoard
 from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus
-
-JUST_EDITED = timedelta(seconds=75)
-"""Age of an edit up to which the changes before it are shown. Pages are drawn again each minute."""
 
 
 @dataclass(frozen=True, slots=True)

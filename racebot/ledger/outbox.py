@@ -64,6 +64,7 @@ class ChatBody:
         greets: whether it is the greeting before the start.
         withdraws: whether it withdraws the announcement.
         notes: whether it is not about ratings, but about the room's event.
+        changes: on the message with `entries`, each change of points by user id, by leaderboard.
     """
 
     text: str
@@ -78,6 +79,7 @@ class ChatBody:
     greets: bool = False
     withdraws: bool = False
     notes: bool = False
+    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

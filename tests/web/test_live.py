@@ -290,13 +290,21 @@ def test_page_of_a_race_tells_of_edits_and_of_a_silent_bot(live: Live) -> None:
         answer = live.get("/races/orb/soon-1")
         assert "Bo disqualified" in words(answer)
         assert ("−77" in answer.text, "has been silent" in answer.text) == (struck, not struck)
+        assert ("−77" in live.get("/live").text) == struck
 
 
 def test_page_of_a_recorded_race_tells_of_its_edits(live: Live) -> None:
-    body = ChatBody("Bo", correction=1, edits=(Edit("id-bo", "dq"), Edit("id-gone", "dq")))
-    live.ledger.messages.put(Message("orb/c", "orb", "guid", body), NOW)
-    shown = words(live.get("/races/orb/c"))
-    assert "Bo disqualified. The changes are new." in shown and "id-gone" not in shown
+    before, after = ({"Any Orb": {"id-ann": change, "id-bo": -90}} for change in (77, 90))
+    first = ChatBody("Ann", changes=before)
+    body = ChatBody("Bo", correction=1, edits=(Edit("id-bo", "dq"), Edit("id-gone", "dq")), changes=after)
+    live.ledger.messages.put(Message("orb/c", "orb", "first", first), NOW)
+    for number, (age, struck) in enumerate(((90, False), (5, True)), start=1):
+        told = datetime.now(UTC) - timedelta(seconds=age)
+        live.ledger.messages.put(Message("orb/c", "orb", f"{number}", body), told)
+        answer = live.get("/races/orb/c")
+        assert "Bo disqualified. The changes are new." in words(answer) and "id-gone" not in answer.text
+        assert re.findall("<s [^>]+>([^<]+)</s>", answer.text) == ["+77"] * struck
+        live.ledger.connection.write("DELETE FROM outbox WHERE guid = ?", f"{number}")
 
 
 def test_rooms_of_a_demo_have_no_links_to_the_site(live: Live) -> None:

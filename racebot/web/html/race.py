@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from racebot import addresses
 from racebot.live_file import LiveRoom
-from racebot.queries.edits import edits_of
+from racebot.queries.edits import changes_before, edits_of
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import new_places
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_of, event_reports
@@ -53,6 +53,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         template,
         report=report,
         racer=racer,
+        changes_before=changes_before(request.view.ledger, race, datetime.now(UTC)) if request.served else {},
         edits=edits_of(request.view.ledger, race, {each.id: each.name for each in report.result if each.id}),
         event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,
         category=request.view.category_face(report.category),
@@ -87,7 +88,6 @@ def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool 
         awaited=awaited,
         news=news_of(room),
         live=view.live_rooms(),
-        now=datetime.now(UTC),
         category=view.category_face(category),
         categories={},
         events=f"events/{addresses.RACE_PART.path(race=race)}",
@@ -234,6 +234,7 @@ def table(request: PageRequest) -> dict[str, Any]:
     """Return the functions that the table of a race's changes needs."""
     view = request.view
     return {
+        "now": datetime.now(UTC),
         "fastest": fastest,
         "story": story,
         "why": why,

@@ -215,6 +215,7 @@
     document.querySelectorAll(".face:has(img):not(.seen)").forEach(face => nearView.observe(face));
     makeDrawings();
     for (const link of document.querySelectorAll("a[data-whole]")) link.textContent = link.href;
+    for (const each of document.querySelectorAll("s[data-from]")) if (Date.now() - new Date(each.dataset.from) > 6e4) each.remove();
     for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
     for (const time of document.querySelectorAll("time[data-time]")) time.textContent = new Date(time.dateTime).toTimeString().slice(0, 5);
     for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
