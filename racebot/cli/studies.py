@@ -125,7 +125,7 @@ def evaluate(
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
     chosen += entries(usual, keys, param or [], taken=presets)
-    season = None
+    season = None if files else source.carried()
     if earlier is not None:
         before = source.history([earlier], models)
         last, begin = before.races[-1].ended_at, min(history.races[0].ended_at for history in histories)
@@ -135,6 +135,7 @@ def evaluate(
                 f"{begin:%Y-%m-%d}: the ratings would be based on the future"
             )
         season = Earlier(before, 0.9 if carry is None else carry)
+    if season is not None:
         chosen = _carrying(chosen)
     with common.progress_bars() as advance, cores(cluster or source.settings.cluster):
         reports = evaluate_each(
@@ -361,7 +362,7 @@ def _carrying(entries: Iterable[Entry]) -> list[Entry]:
         else:
             tell(f"{entry.label}: skipped, because {entry.model} cannot carry ratings over", to=notices)
     if not kept:
-        raise ModelError("--earlier: none of these models can carry ratings over")
+        raise ModelError("none of these models can carry ratings over")
     return kept
 
 

@@ -10,7 +10,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.standings.settle import Settler
 from racebot.study.fit import fit_odds
-from racebot.study.history import History
+from racebot.study.history import Earlier, History
 
 
 def rated_history(ledger: Ledger, board: Leaderboard, until: datetime | None = None) -> History:
@@ -18,6 +18,16 @@ def rated_history(ledger: Ledger, board: Leaderboard, until: datetime | None = N
     counted = (stored.result for stored in ledger.races.counted(board))
     races = (result for result in counted if until is None or result.ended_at < until)
     return History.of(races, TeamPolicy(board.teams))
+
+
+def earlier_races(ledger: Ledger, board: Leaderboard) -> Earlier | None:
+    """Return the races from which ratings carry over into a leaderboard with races, over any chain."""
+    source, first = ledger.leaderboards.source(board), ledger.races.first_position(board)
+    if board.carry is None or source is None or first is None:
+        return None
+    before = (each.result for each in ledger.races.counted(source) if each.counted_at < first.counted_at)
+    history = History.of(before, TeamPolicy(source.teams))
+    return Earlier(history, board.carry.factor, board.carry.most_races, earlier_races(ledger, source))
 
 
 def with_fitted_odds(settler: Settler, board: Leaderboard, now: datetime) -> Leaderboard:

@@ -181,11 +181,13 @@ class Earlier:
         history: the earlier races.
         factor: share of the distance from a newcomer's rating to keep; see `Carries`.
         most_races: most races to count; by default all.
+        earlier: what carried over into the earlier races.
     """
 
     history: History
     factor: float = 1.0
     most_races: float | None = None
+    earlier: Earlier | None = None
 
 
 def at_start(model: RatingModel, history: History, earlier: Earlier | None = None) -> FloatArray:
@@ -201,7 +203,7 @@ def at_start(model: RatingModel, history: History, earlier: Earlier | None = Non
         return table
     if not isinstance(model, Carries):
         raise ModelError(f"{model.key} cannot carry ratings over")
-    before = final_states(model, earlier.history)
+    before = final_states(model, earlier.history, earlier.earlier)
     number = {player: i for i, player in enumerate(earlier.history.players)}
     known = [i for i, player in enumerate(history.players) if player in number]
     if known:
@@ -226,13 +228,13 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
         yield Step(race, before, after)
 
 
-def final_states(model: RatingModel, history: History) -> FloatArray:
-    """Return the players' states after all races: shape [players, k].
+def final_states(model: RatingModel, history: History, earlier: Earlier | None = None) -> FloatArray:
+    """Return the players' states after all races, which started as in `at_start`: shape [players, k].
 
     Raises:
         ModelError: the model cannot rate a race.
     """
-    table = newcomers(model, history)
+    table = at_start(model, history, earlier)
     for _ in replay(model, history, table):
         pass
     return table

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from archives import archive
 from builders import result
@@ -16,10 +17,11 @@ from racebot.cli.common import print_json
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, RacebotError
 from racebot.files.read import read_races
 from racebot.ledger.store import Ledger
-from racebot.ratings.registry import MODELS
+from racebot.ratings.registry import MODELS, create
 from racebot.settings.sources import load
+from racebot.standings.fitted_odds import earlier_races, rated_history
 from racebot.study.evaluate import Entry, Margin, evaluate
-from racebot.study.history import History
+from racebot.study.history import History, at_start
 from racebot.study.presets import PRESETS
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
@@ -214,6 +216,37 @@ def test_a_leaderboard_is_studied_with_its_own_settings(tmp_path, monkeypatch, s
     with Ledger.open(load().database, create=False) as ledger:
         (board,) = ledger.leaderboards.all()
         assert judged[model] == judged[model] | dict(board.parameters)
+
+
+def test_a_leaderboard_is_judged_from_the_ratings_that_it_carries_over(tmp_path, monkeypatch) -> None:
+    """Over any chain; a race of an earlier season after the first race of this one changes nothing."""
+    monkeypatch.chdir(tmp_path)
+    tables = ['category = "c"']
+    for n, carry in enumerate(("", 'from = "S0", factor = 0.9', 'from = "S1", factor = 0.5, most_races = 5')):
+        tables.append(f'[[leaderboards]]\nname = "S{n}"\ncategory = "c"\ngoals = ["S{n}"]')
+        tables += [f"carry_over = {{ {carry} }}"] if carry else []
+        days = [f"{2023 + n}-0{1 + day % 9}-1{day // 9}" for day in range(30)]
+        names = ["Ann", "Bo", "Cy"] if n == 1 else ["Ann", "Bo", "Cy", "Di"]
+        lines = [
+            f"{d},{d},{p},{1 + (at + at * k) % 5}" for k, d in enumerate(days) for at, p in enumerate(names)
+        ]
+        late = ["2026-01-01,2026-01-01,Di,1", "2026-01-01,2026-01-01,Ann,2"] if n == 1 else []
+        Path(f"S{n}.csv").write_text("\n".join(["race,date,player,place", *lines, *late]))
+    Path("racebot.toml").write_text("\n".join(tables))
+    for n in range(3):
+        run("import", f"S{n}.csv", "--goal", f"S{n}")
+    with Ledger.open(load().database, create=False) as ledger:
+        board = next(each for each in ledger.leaderboards.all() if each.name == "S2")
+        carried, history = ledger.leaderboards.carried(board), rated_history(ledger, board)
+        model = create(board.model, board.parameters)
+        states = at_start(model, history, earlier_races(ledger, board))
+    assert carried.keys() == {"Ann", "Bo", "Cy"}
+    expected = [carried.get(player, model.initial()) for player in history.players]
+    np.testing.assert_allclose(states, expected)
+    (judged,), (afresh,) = (
+        evaluate_json(*where, "--model=trueskill") for where in (["--leaderboard=S2"], ["S2.csv"])
+    )
+    assert judged["races"] == afresh["races"] and judged["log_loss"] != afresh["log_loss"]
 
 
 def test_races_before_since_only_train(season: Path) -> None:
