@@ -20,7 +20,7 @@ from racebot.ratings.parameters import defaults
 from racebot.settings.write import parameters_as_text
 from racebot.study.evaluate import ModelComparison, Report
 from racebot.study.iterated import Iterated
-from racebot.study.paired import Tally, standard_error
+from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
 from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.presets import Preset
 from racebot.study.tuning import Judged, Tuned
@@ -33,6 +33,8 @@ Rows = Mapping[str, Mapping[str, float]]
 _table = partial(table, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim")
 MOST_COMPARED = 6
 """Most pairwise comparisons to print. `--json` always has all of them."""
+BAR, WITH_BARS = 24, 100
+"""Columns of the longest bar, and of the narrowest terminal with bars."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
 MAIN = {
     "misordered": "Misordered",
@@ -71,19 +73,34 @@ def evaluations(console: Console, reports: Reports, presets: Mapping[str, Preset
 def _standings(console: Console, report: Report) -> None:
     """Print each model's main figures, with their differences to the model with the fewest wrong pairs."""
     headings = (">Misordered", ">to the best", ">Log loss", ">to the best", ">Calib.\nerror")
-    made = _table("Models", "Model", *headings)
+    draws = console.is_terminal and console.width >= WITH_BARS and not console.options.ascii_only
+    bars = _bars(report) if draws else {}
+    made = _table("Models", "Model", *headings, *(["Misordered, to the best"] if bars else []))
     for each in sorted(report.evaluations, key=lambda each: each.figures.misordered):
         wrong, loss = (
             "–" if each.label == report.best else _short(*margin) for margin in report.margins[each.label]
         )
         found = each.figures
         numbers = (_number(found.misordered), wrong, _number(found.log_loss), loss)
-        made.add_row(safe(each.label), *numbers, _number(found.calibration_error))
+        made.add_row(safe(each.label), *numbers, _number(found.calibration_error), bars.get(each.label))
     console.print(made, end="\n\n")
     console.print(
         "Misordered: pairs in which the lower rated was placed better. Log loss, Calib. error: how far the "
         "odds were off. ±: standard error over races; within two, models are equal. All figures: --full"
     )
+
+
+def _bars(report: Report) -> dict[str, str]:
+    """Draw how many more pairs than the best each misorders: solid where that is certain, light beyond."""
+    ends = {}
+    for label, (wrong, _) in report.margins.items():
+        error = 0.0 if math.isnan(wrong.error) else ERRORS_REQUIRED * wrong.error
+        ends[label] = max(wrong.difference - error, 0.0), wrong.difference + error
+    longest = max(end for _, end in ends.values())
+    if not longest:
+        return {}
+    widths = {label: [round(BAR * each / longest) for each in both] for label, both in ends.items()}
+    return {label: "█" * solid + "░" * (end - solid) for label, (solid, end) in widths.items()}
 
 
 def _all_figures(console: Console, report: Report) -> None:

@@ -1,6 +1,8 @@
 """`racebot evaluate` and `racebot tune` as an analyst uses them."""
 
+import io
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from archives import archive
 from builders import result
+from rich.console import Console
 from typer.testing import CliRunner
 
 from racebot.analysis import verdict
@@ -81,6 +84,36 @@ def test_models_within_two_standard_errors_are_called_equal(
     best, margin = Margin(0.0, 0.0), Margin(0.02, error)
     margins = {"a": (best, best)} | dict.fromkeys(others, (margin, margin))
     assert words in verdict(replace(report, best="a", margins=margins))
+
+
+@pytest.mark.parametrize(
+    ("width", "terminal", "encoding", "draws"),
+    [
+        (100, True, "utf-8", True),
+        (99, True, "utf-8", False),
+        (100, False, "utf-8", False),
+        (100, True, "ascii", False),
+    ],
+)
+def test_wide_terminals_show_how_far_models_are_behind_the_best(
+    season: Path, width: int, terminal: bool, encoding: str, draws: bool
+) -> None:
+    """Solid up to two standard errors below the difference, light up to two above; one race has no error."""
+    report = evaluate(History.of(read_races(season).results), [Entry(key, "elo-ffa") for key in "abcd"])
+    differences = {"a": (0.0, 0.0), "b": (0.02, 0.005), "c": (0.01, 0.02 / 3), "d": (0.03, math.nan)}
+    margins = {label: (Margin(*each), Margin(0.0, 0.0)) for label, each in differences.items()}
+    printed = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    console = Console(file=printed, width=width, force_terminal=terminal, color_system=None)
+    studies_tables.evaluations(console, [("", replace(report, best="a", margins=margins))], {}, full=False)
+    printed.seek(0)
+    rows = {
+        line[0]: (line.count("█"), line.count("░"))
+        for line in printed
+        if line[:2] in {"a ", "b ", "c ", "d "}
+    }
+    assert rows == (
+        {"a": (0, 0), "b": (8, 16), "c": (0, 19), "d": (24, 0)} if draws else dict.fromkeys("abcd", (0, 0))
+    )
 
 
 COMMANDS: list[tuple[str, ...]] = [
@@ -242,7 +275,7 @@ def test_a_leaderboard_is_judged_from_the_ratings_that_it_carries_over(tmp_path,
         states = at_start(model, history, earlier_races(ledger, board))
     assert carried.keys() == {"Ann", "Bo", "Cy"}
     expected = [carried.get(player, model.initial()) for player in history.players]
-    np.testing.assert_allclose(states, expected)
+    assert np.allclose(states, np.array(expected))
     (judged,), (afresh,) = (
         evaluate_json(*where, "--model=trueskill") for where in (["--leaderboard=S2"], ["S2.csv"])
     )
