@@ -1,5 +1,6 @@
 """Scores by par on pages and as data."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,6 +99,23 @@ def test_a_leaderboard_ordered_by_rating_shows_scores_below(view: LedgerView) ->
         "leads with 67." in page_at(view, "index.html"),
         "points" in page_at(by_rating, "index.html"),
     ) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("by_rating", "moves"),
+    [
+        (False, ["Bo 3rd → 2nd, Cy 1st → 3rd, Di 3rd → 4th", "Cy new → 1st, Bo 2nd → 3rd"]),
+        (True, ["810 (−90)", "Cy new → 1st, Di new → 3rd, Ed new → 5th"]),
+    ],
+)
+def test_feed_of_a_league_tells_who_changed_places(
+    view: LedgerView, by_rating: bool, moves: list[str]
+) -> None:
+    ordered = Publication(lambda _: replace(SCORED, by_rating=by_rating))
+    feed = page_at(LedgerView(view.ledger, ordered), "leaderboards/orb/any-orb/feed.xml")
+    for summary, expected in zip(re.findall("<summary>(.*)</summary>", feed), moves, strict=False):
+        assert expected in summary
+        assert expected == moves[1] or summary.endswith(expected)
 
 
 def test_a_race_and_a_player_show_par_and_scores(view: LedgerView) -> None:

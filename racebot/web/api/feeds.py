@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import islice, pairwise
 from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
@@ -13,9 +14,11 @@ from racebot.queries import races as queries
 from racebot.queries.history import PlayedRace
 from racebot.queries.player import PlayerStanding
 from racebot.queries.recap import podium
+from racebot.scoring.table import standings
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
-from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, total
+from racebot.web.html.race import places
+from racebot.web.site.formats import ordinal, plain_name, race_title, slug, standing as standing_of, total
 from racebot.web.site.ledger_view import ATOM, Board, Content, Document, PageRequest
 
 ENTRIES = 30
@@ -41,9 +44,45 @@ def board_feed(request: PageRequest, board: Board) -> Content:
     changes: dict[int, list[queries.RatingChange]] = defaultdict(list)
     for change in queries.rating_changes(request.view.ledger, board.key, first - 1):
         changes[change.sequence].append(change)
-    entries = [(race, race_title(race), _results(changes[race.sequence])) for race in races]
+    moves = _moves(request, board, races)
+    entries = [
+        (
+            race,
+            race_title(race),
+            "; ".join(filter(None, (_results(changes[race.sequence]), moves.get(race.race)))),
+        )
+        for race in races
+    ]
     title = plain_name(board.name)
     return _feed(request, board, title, board.address.page(), entries, _final_news(request, board))
+
+
+def _moves(request: PageRequest, board: Board, races: Sequence[queries.RaceRow]) -> dict[str, str]:
+    """Return in words what each race of a league changed in its places: by score if scores order it."""
+    view, table = request.view, request.view.league(board)
+    if table is None:
+        return {}
+    named, found = view.rated_players | {each.id: each for each in table.standings}, {}
+    ends = range(max(0, len(table.races) - ENTRIES), len(table.races) + 1)
+    by_score = [standings(table.races[:end], table.rules, view.hidden).standings for end in ends]
+    by_end = [{each.id: each.place for each in rows} for rows in by_score]
+    scored = dict(
+        zip((each.result.name for each in table.races[ends.start :]), pairwise(by_end), strict=True)
+    )
+    for race in races:
+        if board.listing.by_rating:
+            moved = places(view, board, race)
+        else:
+            before, after = scored.get(race.race, ({}, {}))
+            moved = {player: (before.get(player), place) for player, place in after.items()}
+        moves = sorted(
+            (new, plain_name(named[player].name, 40), old)
+            for player, (old, new) in moved.items()
+            if old != new
+        )
+        texts = (f"{name} {ordinal(old) if old else 'new'} → {ordinal(new)}" for new, name, old in moves)
+        found[race.race] = ", ".join(islice(texts, RESULTS))
+    return found
 
 
 def player_feed(request: PageRequest, board: Board, player: str) -> Content:

@@ -19,7 +19,7 @@ from racebot.queries.edits import changes_before, edits_of
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import new_places
 from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_of, event_reports
-from racebot.queries.races import races_numbered
+from racebot.queries.races import RaceRow, races_numbered
 from racebot.queries.records import UPSET
 from racebot.queries.standings import listed_now
 from racebot.races.events import is_event
@@ -221,7 +221,7 @@ def around(view: LedgerView, board: Board, part: RaceOnBoard) -> list[tuple[str,
     return [(words[number], found[number].race) for number in sorted(found)]
 
 
-def places(view: LedgerView, board: Board, report: RaceReport) -> dict[str, tuple[int | None, int]]:
+def places(view: LedgerView, board: Board, report: RaceReport | RaceRow) -> dict[str, tuple[int | None, int]]:
     """Return the places before and after a recorded race of its players whom the leaderboard then listed."""
     row = view.ledger.ratings.get(board.stored, report.race)
     if row is None:
