@@ -66,7 +66,7 @@ def main() -> None:
         return
     clock = time.process_time if arguments.processor_time else time.perf_counter
     fast.AVAILABLE = fast.AVAILABLE and not arguments.plain
-    fast.LEAST_WORK = 0
+    fast.LEAST_STARTS = 0
     history = History.of(read_races(arguments.file, category="", goal=None).results)
     races = len(history)
     print(f"{races} races, {len(history.players)} players; races per second, best of {arguments.repeats}\n")

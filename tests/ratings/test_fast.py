@@ -67,7 +67,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile kernels, which other tests do not."""
     pytest.importorskip("numba", reason="needs the extra racebot[fast]")
     monkeypatch.setattr(fast, "AVAILABLE", True)
-    monkeypatch.setattr(fast, "LEAST_WORK", 0)
+    monkeypatch.setattr(fast, "LEAST_STARTS", 0)
 
 
 @compiles
