@@ -35,7 +35,7 @@ from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings.counting import rating_rules
 from racebot.standings.settle import RatedRace, Settler
-from racebot.text.format import exact_time, integer, signed, timer
+from racebot.text.format import Count, exact_time, integer, signed, timer
 from racebot.text.safe import in_markdown, plain
 
 MOST_ENTRIES, MOST_NAMES = 10, 5
@@ -222,11 +222,12 @@ def digest_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]
         if settings.webhook_of(board) != post.webhook:
             continue
         if post.race == _season_key(board):
-            title = texts.discord_season.format(leaderboard=name)
+            title = texts.discord_title.format(leaderboard=name, season=Count(True), date="")
             lines, players = _season(recap(ledger, board, listing, settled=settled), texts)
         elif post.race.startswith("week "):
             end = datetime.fromisoformat(post.race.removeprefix("week ")).replace(tzinfo=UTC)
-            title = texts.discord_week.format(leaderboard=name, date=(end - WEEK / 7).date())
+            date = (end - WEEK / 7).date()
+            title = texts.discord_title.format(leaderboard=name, season=Count(False), date=date)
             found = week(ledger, board, listing, end, settled=settled)
             lines, players = _week(ledger, found, texts) if found else ([], frozenset())
         if lines:

@@ -19,10 +19,11 @@ from racebot.scoring.rules import Rules
 from racebot.scoring.table import ScoredRace, standard_allowances
 from racebot.settings.texts import DEFAULT_TEXTS, Texts
 from racebot.standings.settle import RatedRace
-from racebot.text.format import counted, signed, timer
+from racebot.text.format import Count, counted, signed, timer
 from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
+EDITS = ("time", "dq", "dnf", "done", "deleted")
 MOST_EDITS = 2
 """Most edits that a correction lists one by one."""
 
@@ -137,11 +138,12 @@ def players(
     written, last = {}, None
     for change in ordered:
         entrant, team = entrants[change.player], teams[change.player]
-        template = texts.player if team is None else texts.teammate if team == last else texts.team_player
-        last = team
+        template = texts.player if team is None else texts.team_member
+        first, last = Count(team != last), team
         if template:
             text = template.format(
                 place=standing_word(entrant, change, texts, of_team=team is not None),
+                first=first,
                 team=escape(plain(entrant.team_name or entrant.team or "")),
                 name=escape(names[change.player]),
                 time=f" · {timer(entrant.seconds)}" if entrant.seconds else "",
@@ -217,19 +219,17 @@ def _move(move: int, texts: Texts) -> str:
 
 
 def _edits(rated: Sequence[RatedRace], edits: Sequence[Edit], texts: Texts) -> str:
-    templates = {
-        "time": texts.edit_time,
-        EntrantStatus.DQ.value: texts.edit_dq,
-        EntrantStatus.DNF.value: texts.edit_dnf,
-        EntrantStatus.DONE.value: texts.edit_done,
-        "deleted": texts.edit_deleted,
-    }
     names = chat_names(rated[0].result.entrants, texts)
     names |= {each.player: "" for each in edits if each.edit == "deleted"}  # their text names nobody
-    known = [each for each in edits if each.player in names and each.edit in templates]
+    known = [each for each in edits if each.player in names and each.edit in EDITS]
     if not 0 < len(edits) <= MOST_EDITS or len(known) < len(edits):
-        return texts.edit_other
-    return ", ".join(templates[each.edit].format(name=names[each.player]) for each in known)
+        return texts.edit_other.format(deleted=Count(False))
+    return ", ".join(
+        (texts.edit_other if each.edit == "deleted" else texts.edit).format(
+            name=names[each.player], **{kind: Count(each.edit == kind) for kind in EDITS}
+        )
+        for each in known
+    )
 
 
 def race_scores(
@@ -271,10 +271,13 @@ def why_score(race: ScoredRace | None, player: str, rules: Rules, texts: Texts) 
     found = race.scores.get(player) if race is not None else None
     if race is None or found is None or found.time is None or race.par is None:
         return "" if found is None else texts.why_score_forfeit
-    text = texts.why_score.format(
-        score=f"{found.score:.1f}", time=timer(found.time), par=timer(race.par.time)
+    allowed = rules.family != "ratio"
+    fast, spread = standard_allowances(found.time, race.par, rules) if allowed else (0.0, 0.0)
+    times = {"time": found.time, "par": race.par.time, "fast": fast, "spread": spread}
+    return texts.why_score.format(
+        score=f"{found.score:.1f}",
+        raw=f"{found.raw:.1f}",
+        **{name: timer(each) for name, each in times.items()},
+        allowed=Count(allowed),
+        limited=Count(found.raw != found.score),
     )
-    if rules.family != "ratio":
-        fast, spread = standard_allowances(found.time, race.par, rules)
-        text += texts.why_score_allowed.format(fast=timer(fast), spread=timer(spread))
-    return text + (texts.why_score_limit.format(raw=f"{found.raw:.1f}") if found.raw != found.score else "")

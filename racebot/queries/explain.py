@@ -12,7 +12,7 @@ places and opponents are teams. Pages, the API and the terminal use the default 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
@@ -26,18 +26,9 @@ from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings.forecast import expected_places, faster_chances, finish_chances, team_forecasts
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
-from racebot.settings.texts import DEFAULT_TEXTS
+from racebot.settings.texts import DEFAULT_TEXTS, Texts
 from racebot.text.format import Count, percentage, signed
 
-RULES = {
-    "forfeit": DEFAULT_TEXTS.why_forfeit,
-    "floor": DEFAULT_TEXTS.why_floor,
-    "winner": DEFAULT_TEXTS.why_winner,
-    "last": DEFAULT_TEXTS.why_last,
-    "unfinished": "a DNF never gains",
-    "small": DEFAULT_TEXTS.why_small,
-}
-"""Words for each `Rule`."""
 NAMED = 3
 """Most opponents to name among those that moved the rating in the direction of the place part."""
 LEAST = 0.1
@@ -45,7 +36,7 @@ LEAST = 0.1
 
 
 class Rule(StrEnum):
-    """A rule that reduced a change, or made it ±0; `RULES` says what each means."""
+    """A rule that reduced a change, or made it ±0; `rules_in` says what each means."""
 
     FORFEIT = "forfeit"
     FLOOR = "floor"
@@ -287,34 +278,59 @@ def _unchanged(change: Change, limit: Rule | None, *, at_floor: bool) -> Rule | 
     return None if any(points for _, points in change.parts) else Rule.SMALL
 
 
-_TEMPLATES = {
-    ReasonKind.UNCHANGED: "{limit}",
-    ReasonKind.UNFINISHED: "{chance}% to finish",
-    ReasonKind.FINISH: DEFAULT_TEXTS.why_finishing,
-    ReasonKind.PLACE: DEFAULT_TEXTS.why_placing,
-    ReasonKind.LIMIT: DEFAULT_TEXTS.why_limit,
-    ReasonKind.AS_EXPECTED: DEFAULT_TEXTS.why_as_expected,
-    ReasonKind.GAINED: DEFAULT_TEXTS.why_gained,
-    ReasonKind.COST: DEFAULT_TEXTS.why_cost,
-}
+def rules_in(texts: Texts) -> dict[str, str]:
+    """Return words for each rule."""
+    return {
+        Rule.FORFEIT: texts.why_forfeit,
+        Rule.FLOOR: texts.why_floor,
+        Rule.WINNER: texts.why_winner,
+        Rule.LAST: texts.why_last,
+        Rule.UNFINISHED: texts.why_last,
+        Rule.SMALL: texts.why_small,
+    }
 
 
-def in_words(reason: Reason, names: Mapping[str | None, str]) -> str:
-    """Put a reason into a short English phrase.
+RULES = rules_in(DEFAULT_TEXTS) | {Rule.UNFINISHED: "a DNF never gains"}
+
+
+def in_words(
+    reason: Reason,
+    names: Mapping[str | None, str],
+    texts: Texts = DEFAULT_TEXTS,
+    rules: Mapping[str, str] = RULES,
+    *,
+    unbroken: Callable[[str], str] = str,
+    safe: Callable[[str], str] = str,
+) -> str:
+    """Put a reason into a short phrase.
 
     Args:
         reason: a reason for one entrant's change.
         names: the names of the race's entrants, by user id.
+        rules: words for each rule.
+        unbroken: keeps an opponent, or a phrase without opponents, on one line.
+        safe: makes the name of a team safe to show.
     """
-    points = "" if reason.points is None else signed(reason.points)
-    rule = "" if reason.rule is None else RULES[reason.rule]
     opponents = [
-        DEFAULT_TEXTS.why_opponent.format(
+        texts.why_opponent.format(
             first=Count(number == 0),
-            name=each.team or names[each.player],
-            chance=f"{percentage(each.chance)}%",
+            name=safe(each.team) if each.team else names[each.player],
+            chance=texts.percent.format(number=percentage(each.chance)),
         )
         for number, each in enumerate(reason.opponents)
     ]
-    chance, named = percentage(reason.chance or 0), ", ".join(opponents)
-    return _TEMPLATES[reason.kind].format(points=points, limit=rule, chance=chance, names=named)
+    template = {
+        ReasonKind.UNCHANGED: "{limit}",
+        ReasonKind.UNFINISHED: "{chance}% to finish",
+        ReasonKind.LIMIT: texts.why_limit,
+        ReasonKind.AS_EXPECTED: texts.why_as_expected,
+    }.get(reason.kind, texts.why_opponents if opponents else texts.why_part)
+    text = template.format(
+        points=signed(reason.points or 0),
+        limit=rules[reason.rule] if reason.rule else "",
+        chance=percentage(reason.chance or 0),
+        names=", ".join(map(unbroken, opponents)),
+        finish=Count(reason.kind is ReasonKind.FINISH),
+        cost=Count(reason.kind is ReasonKind.COST),
+    )
+    return text if opponents else unbroken(text)

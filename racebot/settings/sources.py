@@ -28,7 +28,7 @@ from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.tables import CategorySettings, LeaderboardSettings
-from racebot.settings.texts import Texts
+from racebot.settings.texts import RETIRED, Texts
 from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
@@ -263,6 +263,8 @@ class _Origins:
             where += f", table {int(inner[0]) + 1}" + (f": {'.'.join(inner[1:])}" if inner[1:] else "")
         elif inner:
             where += f".{'.'.join(inner)}"
+        if error["type"] == "extra_forbidden" and name == "texts" and (text := RETIRED.get(inner[-1], "")):
+            return f"{where} is now part of {text}: write it there"
         if error["type"] == "extra_forbidden":
             hint = did_you_mean(inner[-1], _TABLES[name].model_fields)
             return f"{where} is not a setting of these tables{hint}: correct the name or remove it"

@@ -7,6 +7,7 @@ from worker_support import PATIENCE, Sandbox, finish, said, until
 from racebot.sandbox.race_state import User
 from racebot.sandbox.room import FakeRoom
 from racebot.settings.texts import Texts
+from racebot.text.format import Count
 
 
 async def answered(room: FakeRoom, user: User, line: str) -> str:
@@ -26,7 +27,7 @@ async def test_commands_are_answered_in_the_room(sandbox: Sandbox) -> None:
         await until(lambda: said(room))
         assert "is new and starts at" in said(room)[0]
         room.say(ann, "!rating")  # which the bot does not answer again so soon
-        assert await answered(room, ann, "!odds") == Texts().odds_none
+        assert await answered(room, ann, "!odds") == Texts().odds_none.format(counts=Count(True))
         finish(room, 80, 85)
         await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
         (message,) = [m for m in room.chat if m.text.startswith("Ratings if")]

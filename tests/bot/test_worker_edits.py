@@ -13,6 +13,7 @@ from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.settings.texts import DEFAULT_TEXTS
+from racebot.text.format import Count
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ async def test_an_account_deleted_before_the_record_is_corrected_once(sandbox: S
         await announced(room, 1)
         sandbox.site.delete_user("Racer 1")
         text = await announced(room, 2)
-        assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_deleted}): ")
+        assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_other.format(deleted=Count(True))}): ")
         assert "Racer 1" not in text
         await sandbox.look(20)
         assert len(said(room)) == 2

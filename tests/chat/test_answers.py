@@ -24,11 +24,14 @@ from racebot.settings.texts import Texts
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
+from racebot.text.format import Count
 
 ANN, BO, CY, DI = (Person(f"id-{name}", name.title()) for name in ("ann", "bo", "cy", "di"))
 OPEN = Race(f"{CATEGORY}/now", CATEGORY, "open", GOAL, 1, recordable=True, recorded=False, result=None)
 
 Ask = Callable[..., str]
+
+NO_ODDS = Texts().odds_none.format(counts=Count(True))
 
 
 def asking(
@@ -133,7 +136,9 @@ def test_no_answer_repeats_an_argument_that_is_no_stored_name(
     assume(not any(argument.casefold() in name for name in ("ann", "bo", "cy")))
     ask = asking(ledger)
     unknown = ask(command, "\N{SNOWMAN}")
-    suggestions = {f"{unknown} {Texts().did_you_mean.format(names=name)}" for name in ("Ann", "Bo", "Cy")}
+    suggestions = {
+        Texts().unknown_player.format(alike=Count(True), names=name) for name in ("Ann", "Bo", "Cy")
+    }
     assert ask(command, argument) in {
         unknown,
         *suggestions,
@@ -416,11 +421,11 @@ def test_odds_add_up_and_newcomers_are_marked(ledger: Ledger) -> None:
 def test_odds_are_refused_after_the_start_without_known_entrants_and_for_teams(ledger: Ledger) -> None:
     ask = asking(ledger)
     for status in ("in_progress", "finished", "cancelled"):
-        assert ask(Command.ODDS, race=field(ANN, BO, status=status)) == Texts().odds_none
-    assert ask(Command.ODDS, race=field(ANN)) == Texts().odds_none
-    assert ask(Command.ODDS, race=replace(OPEN, hidden=True)) == Texts().odds_none
+        assert ask(Command.ODDS, race=field(ANN, BO, status=status)) == NO_ODDS
+    assert ask(Command.ODDS, race=field(ANN)) == NO_ODDS
+    assert ask(Command.ODDS, race=replace(OPEN, hidden=True)) == NO_ODDS
     team = replace(OPEN, entrants=(entrant("ann", "racing", team="x"), entrant("bo", "racing", team="y")))
-    assert ask(Command.ODDS, race=team) == Texts().odds_none
+    assert ask(Command.ODDS, race=team) == NO_ODDS
 
 
 def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) -> None:
@@ -505,7 +510,7 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     settler = Settler(ledger, RatingRules(LeaderboardConfig("trueskill"), named))
     apply_settings(settler)
     assert asked(settler, Command.VERSUS) == "Write !vs name, or !vs name name."
-    assert asked(settler, Command.ODDS, seen()) == Texts().odds_none
+    assert asked(settler, Command.ODDS, seen()) == NO_ODDS
     for command in (Command.RATING, Command.LEADERBOARD):
         first, second = re.findall(r"\bX\b|\bY\b", asked(settler, command))
         assert (first, second) == ("X", "Y")
@@ -550,5 +555,5 @@ def test_commands_are_silent_in_races_of_a_goal_that_is_not_rated(ledger: Ledger
 
 
 def test_empty_texts_are_silent(ledger: Ledger) -> None:
-    ask = asking(ledger, texts=Texts(versus_whom="", rating_newcomer="", unknown_player="", did_you_mean=""))
+    ask = asking(ledger, texts=Texts(versus_whom="", rating_newcomer="", unknown_player=""))
     assert ask(Command.VERSUS) == ask(Command.RATING, by=DI) == ask(Command.RATING, "nobody") == ""

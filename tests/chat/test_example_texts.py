@@ -16,8 +16,8 @@ from racebot.standings.settle import RatedRace
 
 EXAMPLES = [Path(__file__).parents[2] / "examples" / name for name in ("texts.de.toml", "texts.fr.toml")]
 LANGUAGE_NEUTRAL = {
-    "player", "team_player", "teammate", "dnf", "dq", "separator", "board", "continued", "move", "correction",
-    "link", "rating", "unranked_points", "leaderboard_player", "why_limit", "why_placing", "why_opponent",
+    "player", "team_member", "dnf", "dq", "separator", "board", "continued", "move", "correction",
+    "link", "rating", "unranked_points", "leaderboard_player", "why_limit", "why_opponent",
     "odds_player", "discord_player", "discord_climber", "discord_podium",
 }  # fmt: skip
 """Texts without words, or with words that may be the same."""

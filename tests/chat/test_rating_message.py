@@ -237,7 +237,7 @@ def test_teams_are_named_before_their_members() -> None:
 
 
 def test_equal_texts_for_players_and_teams_make_no_teams_of_players() -> None:
-    texts = Texts(player="{place} {name}", team_player="{place} {name}")
+    texts = Texts(player="{place} {name}", team_member="{place} {name}")
     assert written(RACE, CHANGES, texts) == ["1 Ann", "2 Bo", "DNF Cy"]
 
 

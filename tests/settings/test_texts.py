@@ -4,7 +4,7 @@ import pytest
 
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
-from racebot.settings.texts import CHOOSES, RETIRED, Texts, fields_of
+from racebot.settings.texts import RETIRED, Texts, fields_of
 from racebot.text.format import Count
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def test_the_list_of_all_texts_loads_and_changes_nothing(tmp_path: Path) -> None
 def test_each_default_takes_its_fields(name: str) -> None:
     template = str(Texts.model_fields[name].default)
     assert template.format(
-        **{each: Count(2) if each in CHOOSES.get(name, ()) else "x" for each in fields_of(name)}
+        **{each: Count(2) if chooses else "x" for each, chooses in fields_of(name).items()}
     )
 
 
@@ -32,6 +32,7 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('provisional = "{goal!r}"', "{goal} is not a field"),
         ('provisional = "{goal:>99999999}"', "{goal} is not a field"),
         ('rating_last = "{change:a|b}"', "{change} is not a field"),
+        ('why_place = "{only:one|{gaol}}"', "{gaol} is not a field"),
         ('provisional = "100 {"', "double a brace that does not enclose a field"),
         ('off_topic = "x"', "texts.off_topic"),
         ('button_why = "Leaderboard"', "must differ"),
@@ -49,10 +50,13 @@ def test_a_text_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, line
     assert "texts" in str(refusal.value)
 
 
-def test_texts_of_earlier_versions_do_not_stop_the_bot(tmp_path: Path) -> None:
+def test_texts_of_earlier_versions_are_refused_with_the_text_that_says_it_now(tmp_path: Path) -> None:
+    assert set(RETIRED.values()) <= set(Texts.model_fields)
     lines = [f'{name} = "x"' for name in RETIRED]
     (tmp_path / "racebot.toml").write_text("\n".join(["[texts]", *lines]), encoding="utf-8")
-    assert load(tmp_path).texts == Texts()
+    with pytest.raises(SettingsError) as refusal:
+        load(tmp_path)
+    assert all(f"texts.{old} is now part of {new}: " in str(refusal.value) for old, new in RETIRED.items())
 
 
 def test_the_wording_of_the_documentation_loads(tmp_path: Path) -> None:

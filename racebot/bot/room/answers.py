@@ -19,6 +19,7 @@ from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command, ParsedCommand
 from racebot.settings.model import Settings
+from racebot.text.format import Count
 
 EXPIRES = 60.0
 """Seconds after which a command is no longer worth an answer."""
@@ -156,7 +157,7 @@ class CommandHandler:
     def _with_note(self, draft: Draft, command: ParsedCommand, race: Race, note: str) -> Draft:
         """Add a note to the first answer in a race that does not count. There are no odds in it."""
         if command.command is Command.ODDS:
-            return lambda: self.texts.odds_not_counted
+            return lambda: self.texts.odds_none.format(counts=Count(False))
         if race.name in self._noted:
             return draft
         self._noted.append(race.name)

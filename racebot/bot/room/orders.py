@@ -20,6 +20,7 @@ from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedComm
 from racebot.settings.texts import Texts
 from racebot.standings import orders
 from racebot.standings.events import EventSteps
+from racebot.text.format import Count
 
 log = logging.getLogger(__name__)
 
@@ -105,11 +106,11 @@ class RoomOrders:
     def _decide(self, order: RoomOrder, race: Race) -> str:
         settler, counts = self.work.settler, COUNTS[order.word]
         if not settler.rules.needs_no_record(race):
-            return self.texts.needs_record
+            return self.texts.counts.format(record=Count(True))
         author = str(order.message.user_id)
         orders.skip(settler, race.name, REASON, order.given_at, undo=counts, author=author)
         if counts:
-            return self.texts.counted
+            return self.texts.counts.format(record=Count(False))
         text = self._with_command(self.texts.skipped)
         return "" if self.work.withdraw(race.name, text) else text
 

@@ -177,7 +177,7 @@ class Answers:
             if not found and any(
                 self.listing(each).scoring for each in boards if each.category == race.category
             ):
-                found = self.texts.score_off.format(leaderboard=context.name)
+                found = self.texts.scores_missing.format(leaderboard=context.name, cut=Count(False))
             return finished(found)
         answer = rating.draft if command.command is Command.RATING else why.draft
         return answer(context, person, race)

@@ -100,12 +100,11 @@ class Context:
         place, listed = place_among(self.ledger, self.board, standing, self.listing)
         if place is not None:
             return texts.rating_place.format(place=place, ordinal=ordinal(place, texts), listed=listed)
-        if standing.hidden:
-            return texts.rating_hidden
-        if standing.finishes < needed:
+        if standing.finishes < needed and not standing.hidden:
             return texts.rating_too_few.format(missing=Count(needed - standing.finishes))
         latest = self.ledger.standings.latest_race(self.board) or standing.last_race_at
-        return texts.rating_inactive.format(days=(latest - standing.last_race_at).days)
+        days = (latest - standing.last_race_at).days
+        return texts.rating_unlisted.format(hidden=Count(standing.hidden), days=days)
 
 
 def finished(text: str) -> Draft:
@@ -189,8 +188,7 @@ def unknown_player(context: Context, text: str) -> str:
     """Say that no player has this name, without repeating it."""
     found = context.ledger.people.similar(text, 3) if text.partition("#")[0] else []
     alike = ", ".join(map(plain, found))
-    suggestion = context.texts.did_you_mean.format(names=alike) if alike else ""
-    return f"{context.texts.unknown_player.format()} {suggestion}".strip()
+    return context.texts.unknown_player.format(names=alike, alike=Count(bool(alike)))
 
 
 def one_message(phrases: Iterable[str], texts: Texts, opening: str = "") -> str:

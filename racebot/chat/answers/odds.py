@@ -23,7 +23,7 @@ def answer(context: Context, race: Race) -> str:
     texts = context.texts
     phrases = odds_phrases(context, race)
     if not phrases:
-        return texts.odds_none
+        return texts.odds_none.format(counts=Count(True))
     return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
 
 
@@ -93,9 +93,6 @@ def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> s
 def _head_to_head(found: Comparison, texts: Texts) -> str:
     """Sum up every race of two players."""
     tied = found.met - found.ahead - found.behind - found.unfinished
-    phrases = [
-        texts.versus_record.format(won=found.ahead, lost=found.behind, met=Count(found.met)),
-        texts.versus_tied.format(tied=tied) if tied else "",
-        texts.versus_unfinished.format(unfinished=found.unfinished) if found.unfinished else "",
-    ]
-    return ", ".join(filter(None, phrases))
+    facts = {"won": found.ahead, "lost": found.behind, "met": Count(found.met), "tied": tied}
+    flags = {"ties": Count(tied > 0), "both_out": Count(found.unfinished > 0)}
+    return texts.versus_record.format(**facts, **flags, unfinished=found.unfinished)

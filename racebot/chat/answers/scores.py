@@ -24,9 +24,9 @@ def answer(context: Context, command: Command, person: NamedPlayer, race: Race) 
     standing = next((each for each in table.standings if each.id == person.id), None)
     forecast = Forecast(table, rules.cut) if rules.cut else None
     if command is Command.NEED and forecast is None:
-        return texts.need_no_cut.format(leaderboard=context.name)
+        return texts.scores_missing.format(leaderboard=context.name, cut=Count(True))
     if standing is None:
-        return texts.score_none.format(name=plain(person.name))
+        return texts.nothing_yet.format(name=plain(person.name), score=Count(True))
     values = {
         "leaderboard": context.name,
         "name": plain(person.name),
@@ -40,13 +40,15 @@ def answer(context: Context, command: Command, person: NamedPlayer, race: Race) 
         text = {
             Chance.SECURED: texts.need_secured,
             Chance.INSIDE: texts.need_inside,
-            Chance.TIME: texts.need_time,
-            Chance.FINISH: texts.need_finish,
+            Chance.TIME: texts.need_race,
+            Chance.FINISH: texts.need_race,
             Chance.OUT_OF_REACH: texts.need_out_of_reach,
             Chance.OVER: texts.need_over,
         }[outlook.chance]
         return texts.need.format(**values) + text.format(
-            time=timer(outlook.time or 0), par=timer(forecast.par.time if forecast.par else 0)
+            any=Count(outlook.chance is Chance.FINISH),
+            time=timer(outlook.time or 0),
+            par=timer(forecast.par.time if forecast.par else 0),
         )
     shown = [(f"{each.score:.1f}", at in standing.counted) for at, each in enumerate(standing.scores) if each]
     counted, dropped = (", ".join(s for s, counts in shown if counts is wanted) for wanted in (True, False))

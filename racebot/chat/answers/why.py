@@ -8,7 +8,7 @@ from racebot.chat.answers.context import Context, Draft, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
 from racebot.chat.rating_message import why_score
 from racebot.ledger.rows import NamedPlayer
-from racebot.queries.explain import Explanation, ReasonKind, Rule, explain_race
+from racebot.queries.explain import Explanation, ReasonKind, explain_race, in_words, rules_in
 from racebot.queries.history import last_race
 from racebot.queries.scores import scored
 from racebot.races.outcome import TeamPolicy
@@ -35,7 +35,7 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
         rated = rated if is_coming else last
         change = None if rated is None else change_of(rated, person)
         if rated is None or change is None:
-            return texts.why_nothing.format(name=plain(person.name))
+            return texts.nothing_yet.format(name=plain(person.name), score=Count(False))
         explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
         _, explanation = explained[person.id]
         names = chat_names(rated.result.entrants, texts, hidden)
@@ -60,49 +60,20 @@ def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts
 
     `names` are the names of the race's entrants, safe to show, by user id.
     """
-    words = {
-        ReasonKind.UNCHANGED: "{limit}",
-        ReasonKind.FINISH: texts.why_finishing,
-        ReasonKind.PLACE: texts.why_placing,
-        ReasonKind.LIMIT: texts.why_limit,
-        ReasonKind.AS_EXPECTED: texts.why_as_expected,
-        ReasonKind.GAINED: texts.why_gained,
-        ReasonKind.COST: texts.why_cost,
-    }
-    limits = {
-        Rule.FORFEIT: texts.why_forfeit,
-        Rule.FLOOR: texts.why_floor,
-        Rule.WINNER: texts.why_winner,
-        Rule.SMALL: texts.why_small,
-    }
-    phrases = [unbroken(_expectation(explanation, texts))]
+    phrases, rules = [unbroken(_expectation(explanation, texts))], rules_in(texts)
     for reason in explanation.reasons():
-        limit = limits.get(reason.rule, texts.why_last) if reason.rule else ""
-        opponents = [
-            texts.why_opponent.format(
-                first=Count(number == 0),
-                name=plain(each.team) if each.team else names[each.player],
-                chance=percent(each.chance, texts),
-            )
-            for number, each in enumerate(reason.opponents)
-        ]
-        if limit or reason.kind is not ReasonKind.LIMIT:
-            points, named = signed(reason.points or 0), ", ".join(map(unbroken, opponents))
-            text = words.get(reason.kind, "").format(points=points, limit=limit, names=named)
-            phrases.append(text if opponents else unbroken(text))
+        is_off = reason.kind is ReasonKind.LIMIT and reason.rule and not rules[reason.rule]
+        if reason.kind is not ReasonKind.UNFINISHED and not is_off:
+            phrases.append(in_words(reason, names, texts, rules, unbroken=unbroken, safe=plain))
     return phrases
 
 
 def _expectation(explanation: Explanation, texts: Texts) -> str:
     expected = decimal(explanation.expected, texts)
     if explanation.finished:
-        if explanation.compared == 1:
-            return texts.why_only_finisher
         place, compared = explanation.place, explanation.compared
-        return texts.why_place.format(
-            place=place, ordinal=ordinal(place, texts), compared=compared, expected=expected
-        )
+        facts = {"place": place, "ordinal": ordinal(place, texts), "compared": compared, "expected": expected}
+        return texts.why_place.format(**facts, only=Count(compared == 1))
     status = texts.dq if explanation.status is EntrantStatus.DQ else texts.dnf
-    if explanation.finish_chance is None:
-        return texts.why_unfinished_place.format(status=status, expected=expected)
-    return texts.why_unfinished.format(status=status, chance=percent(explanation.finish_chance, texts))
+    known, chance = explanation.finish_chance is not None, percent(explanation.finish_chance or 0, texts)
+    return texts.why_out.format(status=status, known=Count(known), chance=chance, expected=expected)

@@ -259,7 +259,7 @@ def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race
 def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
     assert talk.commands.answers.greeting(replace(race, entrants=open_room("ann bo").entrants)) == ""
     for _ in range(2):
-        assert talk.say("!odds", race) == Said(Texts().odds_not_counted, None)
+        assert talk.say("!odds", race) == Said(Texts().odds_none.format(counts=Count(False)), None)
 
 
 IN_EVENT = Texts().in_event.format(event="Week 1", shown=Count(False))
@@ -285,7 +285,7 @@ def test_a_room_is_told_once_of_each_step_of_its_event_and_of_its_ratings_after_
     assert told() == [IN_EVENT]
     assert talk.follower.announce(RESULT) == [], "it hands its result to the event"
     assert talk.answer("!rating").startswith("Ann: "), "a player who asks gets no note"
-    assert talk.say("!odds") == Said(Texts().odds_not_counted, None)
+    assert talk.say("!odds") == Said(Texts().odds_none.format(counts=Count(False)), None)
     replace(steps, now=event.until).close(event)
     assert told() == [Texts().event_closed.format(event="Week 1", open=Count(False))]
     steps.reopen(talk.ledger.events.find("Week 1"))
@@ -484,7 +484,7 @@ def test_odds_leave_hidden_players_out(talk: Talk) -> None:
     talk.say("!ratings hide me")
     others = [entry for entry in before if not entry.startswith("Ann")]
     assert entries(talk.answer("!odds", three)) == others
-    assert talk.say("!odds", open_room("ann bo")) == Said(Texts().odds_none, None)
+    assert talk.say("!odds", open_room("ann bo")) == Said(Texts().odds_none.format(counts=Count(True)), None)
 
 
 def test_players_cannot_show_a_name_that_the_operator_hid_but_may_wish_for_it(talk: Talk) -> None:
