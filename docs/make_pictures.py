@@ -1,8 +1,9 @@
 """Make the pictures of README.md and docs/, and the chat of docs/chat.md: `python docs/make_pictures.py`.
 
 Plays `racebot demo`, whose racers do not exist, and photographs it in Chromium: its live page and overlays
-while it runs, its other pages afterwards, and its chat line by line. Needs the extra `dev`, Chromium, whose
-path is in CHROMIUM (by default /usr/bin/chromium), and a font for Chinese, Japanese and Korean names.
+while it runs, its other pages afterwards, and its chat line by line. Draws the plots of docs/study.md, too.
+Needs the extra `dev`, Chromium, whose path is in CHROMIUM (by default /usr/bin/chromium), and a font for
+Chinese, Japanese and Korean names.
 """
 
 from __future__ import annotations
@@ -223,7 +224,16 @@ def recorded(lines: Iterator[str], printed: list[str]) -> Iterator[str]:
         yield line
 
 
+def studies() -> None:
+    """Run the commands of docs/study.md that draw pictures."""
+    text = (DOCS / "study.md").read_text(encoding="utf-8")
+    for command in re.findall(r"^racebot (.* --plot docs/images/.*)$", text, re.MULTILINE):
+        with running(DOCS.parent, *command.split()) as output:
+            print(*output)
+
+
 def main() -> None:
+    studies()
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)

@@ -38,7 +38,8 @@ def _evaluation(report: Report, odds: Any, models: Any) -> None:
     found = best.reliability
     odds.plot([0.5, 1], [0.5, 1], color="gray", linestyle=":")
     odds.plot(found.predicted, found.observed, marker="o")
-    odds.set(title=f"Odds of {best.label}", xlabel="Forecast", ylabel="Came true", xlim=(0.5, 1), ylim=(0, 1))
+    odds.set(title=f"Odds of {best.label}", xlim=(0.5, 1), ylim=(0, 1))
+    odds.set(xlabel="Forecast; bars: how often", ylabel="Came true")
     width = 0.5 / found.weight.size
     centers = 0.5 + width * (np.arange(found.weight.size) + 0.5)
     odds.bar(centers, 0.25 * found.weight / max(found.weight.max(), 1), 0.9 * width, alpha=0.3)
@@ -66,8 +67,7 @@ def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -
     lines.legend(fontsize="small")
     lines.set(title="Points of the first ten", ylabel="Points")
     lines.tick_params(axis="x", rotation=30)
-    points.hist([row.points for row in rows], bins=20)
-    points.set(title="Distribution", xlabel="Points", ylabel="Players")
+    _distribution(points, [row.points for row in rows], "Points")
     return figure
 
 
@@ -91,11 +91,12 @@ def scores(rows: Sequence[tuple[str, float, Sequence[float | None]]]) -> Any:
     """Draw scores by par of a league: rows of a name, the total, and the score in each race, best first."""
     figure, (races, totals) = _axes(2)
     for name, _, found in rows[:PLAYERS]:
-        races.plot([np.nan if each is None else each for each in found], marker=".", label=name)
+        shown = [np.nan if each is None else each for each in found]
+        races.plot(range(1, 1 + len(shown)), shown, marker=".", label=name)
     races.legend(fontsize="small")
     races.set(title="Scores by race", xlabel="Race", ylabel="Score")
-    totals.hist([total for _, total, _ in rows], bins=20)
-    totals.set(title="Totals", xlabel="Score", ylabel="Players")
+    races.xaxis.get_major_locator().set_params(integer=True)
+    _distribution(totals, [total for _, total, _ in rows], "Score")
     return figure
 
 
@@ -111,11 +112,12 @@ def iterated(found: Iterated) -> Any:
 
 
 def tuned(history: History, found: Tuned) -> Any:
-    """Draw the figure that a search minimized along each parameter, the others as found."""
+    """Draw the figure that a search minimized along each parameter, with the others as found."""
     curves = along(history, found)
     figure, axes = _axes(len(curves))
-    for axis, (name, values, figures) in zip(np.atleast_1d(axes), curves, strict=True):
+    for axis, (name, found_value, values, figures) in zip(np.atleast_1d(axes), curves, strict=True):
         axis.plot(values, figures, marker=".")
+        axis.axvline(found_value, color="gray", linestyle=":")
         axis.set(title=name, xlabel="Value", ylabel=found.objective.value)
     return figure
 
@@ -140,6 +142,12 @@ def save(figure: Any, path: Path) -> None:
         page = f"<!DOCTYPE html><meta charset=utf-8><title>racebot</title>{picture[picture.index('<svg') :]}"
         path.write_text(page, encoding="utf-8")
         webbrowser.open(path.resolve().as_uri())
+
+
+def _distribution(axis: Any, values: Sequence[float], what: str) -> None:
+    axis.hist(values, bins="auto", edgecolor="white")
+    axis.set(title="Distribution", xlabel=what, ylabel="Players")
+    axis.yaxis.get_major_locator().set_params(integer=True)
 
 
 def _axes(number: int, rows: int = 1) -> tuple[Any, Any]:

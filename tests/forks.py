@@ -24,7 +24,6 @@ LOADED = (
     "anyio.streams.tls",
     "apscheduler.executors.asyncio",
     "httpcore",
-    "racebot.cli.doctor",
     "racebot.bot.worker",
     "racebot.ratings.models.thurstone_hurdle",
     "racebot.sandbox.server",

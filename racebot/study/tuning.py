@@ -163,17 +163,17 @@ def _on_parts(
     return [tallies(model, part, wanted, table) for part in (earlier, later)]
 
 
-def along(history: History, found: Tuned, steps: int = 9) -> list[tuple[str, FloatArray, FloatArray]]:
+def along(history: History, found: Tuned, steps: int = 9) -> list[tuple[str, float, FloatArray, FloatArray]]:
     """Return the objective along each parameter of a search, with the others as found.
 
-    Each has its name, its values over its range, shape [steps], and the objective over all races, [steps].
+    Each has its name, its value as found, values over its range, and the objective over all races: [steps].
     """
     curves = []
     for each in dimensions(found.model, found.parameters, found.searched):
         values = np.linspace(each.low, each.high, steps)
         figures = _costs(found.model, found.parameters, [each], values[np.newaxis], history, found.objective)
         name = each.parameter if each.entry is None else f"{each.parameter}, {each.entry + 1}"
-        curves.append((name, values, figures))
+        curves.append((name, each.start, values, figures))
     return curves
 
 

@@ -52,6 +52,14 @@ def test_commands_on_the_page_of_studies_print_what_it_shows() -> None:
     assert shown == 2
 
 
+def test_the_page_of_studies_shows_a_picture_of_every_study_made_by_its_command() -> None:
+    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    drawn = dict(re.findall(r"^racebot (\w+) .* --plot docs/(images/\S+)$", text, re.MULTILINE))
+    assert drawn.keys() == {"evaluate", "rate", "odds", "tune", "iterate", "scores"}
+    for picture in drawn.values():
+        assert f"]({picture})" in text and (ROOT / "docs" / picture).is_file()
+
+
 def test_example_of_a_model_rates_and_predicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """First beats three of three, second two and loses one, and the two DNFs lose to both: 1, 1/3, -2/3."""
     blocks = _BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
