@@ -447,3 +447,6 @@ ALTER TABLE leaderboards ADD COLUMN odds_fitted_at TEXT;
 
 -- m031_site
 CREATE TABLE site (host TEXT PRIMARY KEY) WITHOUT ROWID;
+
+-- m032_penalties
+ALTER TABLE orders ADD COLUMN amount INTEGER;

@@ -59,6 +59,7 @@ SECTIONS = {
         "skip": "Keep a race off leaderboards that need no record",
         "count": "Let a race count now where no record is needed",
         "annul": "Take a player's results out of an event",
+        "penalty": "Add time to a result of an event or an unrecorded race",
         "audit": "List all orders with date and reason",
     },
     "Studies": {

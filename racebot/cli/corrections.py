@@ -13,7 +13,8 @@ from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import safe, table
-from racebot.errors import NoSuchEntryError, OrderError
+from racebot.errors import NoSuchEntryError, OrderError, SettingsError
+from racebot.files.cells import BadCellError, microseconds
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
@@ -24,10 +25,11 @@ from racebot.standings import orders
 from racebot.standings.counting import RatingRules, rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
-from racebot.text.format import counted
+from racebot.text.format import counted, gap
 
 Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
 Race = Annotated[str, typer.Argument(help="The race's name, as in its address.")]
+DAY = 86_400 * 1_000_000
 Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
 
@@ -178,6 +180,36 @@ def annul(
 
 
 @app.command()
+def penalty(
+    race: Annotated[str, typer.Argument(help="The event's name, or the race's.")],
+    player: Exactly,
+    time: Annotated[str, typer.Argument(help="Time to add, such as +0:30; 0 takes it back.")],
+    reason: Reason = "",
+    database: Database = None,
+) -> None:
+    """Add time to a player's result in an event, or in a race that counts without a record.
+
+    In a recorded race, the site's moderators edit the time.
+
+    Example: racebot penalty "Qualifier 1" "Ann#0007" +0:30 --reason "warped"
+    """
+    try:
+        amount = microseconds(time.removeprefix("+"))
+    except BadCellError:
+        amount = DAY
+    if amount >= DAY:
+        raise SettingsError(f"{time[:20]!r} is no penalty below a day: write +0:30, +1:02:03, or 0")
+    with _settler(database) as settler:
+        ledger = settler.ledger
+        found = [event.name for event in ledger.events.all() if event.is_named(race)]
+        name = found[0] if len(found) == 1 else ledger.races.find(race).result.name
+        subject = ledger.people.subject(player)
+        rated = orders.penalize(settler, name, subject, amount, reason, utc_now())
+        added = f"{gap(amount / 1e6)} is added" if amount else "the penalty is taken back"
+        _carry_out(ledger, rated, f"{name}: {subject.shown}: {added}")
+
+
+@app.command()
 def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     """List all orders with date and reason, oldest first.
 
@@ -197,7 +229,8 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         subject = _described(each.subject, each.name)
         target = "" if each.target is None else f" → {_described(each.target, each.target_name)}"
         words = map(safe, (subject + target, each.reason, each.author))
-        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", each.order, *words)
+        order = each.order if each.amount is None else f"{each.order} {gap(each.amount / 1e6)}"
+        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", order, *words)
     console.print(made)
 
 

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from racebot.ratings.parameters import ParameterValue
-from racebot.text.format import counted, signed
+from racebot.text.format import counted, gap, signed
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
@@ -186,6 +186,11 @@ def print_race(console: Console, report: RaceReport) -> None:
 
     ended = _minute(report.ended_at)
     console.print(f"[bold]{safe(report.race)}[/bold]  {safe(report.goal)}, ended {ended} UTC")
+    for each in report.result:
+        if each.penalty:
+            console.print(
+                f"penalty: {safe(each.name)} {gap(each.penalty)}: {safe(each.penalty_reason or '')}"
+            )
     if not report.leaderboards:
         console.print("This race is stored, but counts on no leaderboard.")
     for board in report.leaderboards:

@@ -16,7 +16,7 @@ from racebot.errors import PayloadError
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import parse_race
 from racebot.text.format import counted
-from racebot.text.parse import parse_time, read_json
+from racebot.text.parse import parse_duration, parse_time, read_json
 
 MOST_VALUES = 2_000_000
 """Most commas in a JSON document."""
@@ -223,10 +223,23 @@ def _results(races: list[Any], left_out: Counter[str]) -> Iterator[RaceResult]:
         )
     for given, race in zip(races, map(parse_race, races), strict=True):
         if race.result is not None:
-            counts_on = given.get("leaderboard")  # of a file that racebot exported
-            yield replace(race.result, leaderboard=counts_on if isinstance(counts_on, str) else None)
+            yield _as_exported(given, race.result)
         else:
             left_out["cancelled" if race.status == "cancelled" else "not finished yet"] += 1
+
+
+def _as_exported(given: Record, result: RaceResult) -> RaceResult:
+    """Add what only files of racebot say: on which leaderboard a race counts, and penalties."""
+    counts_on, entrants = given.get("leaderboard"), list(result.entrants)
+    for index, each in enumerate(given["entrants"] if len(given["entrants"]) == len(entrants) else ()):
+        if penalty := each.get("penalty"):
+            try:
+                entrants[index] = replace(entrants[index], penalty=parse_duration(penalty))
+            except ValueError as error:
+                raise PayloadError(f"race {result.name}: penalty: {error}") from None
+            entrants[index].penalty_reason = str(each.get("penalty_reason") or "")
+    leaderboard = counts_on if isinstance(counts_on, str) else None
+    return replace(result, entrants=tuple(entrants), leaderboard=leaderboard)
 
 
 def _records(document: Any) -> tuple[str, list[Record]]:

@@ -100,7 +100,10 @@ class Events(Table):
 
     def attempts(self, event: Event) -> list[Attempt]:
         """Return all results of an event, with operators' orders applied."""
-        return attempts(event, self.sources(event.name), self.annulled(event))
+        found = attempts(event, self.sources(event.name), self.annulled(event))
+        counted = [each.entrant for each in found if each.note is None]
+        penalized = iter(People(self._connection).penalized(event.name, counted))
+        return [each if each.note else replace(each, entrant=next(penalized)) for each in found]
 
     def combined(self, event: Event, ended_at: datetime) -> RaceResult:
         """Return the race of all entrants whose results count, under the current name of its goal."""

@@ -34,6 +34,7 @@ class OrderKind(StrEnum):
     EVENT_REMOVE = "event remove"
     ANNUL = "annul"
     RESTORE = "restore"
+    PENALTY = "penalty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,8 @@ class Order:
     """One order about a player's id or a race's name. `target` is the account that a merge keeps.
 
     `by_player` says whether players gave it about themselves, in chat. An event's order has its name as the
-    subject, and the room, sheet or player as its `target`. `author` is the moderator who gave it in chat.
+    subject, and the room, sheet or player as its `target`. A penalty has the race as its subject, the player
+    as its `target`, and an `amount` of microseconds. `author` is the moderator who gave it in chat.
     """
 
     given_at: AwareDatetime
@@ -51,6 +53,7 @@ class Order:
     reason: str
     by_player: bool = False
     author: str = ""
+    amount: int | None = None
 
 
 class Orders(Table):
@@ -88,8 +91,9 @@ class Orders(Table):
     def races_since(self, number: int) -> list[str]:
         """Return the races that orders after this number are about, or the rooms."""
         sql = (
-            "SELECT DISTINCT coalesce(target, subject) FROM orders WHERE id > ?"
-            " AND kind IN ('exclude', 'include', 'skip', 'count', 'event add', 'event remove')"
+            "SELECT DISTINCT iif(kind = 'penalty', subject, coalesce(target, subject)) FROM orders"
+            " WHERE id > ? AND kind IN"
+            " ('exclude', 'include', 'skip', 'count', 'penalty', 'event add', 'event remove')"
         )
         return [row[0] for row in self._connection.rows(sql, number)]
 

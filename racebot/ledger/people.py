@@ -34,6 +34,8 @@ _MASKED = {
 
 class _HasEntrants(Protocol):
     @property
+    def name(self) -> str: ...
+    @property
     def entrants(self) -> tuple[Entrant, ...]: ...
 
 
@@ -148,14 +150,28 @@ class People(Table):
                 raise
             return Player(text, text, "", text)
 
+    def penalized(self, race: str, entrants: Iterable[Entrant]) -> list[Entrant]:
+        """Return entrants with the penalties that orders give them in a race."""
+        entrants = list(entrants)
+        sql = (
+            "SELECT target, amount, reason FROM orders WHERE subject = ? AND kind = 'penalty' AND given_at >="
+            " coalesce((SELECT created_at FROM events WHERE name = subject), '') ORDER BY id"
+        )
+        if orders := self._connection.rows(sql, race):
+            ids, merged, forgotten = {e.user_id for e in entrants}, self.merged(), self._forgotten()
+            found = {t if t in ids else merged.get(t, t): (amount, why) for t, amount, why in orders}
+            for index, each in enumerate(entrants):
+                if each.user_id in found:
+                    amount, why = found[each.user_id]
+                    entrants[index] = each.penalized(amount, "" if each.user_id in forgotten else why)
+        return entrants
+
     def amended(self, result: Entered) -> Entered:
-        """Return a result, or a room, with forgotten names removed and merged accounts replaced.
+        """Return a result, or a room, with forgotten names removed, merged accounts replaced, and penalties.
 
         If several accounts of one person entered a race, none is replaced: several people raced.
         """
         merged, forgotten = self.merged(), self._forgotten()
-        if not (merged or forgotten):
-            return result
         owners = Counter(
             merged.get(account, account) for account in {e.user_id for e in result.entrants if e.user_id}
         )
@@ -170,13 +186,14 @@ class People(Table):
             if entrant.user_id in forgotten:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
+        amended = self.penalized(result.name, amended)
         return replace(result, entrants=tuple(amended))  # type: ignore[type-var]
 
     def masked(self, result: RaceResult, name: str = HIDDEN_NAME) -> RaceResult:
         """Return a result with `name` in place of the names of hidden players."""
         hidden = self.hidden()
         entrants = tuple(
-            replace(entrant, name=name, discriminator=None, profile=None)
+            replace(entrant, name=name, discriminator=None, profile=None, penalty_reason=None)
             if entrant.user_id in hidden and entrant.name != NO_NAME
             else entrant
             for entrant in result.entrants

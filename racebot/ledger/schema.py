@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m031_site"
+VERSION = "m032_penalties"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -169,7 +169,8 @@ _SCHEMA = """
         target TEXT,
         reason TEXT NOT NULL,
         by_player INTEGER NOT NULL DEFAULT 0,
-        author TEXT NOT NULL DEFAULT ''
+        author TEXT NOT NULL DEFAULT '',
+        amount INTEGER
     );
     CREATE INDEX orders_by_subject ON orders (subject, kind, id);
     CREATE VIEW hidden_players AS

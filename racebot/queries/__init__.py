@@ -17,6 +17,9 @@ Place = Annotated[
 ]
 Label = Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
 FinishTime = Annotated[float | None, Field(description="Seconds; null if the player did not finish")]
+Penalty = Annotated[
+    float | None, Field(description="Seconds of the finish time that an organizer added; null for none")
+]
 WinChance = Annotated[float, Field(description="Chance to win, before the race")]
 FinishChance = Annotated[float | None, Field(description="Chance to finish; null if the model has none")]
 FinishByRating = Annotated[

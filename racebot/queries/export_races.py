@@ -35,7 +35,7 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
         if entrant.user_id is None or entrant.user_id not in hidden:
             return entrant
         alias = aliases.setdefault(entrant.user_id, f"hidden-{len(aliases) + 1}")
-        return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None)
+        return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None, penalty_reason=None)
 
     last = None
     for stored in ledger.races.counted(board):
@@ -91,6 +91,8 @@ def _document(result: RaceResult) -> dict[str, Any]:
                 "finish_time": None if each.finish_time is None else iso_duration(each.finish_time),
                 "place": each.place,
                 "team": each.team and {"slug": each.team, "name": each.team_name or ""},
+                "penalty": each.penalty and iso_duration(each.penalty),
+                "penalty_reason": each.penalty_reason,
             }
             for each in result.entrants
         ],

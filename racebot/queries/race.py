@@ -19,6 +19,7 @@ from racebot.queries import (
     Label,
     OptionalId,
     Parts,
+    Penalty,
     Place,
     ShownId,
     WinChance,
@@ -61,6 +62,8 @@ class RacedEntrant:
     standing: Label
     team: str | None
     finish_time: FinishTime
+    penalty: Penalty
+    penalty_reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +205,10 @@ def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
 
 def _masked(attempt: Attempt) -> Attempt:
     name = attempt.entrant.name if attempt.entrant.name == NO_NAME else HIDDEN_NAME
-    entrant = replace(attempt.entrant, user_id=None, name=name, discriminator=None)
+    hidden = replace(attempt.entrant, user_id=None, name=name, discriminator=None, penalty_reason=None)
     # The reason of an annulment may name them.
     note = attempt.note if attempt.note in {None, LATE, SECOND_ATTEMPT} else ANNULLED
-    return replace(attempt, entrant=entrant, proof="", comment="", note=note)
+    return replace(attempt, entrant=hidden, proof="", comment="", note=note)
 
 
 def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:
@@ -234,6 +237,8 @@ def _raced_entrant(
         standing="" if entrant.finished and not place_of else result_label(entrant.status, place),
         team=entrant.team_name or entrant.team,
         finish_time=entrant.seconds,
+        penalty=entrant.penalty and entrant.penalty / 1e6,
+        penalty_reason=entrant.penalty_reason,
     )
 
 

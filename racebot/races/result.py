@@ -59,8 +59,9 @@ class Entrant:
     `user_id` is None if the account was deleted: the entrant keeps the place but has no rating. `finish_time`
     is in microseconds; archives without times leave it None and set `place`. `discriminator` is the number
     that distinguishes accounts with the same name, as in `Ann#0007`. `team` identifies the entrant's team,
-    `team_name` is its name for display. `profile` is not a part of the result: it is not compared and not
-    stored with the race. None means that the source has no profiles.
+    `team_name` is its name for display. `penalty` is the part of the finish time, in microseconds, that an
+    organizer added for a reason. `profile` is not a part of the result: it is not compared and not stored
+    with the race. None means that the source has no profiles.
     """
 
     user_id: str | None
@@ -71,6 +72,8 @@ class Entrant:
     team: str | None = None
     discriminator: str | None = None
     team_name: str | None = None
+    penalty: int | None = None
+    penalty_reason: str | None = None
     profile: Profile | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -82,9 +85,18 @@ class Entrant:
         """The finish time in seconds, None without a finish or its time."""
         return self.finish_time / 1e6 if self.finished and self.finish_time is not None else None
 
+    def penalized(self, penalty: int, reason: str | None) -> Entrant:
+        """Return the entrant with this penalty in place of the one before. Only finish times have one."""
+        if not self.finished or self.finish_time is None:
+            return self
+        time = self.finish_time - (self.penalty or 0) + penalty
+        own = (penalty, reason) if penalty else (None, None)
+        return replace(self, finish_time=time, penalty=own[0], penalty_reason=own[1])
+
     def facts(self) -> Entrant:
-        """Return the entrant without the account. It is equal for two entrants with the same result."""
-        return replace(self, user_id=None, name="", discriminator=None, team_name=None)
+        """Return the entrant without account and penalty. It is equal for entrants with the same result."""
+        bare = self.penalized(0, None)
+        return replace(bare, user_id=None, name="", discriminator=None, team_name=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from racebot.errors import OrderError
 from racebot.ledger.orders import Order, OrderKind
@@ -26,7 +27,10 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One order in the audit list. `name` and `target_name` are None for players no longer in the ledger."""
+    """One order in the audit list. `name` and `target_name` are None for players no longer in the ledger.
+
+    `amount` is a penalty in microseconds.
+    """
 
     given_at: datetime
     order: str
@@ -36,19 +40,18 @@ class AuditEntry:
     target_name: str | None
     reason: str
     author: str = ""
+    amount: int | None = None
 
 
 def audit(ledger: Ledger) -> list[AuditEntry]:
     """Return all orders ever given, oldest first."""
 
-    def name(player: str | None) -> str | None:
-        found = player and ledger.players.get(player)
-        return found.shown if found else None
+    def of(subject: str | None) -> tuple[Any, str | None]:
+        found = subject and ledger.players.get(subject)
+        return subject, found.shown if found else None
 
     return [
-        AuditEntry(
-            o.given_at, o.kind.value, o.subject, name(o.subject), o.target, name(o.target), o.reason, o.author
-        )
+        AuditEntry(o.given_at, o.kind.value, *of(o.subject), *of(o.target), o.reason, o.author, o.amount)
         for o in ledger.orders.all()
     ]
 
@@ -132,6 +135,37 @@ def skip(
             return []
         boards = [board for board in settler.holding(race) if board.rule.finished]
         return _rate_again(settler, boards, position, f"{race} was {done}")
+
+
+def penalize(
+    settler: Settler, race: str, player: Player, amount: int, reason: str, now: datetime
+) -> list[Leaderboard]:
+    """Add microseconds to a player's time in an event, or in a stored race without a record.
+
+    A further penalty replaces the first, 0 takes it back. Return the leaderboards that were rated again.
+    """
+    ledger = settler.ledger
+    with ledger.transaction():
+        event, stored = ledger.events.get(race), ledger.races.get(race)
+        results = [each.entrant for each in ledger.events.attempts(event) if not each.note] if event else []
+        if not event and stored:
+            results = list(stored.result.entrants)
+        own = next((each for each in results if each.user_id == player.id), None)
+        if own is None or own.seconds is None:
+            raise OrderError(f"{player.shown} has no finish time in {race}")
+        if (own.penalty or 0) == amount:
+            raise OrderError(f"{player.shown} has {'this' if amount else 'no'} penalty there already")
+        if amount and not event and stored and stored.result.recorded:
+            raise OrderError(f"{race} is recorded: the site's moderators edit its times")
+        if amount and not reason.strip():
+            raise OrderError("a penalty needs a reason: give --reason TEXT")
+        ledger.orders.add(Order(now, OrderKind.PENALTY, race, player.id, on_one_line(reason), amount=amount))
+        if stored is None:
+            return []
+        ended_at = stored.result.ended_at
+        result = ledger.events.combined(event, ended_at) if event else ledger.people.amended(stored.result)
+        ledger.races.save(result, counted_at=stored.counted_at, source=stored.source, now=now)
+        return _rate_again(settler, settler.holding(race), stored.position, f"a penalty in {race}")
 
 
 def is_skipped(ledger: Ledger, race: str) -> bool:

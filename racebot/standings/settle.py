@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.cases import CaseRow
+from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State
@@ -198,6 +199,11 @@ class Settler:
                     position = Position(min(moment, latest), result.name)
                     if position.counted_at == latest:
                         latest += _TICK  # keeps the order of several dates in the future
+                    for each in given.entrants if source == "import" else ():
+                        if each.penalty and each.user_id and each in result.entrants:
+                            facts = given.name, each.user_id, each.penalty_reason or ""
+                            order = Order(latest, OrderKind.PENALTY, *facts, amount=each.penalty)
+                            self.ledger.orders.add(order)
                 else:
                     changed += 1
                     touched += self.holding(result.name)

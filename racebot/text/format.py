@@ -61,6 +61,12 @@ def timer(length: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}"
 
 
+def gap(seconds: float) -> str:
+    """Format the gap between two finish times, as in +0:07 or +1:02:03."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
+
+
 def iso_duration(microseconds: int) -> str:
     """Format a finish time as an ISO 8601 duration, which `parse_duration` reads back exactly."""
     seconds, fraction = divmod(microseconds, 1_000_000)

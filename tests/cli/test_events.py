@@ -186,6 +186,7 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
         pages = Pages(LedgerView(ledger, Publication()), served=True)
         assert pages.document(f"event/{EVENT}", {}) == Moved(f"races/{EVENT}.html")
         assert pages.document("event/orb/event-none", {}) is None
+    done(racebot, "penalty", EVENT, "id-old", "+1:02:03", "--reason", "warped & <cut>")
     done(racebot, "annul", EVENT, "id-bo", "--reason", "wrong <seed>")
     done(racebot, "annul", EVENT, "id-cy", "--reason", "Cy cut the track")
     done(racebot, "hide", "id-cy")
@@ -196,6 +197,8 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
     assert 'racetime.gg/orb/one"' in text
     assert f"racetime.gg/{EVENT}" not in text
     assert "wrong &lt;seed&gt;" in text
+    assert "+1:02:03: warped &amp; &lt;cut&gt;" in text
+    assert "warped & <cut>" in done(racebot, "race", EVENT).out
     assert "second attempt" in text
     assert "Cy" not in text
     found = {each["name"]: each for each in json.loads(data.read_text())["results"]}

@@ -44,7 +44,7 @@ KINDS = (
     *(["race"] * 12 + ["late race"] * 2 + ["edit"] * 6 + ["record"] * 2 + ["read all", "import"]),
     *(["exclude", "include", "skip", "count"] * 2 + ["merge", "merge", "hide", "unhide", "forget"]),
     *("create", "create", "add room", "add room", "add room", "add sheet", "add sheet", "add sheet"),
-    *("close", "close", "close", "reopen", "remove", "annul", "restore"),
+    *("close", "close", "close", "reopen", "remove", "annul", "restore", "penalty", "penalty"),
     *("rename", "rename", "notice rename", "notice rename", "join", "league", "parameters", "model"),
     *("season", "restart", "rate again", "rate again", "fit odds"),
 )
@@ -480,6 +480,19 @@ class Driver:
 
     def _restore(self, dice: Dice, step: Step) -> bool | None:
         return self._annul(dice, step, undo=True)
+
+    def _penalty(self, dice: Dice, step: Step) -> bool | None:
+        """Add a time to a result of an event or a race, or take it back."""
+        free = [name for name in self.truth.known if self.truth.event_of(name) is None]
+        name = dice.one([*self.truth.events, *free[-15:]], "race")
+        player = dice.one(PEOPLE, "player")
+        if name is None or player is None:
+            return None
+        key, amount = self.truth.kept(account(player)), dice.below(3, "amount") * 90 * SECOND
+        orders.penalize(self.product.settler, name, self._player(key), amount, "warped", step.now)
+        self.truth.penalties.pop((name, key), None)
+        self.truth.penalties[name, key] = amount
+        return True
 
     # Goals and settings
 

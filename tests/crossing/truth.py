@@ -115,6 +115,8 @@ class Truth:
     skipped: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)
     forgotten: set[str] = field(default_factory=set)
+    penalties: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Microseconds that were added, or 0, by race and player as they were ordered, the last order last."""
 
     # People
 
@@ -145,6 +147,22 @@ class Truth:
 
     # Rooms and events
 
+    def penalized(self, race: str, entrants: Iterable[Entrant]) -> tuple[Entrant, ...]:
+        """Add to times as the site shows them, or as another race has them, what was ordered for a race."""
+        shown = list(entrants)
+        ids = {e.user_id for e in shown}
+        for (about, player), amount in self.penalties.items():
+            owner = player if player in ids else self.kept(player)
+            for index, e in enumerate(shown):
+                if about == race and e.user_id == owner and e.finished and e.finish_time:
+                    site_time = e.finish_time - (e.penalty or 0)
+                    reason = "" if owner in self.forgotten else "warped"
+                    own = (amount, reason) if amount else (None, None)
+                    shown[index] = replace(
+                        e, finish_time=site_time + amount, penalty=own[0], penalty_reason=own[1]
+                    )
+        return tuple(shown)
+
     def tell(self, result: RaceResult, goal: int | None, counted_at: datetime) -> None:
         """Note a result that the ledger was given. One that it knows keeps its place in the order."""
         before = self.known.get(result.name)
@@ -164,13 +182,13 @@ class Truth:
             started_at = source.result.started_at
             if started_at is not None and started_at > event.until:
                 continue
-            for entrant in self._as_one(source.result.entrants):
+            for entrant in self.penalized(source.result.name, self._as_one(source.result.entrants)):
                 player = entrant.user_id or ""
                 if player not in seen and not annulled.get(player):
                     entrants[player] = entrant
                 seen.add(player)
         goal = self.goals[event.goal]
-        given = tuple(entrants.values())
+        given = self.penalized(event.name, entrants.values())
         return RaceResult(event.name, CATEGORY, goal, event.ended_at, given, recorded=True)
 
     # What counts
@@ -201,7 +219,8 @@ class Truth:
         found: dict[str, list[tuple[RaceResult, datetime]]] = {}
         for known in self.known.values():
             goal = known.result.goal if known.goal is None else self.goals[known.goal]
-            race = replace(known.result, goal=goal, entrants=self._as_one(known.result.entrants))
+            entrants = self.penalized(known.result.name, self._as_one(known.result.entrants))
+            race = replace(known.result, goal=goal, entrants=entrants)
             for board in self.boards_of(race, known.goal):
                 found.setdefault(board, []).append((race, known.counted_at))
         for event in self.events.values():

@@ -372,6 +372,15 @@ def m031_site(ledger: Ledger) -> None:
         ledger.belong_to("http://other.example")
 
 
+@stage(
+    """INSERT INTO orders (given_at, kind, subject, target, reason, amount)
+    VALUES (:noon, 'penalty', 'orb/none', 'id-ann', 'warped', 30000000)"""
+)
+def m032_penalties(ledger: Ledger) -> None:
+    amounts = [order.amount for order in ledger.orders.all()]
+    assert (amounts[-1], set(amounts[:-1])) == (30_000_000, {None})
+
+
 def test_a_ledger_takes_its_site_once_races_came_from_there(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         ledger.belong_to("https://typo.example", learn=False)
@@ -490,7 +499,7 @@ WORK = frozenset({"pending", "joined", "quiet", "unrecorded", "cases", "backfill
 """Tables of the bot's work, which migrations merge or drop."""
 OTHER = {
     *("rule", "recorded", "author", "counts_on", "fastest", "gap", "shadow_of", "number"),
-    *("odds_races", "odds_fitted_at"),
+    *("odds_races", "odds_fitted_at", "amount"),
 }
 """Columns that a later migration adds or drops, without a change to the others."""
 

@@ -1,4 +1,4 @@
-"""Events and the orders that follow them: merges, annulments, edited rooms, late attempts."""
+"""Events and the orders that follow them: merges, annulments, penalties, edited rooms, late attempts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON, result, settler_of
+from builders import GOAL, NOON, existing, result, settler_of
 from standings.seasons import board_of
 from standings.test_orders import player
 
@@ -15,7 +15,10 @@ from racebot.errors import OrderError
 from racebot.files.options import ReadOptions
 from racebot.ledger.store import Ledger
 from racebot.races.events import LATE, Event, EventSource, SourceKind, Timing, attempts
+from racebot.races.result import NO_NAME
+from racebot.races.rooms import RoomRule
 from racebot.standings import orders
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -77,6 +80,71 @@ def test_room_of_a_closed_event_keeps_the_result_that_counts(settler: Settler) -
     settler.settle(ROOM, NOON + 6 * HOUR)
     assert settler.ledger.events.sources(event.name)[0].result == edited
     assert verify(settler.ledger, board_of(settler)) == []
+
+
+LONG = 150_000_000  # racers are a minute apart
+
+
+def penalize(settler: Settler, race: str, name: str, amount: int, hours: float = 6) -> None:
+    orders.penalize(settler, race, player(settler, name), amount, "warped", NOON + hours * HOUR)
+
+
+def times(settler: Settler, race: str) -> dict[str, int]:
+    """Return the finish times of a stored race in microseconds, by the player's name in lower case."""
+    entrants = settler.ledger.races.find(race).result.entrants
+    return {each.name.casefold(): each.finish_time for each in entrants if each.finish_time is not None}
+
+
+def places(settler: Settler, race: str) -> dict[str, int | None]:
+    (rated,) = settler.rated(race)
+    assert verify(settler.ledger, rated.leaderboard) == []
+    return {change.player.removeprefix("id-"): change.place for change in rated.changes}
+
+
+def test_a_penalty_moves_a_result_until_it_is_taken_back(settler: Settler) -> None:
+    """Ann finishes before Old. An event has a penalty while it is open and after it closed."""
+    event = created(settler)
+    steps(settler).add_room(event, ROOM.name, ROOM)
+    with pytest.raises(OrderError, match="reason"):
+        orders.penalize(settler, event.name, player(settler, "ann"), LONG, " ", NOON)
+    penalize(settler, event.name, "ann", LONG)
+    steps(settler, 6).close(event, early=True)
+    assert places(settler, event.name) == {"ann": 2, "old": 1, "cy": None}
+    first = times(settler, event.name)["ann"]
+    for amount, place in ((2 * LONG, 2), (0, 1)):
+        penalize(settler, event.name, "ann", amount, 7)
+        assert times(settler, event.name)["ann"] == first - LONG + amount
+        assert places(settler, event.name)["ann"] == place
+    for name, amount in (("ann", 0), ("cy", LONG), ("bo", LONG)):
+        with pytest.raises(OrderError):
+            penalize(settler, event.name, name, amount)
+
+
+def test_a_penalty_stays_when_the_site_shows_the_race_again(ledger: Ledger) -> None:
+    """An edit, a deleted account, a merge and a forgotten name leave it at the one time that was ordered."""
+    league = LeaderboardConfig(
+        "elo-ffa", name="L", goals=(GOAL,), rule=RoomRule(finished=True, grace=timedelta())
+    )
+    settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"), (league,)))
+    room = result("r", "ann bo cy", recorded=False)
+    settler.add_past_races([result("old", "old cy", after=-9, recorded=False), room], "import")
+    penalize(settler, room.name, "ann", LONG)
+    assert places(settler, room.name) == {"ann": 3, "bo": 1, "cy": 2}
+    site_time = {each.name.casefold(): each.finish_time for each in room.entrants}
+    gone = replace(room.entrants[0], user_id=None, name=NO_NAME)
+    for shown in (room, replace(room, entrants=(gone, *room.entrants[1:]))):
+        settler.settle(shown, NOON + 7 * HOUR)
+        assert places(settler, room.name) == {"ann": 3, "bo": 1, "cy": 2}
+        assert times(settler, room.name) == site_time | {"ann": existing(site_time["ann"]) + LONG}
+    orders.merge_accounts(settler, player(settler, "old"), player(settler, "ann"), "", NOON + 8 * HOUR)
+    orders.forget(settler, player(settler, "ann"), "", NOON + 8 * HOUR)
+    assert places(settler, room.name)["ann"] == 3
+    assert "warped" not in ledger.races.find(room.name).result.to_json()
+    settler.settle(replace(room, recorded=True), NOON + 9 * HOUR)
+    with pytest.raises(OrderError, match="recorded"):
+        penalize(settler, room.name, "bo", LONG)
+    penalize(settler, room.name, "ann", 0)
+    assert times(settler, room.name)[NO_NAME] == site_time["ann"]
 
 
 @pytest.mark.parametrize("kind", SourceKind)

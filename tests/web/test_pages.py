@@ -17,10 +17,11 @@ from racebot.races.result import EntrantStatus
 from racebot.settings.commands import Command, CommandNames
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
+from racebot.text.format import gap
 from racebot.web.html import explained
 from racebot.web.html.race import story
 from racebot.web.routes import Pages
-from racebot.web.site.formats import gap, percentile
+from racebot.web.site.formats import percentile
 from racebot.web.site.ledger_view import Document, LedgerView, Publication
 
 from .conftest import SIMPLE, Merge, document_at, page_at

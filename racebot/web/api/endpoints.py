@@ -185,11 +185,14 @@ def all_events(request: PageRequest) -> types.EventsAnswer:
 def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
     """Return an event with its sources and results, None if there is none of that name."""
     for report in event_reports(request.view.ledger, event):
+        facts = attrgetter("user_id", "name", "status", "seconds")
         results = [
-            types.EventResult(who.user_id, who.name, who.status, who.seconds, *facts)
-            for who, *facts in map(
-                attrgetter("entrant", "source", "proof", "comment", "note"), report.results
+            types.EventResult(
+                *facts(who := each.entrant),
+                *(each.source, each.proof, each.comment),
+                *(who.penalty and who.penalty / 1e6, who.penalty_reason, each.note),
             )
+            for each in report.results
         ]
         more = {"sources": [source.name for source in report.sources], "results": results}
         return with_fields(types.EventAnswer, report.event, **_facts_of(request.view, report), **more)

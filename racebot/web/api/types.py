@@ -10,7 +10,7 @@ from typing import Annotated, TypeVar
 from pydantic import Field
 
 from racebot.live_file import LiveRoom
-from racebot.queries import FinishChance, FinishTime, Listed, OptionalId
+from racebot.queries import FinishChance, FinishTime, Listed, OptionalId, Penalty
 from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import LeaderboardReport
 from racebot.queries.odds import PlayerOdds
@@ -227,6 +227,8 @@ class EventResult:
     source: str
     proof: str
     comment: str
+    penalty: Penalty
+    penalty_reason: str | None
     note: Annotated[str | None, Field(description="Why it does not count; null if it does")]
 
 

@@ -18,7 +18,7 @@ from racebot import addresses
 from racebot.addresses import Route, link
 from racebot.queries.leaderboard import BoardTotals
 from racebot.queries.scores import estimate, forecast_of
-from racebot.text.format import counted, integer, signed
+from racebot.text.format import counted, gap, integer, signed, timer
 from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import formats
@@ -170,7 +170,7 @@ def _environment() -> Environment:
     )
     for module in (formats, fragments):
         environment.filters |= dict(getmembers(module, isfunction))
-    more = (counted, estimate, forecast_of, initials, integer, addresses.segment, signed)
+    more = (counted, estimate, forecast_of, gap, initials, integer, addresses.segment, signed, timer)
     environment.filters |= {function.__name__: function for function in more}
     environment.filters["name"] = formats.shown_name
     environment.globals.update(addresses=addresses)

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from racebot.queries.history import PlayedRace
 from racebot.queries.races import RaceRow
 from racebot.queries.recap import PodiumPlace
-from racebot.text.format import integer, ordinal_ending, percentage, timer
+from racebot.text.format import gap, integer, ordinal_ending, percentage
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable
 
@@ -56,12 +56,6 @@ def percentile(place: int, listed: int) -> str:
     else:
         share = f"ahead of {100 * (listed - place) // listed}%"
     return share if listed >= _RANKED and place < listed else ""
-
-
-def gap(seconds: float) -> str:
-    """Format the gap between two finish times, as in +0:07 or +1:02:03."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
 
 
 def margin(seconds: float) -> str:
