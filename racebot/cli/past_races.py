@@ -217,12 +217,11 @@ def fit_in_words(found: Fit, model: str) -> str:
     """Describe the result of a fit in a few sentences, given the model in use."""
     if not found.kept:
         return f"the ratings stay. A fit to these {found.races} races does not predict clearly better."
-    before, after = found.judged.start_pairs, found.judged.tuned_pairs
+    before, after = found.judged.start_misordered, found.judged.tuned_misordered
     off_before, off_after = found.calibration
     gains = []
-    if after.misordered < before.misordered:
-        right, wrong = f"{1 - after.misordered:.1%}", f"{1 - before.misordered:.1%}"
-        gains.append(f"predicts the winner of a pair in {right} of cases instead of {wrong}")
+    if after < before:
+        gains.append(f"predicts the winner of a pair in {1 - after:.1%} of cases instead of {1 - before:.1%}")
     if off_after < off_before:
         gains.append(f"gives odds that are off by {off_after:.1%} on average instead of {off_before:.1%}")
     better = ", and ".join(gains) or "gives odds that fit the results better"

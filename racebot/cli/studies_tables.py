@@ -23,7 +23,7 @@ from racebot.study.iterated import Iterated
 from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
 from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.presets import Preset
-from racebot.study.tuning import Judged, Tuned
+from racebot.study.tuning import Tuned
 from racebot.text.format import counted
 
 Reports = Sequence[tuple[str, Report]]
@@ -166,15 +166,14 @@ def tuned(console: Console, result: Tuned) -> None:
     headings = ("Races", ">", ">Before", ">Tuned", ">Difference", ">Misordered", ">Log loss")
     made = _table(f"{result.model}, {result.objective.value}", *headings)
     for name, part in (("earlier, searched", result.earlier), ("later, judged", result.later)):
-        before, after = part.start_pairs, part.tuned_pairs
         made.add_row(
             name,
             str(part.races),
             f"{part.start:.4f}",
             f"{part.tuned:.4f}",
             _with_error(part.difference, part.standard_error),
-            f"{before.misordered:.4f} → {after.misordered:.4f}",
-            f"{before.log_loss:.4f} → {after.log_loss:.4f}",
+            f"{part.start_misordered:.4f} → {part.tuned_misordered:.4f}",
+            f"{part.start_log_loss:.4f} → {part.tuned_log_loss:.4f}",
         )
     console.print(made, end="\n\n")
     if not result.found_better:
@@ -307,25 +306,18 @@ def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:
 
 def tuned_json(found: Tuned) -> Any:
     """Return the result of a search. Standard errors over a single race are null."""
+    names = ["races", "start", "tuned", "difference", "standard_error"]
+    names += ["start_misordered", "start_log_loss", "tuned_misordered", "tuned_log_loss"]
+    earlier, later = ({name: getattr(part, name) for name in names} for part in (found.earlier, found.later))
     document = {
         "model": found.model,
         "objective": found.objective.value,
         "parameters": found.parameters,
-        "earlier": _judged(found.earlier),
-        "later": {**_judged(found.later), "recommended": found.recommended},
+        "earlier": earlier,
+        "later": later | {"recommended": found.recommended},
         "evaluations": found.evaluations,
     }
     return _plain(document)
-
-
-def _judged(judged: Judged) -> dict[str, Any]:
-    names = ("races", "start", "tuned", "difference", "standard_error")
-    return {name: getattr(judged, name) for name in names} | {
-        "start_misordered": judged.start_pairs.misordered,
-        "start_log_loss": judged.start_pairs.log_loss,
-        "tuned_misordered": judged.tuned_pairs.misordered,
-        "tuned_log_loss": judged.tuned_pairs.log_loss,
-    }
 
 
 def _plain(value: Any) -> Any:

@@ -29,7 +29,7 @@ from racebot.study.cores import send_once, spread
 from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
-from racebot.study.tuning import Judged, PairFigures, dimensions, four_digits, parameters_at
+from racebot.study.tuning import Judged, dimensions, four_digits, parameters_at
 from racebot.text.format import counted
 
 ODDS_FROM = 20
@@ -150,8 +150,8 @@ def fit(
         model=key,
         races=len(history),
         parameters=found,
-        judged=_judged(before, after),
-        calibration=(before.calibration_error, after.calibration_error),
+        judged=Judged.of(*((each.joint, each.order, each.odds) for each in (before, after))),
+        calibration=(reliability(before.chance).error, reliability(after.chance).error),
         kept=chosen is not None,
     )
 
@@ -169,10 +169,6 @@ class _Forward(NamedTuple):
     def joint(self) -> Tally:
         return Tally(self.order.cost + self.odds.cost, self.odds.cases)
 
-    @property
-    def calibration_error(self) -> float:
-        return reliability(self.chance).error
-
 
 def _clearly_better(tried: Tally, best: Tally) -> bool:
     return bool(best.mean() - tried.mean() > ERRORS_REQUIRED * standard_error(best, tried))
@@ -181,13 +177,6 @@ def _clearly_better(tried: Tally, best: Tally) -> bool:
 def _cuts(races: int) -> list[int]:
     """Return where the quarters of a number of races end."""
     return [round(races * quarter / 4) for quarter in (1, 2, 3, 4)]
-
-
-def _judged(before: _Forward, after: _Forward) -> Judged:
-    start, tuned = before.joint, after.joint
-    first, second = (PairFigures(float(f.order.mean()), float(f.odds.mean())) for f in (before, after))
-    error = standard_error(start, tuned)
-    return Judged(start.cases.size, float(start.mean()), float(tuned.mean()), error, first, second, tuned)
 
 
 class _Seen(NamedTuple):

@@ -31,16 +31,9 @@ _ALIKE = 1e-5
 """A search ends when the objective's standard deviation over the candidates falls below this."""
 
 
-class PairFigures(NamedTuple):
-    """A model's misordered pairs and log loss on a part of a history."""
-
-    misordered: float
-    log_loss: float
-
-
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The objective on one part of a history, before and after the search.
+    """The objective, misordered pairs and log loss on one part of a history, before and after the search.
 
     Attributes:
         standard_error: standard error of `tuned - start` over races; NaN for one race.
@@ -49,11 +42,19 @@ class Judged:
 
     races: int
     start: float
+    start_misordered: float
+    start_log_loss: float
     tuned: float
+    tuned_misordered: float
+    tuned_log_loss: float
     standard_error: float
-    start_pairs: PairFigures
-    tuned_pairs: PairFigures
     tally: Tally = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, before: Sequence[Tally], after: Sequence[Tally]) -> Judged:
+        """Compare the three figures, each per race, over the same races."""
+        (a, b, c), (d, e, f) = ([float(tally.mean()) for tally in part] for part in (before, after))
+        return cls(before[0].cases.size, a, b, c, d, e, f, standard_error(before[0], after[0]), after[0])
 
     @property
     def difference(self) -> float:
@@ -124,36 +125,19 @@ def tune(
     if not space:
         raise ModelError(f"{key} has no parameters to search")
     send_once(earlier, later)
+    wanted = _Search(key, fixed, space, objective)
     if search is None:
-        space = effective(earlier, key, fixed, space, objective)
-    if not space:
+        wanted = wanted._replace(space=wanted.effective(earlier))
+    if not wanted.space:
         raise ModelError(
             f"no parameter of {key} changes a prediction for the races to search on: "
             "add races, or choose another model"
         )
-    found = find(earlier, key, fixed, space, objective, effort or Effort(), progress)
-    first, second = judged(create(key, fixed), create(key, found.parameters), earlier, later, objective)
-    searched = tuple(dict.fromkeys(d.parameter for d in space))
-    return Tuned(key, found.parameters, searched, objective, first, second, found.evaluations)
-
-
-def judged(
-    start: RatingModel, tuned: RatingModel, earlier: History, later: History, objective: Objective
-) -> list[Judged]:
-    """Judge two parameter sets on two parts of a history, with ratings continuing into the second."""
-    found = spread(_on_parts, [(model, earlier, later, objective) for model in (start, tuned)])
-    return [
-        Judged(
-            races=before[0].cases.size,
-            start=float(before[0].mean()),
-            tuned=float(after[0].mean()),
-            standard_error=standard_error(before[0], after[0]),
-            start_pairs=PairFigures(float(before[1].mean()), float(before[2].mean())),
-            tuned_pairs=PairFigures(float(after[1].mean()), float(after[2].mean())),
-            tally=after[0],
-        )
-        for before, after in zip(*found, strict=True)
-    ]
+    found, tried = _find(earlier, wanted, effort or Effort(), progress)
+    calls = [(create(key, each), earlier, later, objective) for each in (fixed, found)]
+    first, second = map(Judged.of, *spread(_on_parts, calls))
+    searched = tuple(dict.fromkeys(d.parameter for d in wanted.space))
+    return Tuned(key, found, searched, objective, first, second, tried)
 
 
 def _on_parts(
@@ -171,7 +155,8 @@ def along(history: History, found: Tuned, steps: int = 9) -> list[tuple[str, flo
     curves = []
     for each in dimensions(found.model, found.parameters, found.searched):
         values = np.linspace(each.low, each.high, steps)
-        figures = _costs(found.model, found.parameters, [each], values[np.newaxis], history, found.objective)
+        search = _Search(found.model, dict(found.parameters), [each], found.objective)
+        figures = search.costs(history, values[np.newaxis])
         name = each.parameter if each.entry is None else f"{each.parameter}, {each.entry + 1}"
         curves.append((name, each.start, values, figures))
     return curves
@@ -197,13 +182,6 @@ class Effort:
     candidates: int = 256
     generations: int = 40
     seed: int = 1
-
-
-class Found(NamedTuple):
-    """The result of a search: all parameters, with the searched ones rounded, and how many sets it tried."""
-
-    parameters: dict[str, Any]
-    evaluations: int
 
 
 def dimensions(
@@ -238,27 +216,42 @@ def dimensions(
     return found
 
 
-def find(
-    history: History,
-    key: str,
-    parameters: Parameters,
-    space: Sequence[Dimension],
-    objective: Objective,
-    effort: Effort,
-    progress: Callable[[int, float], None] = lambda generation, best: None,
-) -> Found:
-    """Find the parameters that minimize an objective over a history. All players start as newcomers.
+class _Search(NamedTuple):
+    """The model, its parameters, the numbers to vary, and the objective to minimize."""
 
-    The search starts from `parameters`, varies the numbers of `space`, and calls `progress` after each
-    generation, with its number and the best objective so far.
+    key: str
+    parameters: dict[str, Any]
+    space: list[Dimension]
+    objective: Objective
+
+    def costs(self, history: History, x: FloatArray) -> FloatArray:
+        """Return each candidate's objective: shape [candidates]. `TOGETHER` are replayed at once."""
+        parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
+        return np.concatenate(list(spread(_cost, [(history, self, part) for part in parts])))
+
+    def effective(self, history: History) -> list[Dimension]:
+        """Return the dimensions that affect the objective. A search would move the others at random."""
+        ends = np.repeat([[d.start] for d in self.space], 1 + 2 * len(self.space), axis=1)
+        for i, dimension in enumerate(self.space):
+            ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
+        start, *moved = np.split(self.costs(history, ends), range(1, ends.shape[1], 2))
+        each = zip(self.space, moved, strict=True)
+        return [d for d, costs in each if not np.allclose(costs, start, rtol=1e-9)]
+
+
+def _find(
+    history: History, search: _Search, effort: Effort, progress: Callable[[int, float], None]
+) -> tuple[Parameters, int]:
+    """Return all parameters, with the searched ones rounded, and the number of sets tried.
+
+    All players start as newcomers. `progress` is that of `tune`.
     """
-    start = create(key, parameters)
-    tried = 0
+    space, tried = search.space, 0
 
     def cost(x: FloatArray) -> FloatArray:
         nonlocal tried
         tried += x.shape[1]
-        return _costs(key, parameters, space, x, history, objective)
+        return search.costs(history, x)
 
     done = itertools.count(1)
 
@@ -278,20 +271,9 @@ def find(
         rng=np.random.default_rng(effort.seed),
         callback=report,
     )
-    best = create(key, {**parameters, **parameters_at(start, space, _rounded(found.x, space))})
-    return Found(as_json(best), tried)
-
-
-def effective(
-    history: History, key: str, parameters: Parameters, space: Sequence[Dimension], objective: Objective
-) -> list[Dimension]:
-    """Return the dimensions that affect the objective. A search would move the others at random."""
-    ends = np.repeat([[d.start] for d in space], 1 + 2 * len(space), axis=1)
-    for i, dimension in enumerate(space):
-        ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
-    found = _costs(key, parameters, space, ends, history, objective)
-    start, *moved = np.split(found, range(1, ends.shape[1], 2))
-    return [d for d, costs in zip(space, moved, strict=True) if not np.allclose(costs, start, rtol=1e-9)]
+    best = [min(max(four_digits(v), d.low), d.high) for v, d in zip(found.x, space, strict=True)]
+    start = create(search.key, search.parameters)
+    return as_json(create(search.key, {**search.parameters, **parameters_at(start, space, best)})), tried
 
 
 def parameters_at(start: Any, space: Sequence[Dimension], x: FloatArray | Sequence[float]) -> dict[str, Any]:
@@ -312,34 +294,13 @@ def four_digits(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _costs(
-    key: str,
-    parameters: Parameters,
-    space: Sequence[Dimension],
-    x: FloatArray,
-    history: History,
-    objective: Objective,
-) -> FloatArray:
-    """Return each candidate's objective: shape [candidates]. As many as `TOGETHER` are replayed at once."""
-    parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
-    calls = [(key, dict(parameters), list(space), part, history, objective) for part in parts]
-    return np.concatenate(list(spread(_cost, calls)))
-
-
-def _cost(
-    key: str,
-    parameters: dict[str, Any],
-    space: list[Dimension],
-    x: FloatArray,
-    history: History,
-    objective: Objective,
-) -> FloatArray:
+def _cost(history: History, search: _Search, x: FloatArray) -> FloatArray:
     """Return each candidate's objective: shape [candidates]. It is infinite if ratings diverge."""
-    start = create(key, parameters)
-    model = type(start)(**parameters_at(start, space, x))
+    start = create(search.key, search.parameters)
+    model = type(start)(**parameters_at(start, search.space, x))
     table = newcomers(model, history)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        (costs,) = tallies(model, history, [objective], table)
+        (costs,) = tallies(model, history, [search.objective], table)
         found = costs.mean()
     return np.where(np.isfinite(found) & np.isfinite(table).all(axis=(1, 2)), found, np.inf)
 
@@ -354,7 +315,3 @@ def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
     anywhere = rng.uniform(low, high, (others - others // 2, len(space)))
     population: FloatArray = np.clip(np.vstack([start, near, anywhere]), low, high)
     return population
-
-
-def _rounded(x: FloatArray, space: Sequence[Dimension]) -> FloatArray:
-    return np.array([min(max(four_digits(v), d.low), d.high) for v, d in zip(x, space, strict=True)])

@@ -15,7 +15,7 @@ from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
 from racebot.study.fit import Fit
 from racebot.study.paired import Tally
-from racebot.study.tuning import Judged, PairFigures
+from racebot.study.tuning import Judged
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -94,7 +94,7 @@ def test_an_import_prints_the_command_that_improves(racebot: Run) -> None:
 
 def fitted(*, kept: bool) -> Fit:
     tally = Tally(np.ones(2), np.ones(2, dtype=np.intp))
-    judged = Judged(60, 1.0, 0.9, 0.01, PairFigures(0.216, 0.50), PairFigures(0.209, 0.48), tally)
+    judged = Judged(60, 1.0, 0.216, 0.50, 0.9, 0.209, 0.48, 0.01, tally)
     values = {**defaults(MODELS["thurstone-hurdle"]), "newcomer_spread": 1.5}
     return Fit("thurstone-hurdle", 120, values, judged, (0.08, 0.03), kept)
 

@@ -11,7 +11,7 @@ from racebot.ratings.models.trueskill import TrueSkill
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.paired import Objective, Tally, standard_error
-from racebot.study.tuning import Effort, Judged, PairFigures, Tuned, dimensions, tune
+from racebot.study.tuning import Effort, Judged, Tuned, dimensions, tune
 
 PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 
@@ -84,8 +84,7 @@ def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> 
     """Return a search result whose figures were .5 on both parts before."""
 
     def part(races: int, tuned: float, error: float) -> Judged:
-        none = PairFigures(0.0, 0.0)
-        return Judged(races, 0.5, tuned, error, none, none, Tally(np.zeros(races), np.ones(races, int)))
+        return Judged(races, 0.5, 0, 0, tuned, 0, 0, error, Tally(np.zeros(races), np.ones(races, int)))
 
     return Tuned(
         model="trueskill",
