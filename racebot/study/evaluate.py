@@ -18,7 +18,7 @@ from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
 from racebot.study.complaints import Complaints, checked_again
-from racebot.study.cores import send_once, spread
+from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
 from racebot.study.metrics import (
     BINS,
@@ -176,7 +176,6 @@ def evaluate_each(
     """
     calls = [(history, entry, since, earlier) for history in histories for entry in entries]
     reports, done = [], itertools.count(1)
-    send_once(*histories, earlier)
     found = spread(_run, calls)
     for history in histories:
         runs = []

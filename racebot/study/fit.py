@@ -25,7 +25,7 @@ from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
-from racebot.study.cores import send_once, spread
+from racebot.study.cores import spread
 from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
@@ -247,7 +247,6 @@ def _with_everything_fitted(history: History, starts: Sequence[_Start]) -> Itera
     """Fit each model to the first quarter, half and three quarters, each judged on the next quarter."""
     cuts = _cuts(len(history))
     parts = [replace(history, races=history.races[:cut]) for cut in cuts]
-    send_once(*parts)
     fits = spread(_everything, [(part, *start) for start in starts for part in parts[:-1]])
     for start in starts:
         models = (create(start[0], found) for found in itertools.islice(fits, len(parts) - 1))

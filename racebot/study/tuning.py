@@ -18,7 +18,7 @@ from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
-from racebot.study.cores import send_once, spread
+from racebot.study.cores import spread
 from racebot.study.history import History, newcomers
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
 from racebot.text.parse import did_you_mean
@@ -124,7 +124,6 @@ def tune(
     space = dimensions(key, fixed, search)
     if not space:
         raise ModelError(f"{key} has no parameters to search")
-    send_once(earlier, later)
     wanted = _Search(key, fixed, space, objective)
     if search is None:
         wanted = wanted._replace(space=wanted.effective(earlier))

@@ -74,7 +74,7 @@ def test_a_cluster_that_cannot_be_used_is_refused_in_one_line(
     address: str, words: str, port: int, monkeypatch
 ) -> None:
     pytest.importorskip("distributed")
-    monkeypatch.setattr("racebot.study.cores._CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr("racebot.study.cores.CONNECT_SECONDS", 0.2)
     with pytest.raises(SettingsError, match=words) as refused, cores(address.format(port)):
         pass
     assert "\n" not in str(refused.value)
