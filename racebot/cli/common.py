@@ -311,14 +311,14 @@ reads_files = takes("reading", READING, options_of)
 
 
 def read_files(
-    files: Sequence[Path], reading: ReadOptions, *, quiet: bool = False, summary: bool = False, **given: Any
+    files: Sequence[Path], reading: ReadOptions, *, summary: bool = False, **given: Any
 ) -> RaceFiles:
     """Read the races of files, and print how they were read and, if wanted, a summary."""
     from racebot.files.read import read_races
     from racebot.study.history import understood
 
     found = read_races(*files, options=reading, **given)
-    for note in () if quiet else found.notes:
+    for note in found.notes:
         tell(note, to=notices)
     if summary:
         tell(understood(found.results, TeamPolicy.TEAM, found.left_out), to=notices)

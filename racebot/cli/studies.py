@@ -111,17 +111,18 @@ def evaluate(
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
     parts: list[list[Path] | None] = [[file] for file in files] if each and files else [files]
-    histories = [source.history(part, models, until=until, size=field) for part in parts]
     if scores:
         if not files:
             raise SettingsError(
                 "--scores needs times: name a file, as in racebot evaluate season.csv --scores"
             )
         made = registry.create(keys[0], usual[1] if keys[0] == usual[0] else {})
-        results = read_files(files, replace(source.reading, by_time=True), quiet=True).results
-        by_rating, by_score = paired.compare(histories[0], results, made, rules_of("sgl-2025"))
+        read = read_files(files, replace(source.reading, by_time=True))
+        history = source.history(files, models, until=until, size=field, read=read)
+        by_rating, by_score = paired.compare(history, read.results, made, rules_of("sgl-2025"))
         studies_tables.scores(console, keys[0], by_rating, by_score)
         return
+    histories = [source.history(part, models, until=until, size=field) for part in parts]
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
     chosen += entries(usual, keys, param or [], taken=presets)
@@ -325,9 +326,9 @@ def iterate(
     """
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = iterated.IteratedElo(**from_mapping(iterated.IteratedElo, given))
-    history = source.history(files, [model.key], size=field)
-    factors = read_files(files, source.reading, quiet=True).factors if files else {}
-    found = iterated.iterate(history, model, factors, share)
+    read = read_files(files, source.reading) if files else None
+    history = source.history(files, [model.key], size=field, read=read)
+    found = iterated.iterate(history, model, read.factors if read else {}, share)
     source.give(lambda: found, lambda: studies_tables.iterated(console, found), lambda: plots.iterated(found))
 
 

@@ -29,6 +29,7 @@ from racebot.cli.common import (
 )
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.files.options import ReadOptions, options_of
+from racebot.files.read import RaceFiles
 from racebot.files.rows import FILE_SUFFIXES
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -188,15 +189,16 @@ class Source(Answer):
         *,
         until: datetime | None = None,
         size: str | None = None,
+        read: RaceFiles | None = None,
     ) -> History:
-        """Return the races to study, and say what was understood of files.
+        """Return the races to study, of files or what was `read` of them, and say what was understood.
 
         Teams of a file are rated by default if all the models can, as on a leaderboard.
         """
         if files:
             if self.leaderboard is not None:
                 raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
-            read = read_files(files, self.reading)
+            read = read or read_files(files, self.reading)
             able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
             teams = self.teams or self.settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
             results = [each for each in read.results if until is None or each.ended_at < until]

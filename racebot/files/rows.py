@@ -11,13 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from threading import Timer
-from typing import TextIO
 
 from racebot.errors import MissingExtraError, PayloadError
 from racebot.files import isolated
@@ -51,12 +49,12 @@ class File:
         Raises:
             PayloadError: there is no such file, or it is larger than `LARGEST_FILE`.
         """
-        piped = str(path) == STANDARD_INPUT or (path.exists() and not path.is_file())
+        piped = str(path) == STANDARD_INPUT
         try:
-            content = _read_once(path, sys.stdin) if piped else _read(path)
+            with nullcontext(sys.stdin.buffer) if piped else path.open("rb") as stream:
+                file = cls(Path("stdin") if piped else path, stream.read(LARGEST_FILE + 1))
         except OSError as error:
             raise PayloadError(f"{path}: {error.strerror}") from None
-        file = cls(Path("stdin") if str(path) == STANDARD_INPUT else path, content)
         file.require_at_most(LARGEST_FILE)
         return file
 
@@ -153,17 +151,6 @@ class File:
             f"{self.path}: needs more than {isolated.MOST_SECONDS} seconds or {most} MiB to be read: remove "
             "cells far from the table, or save it as .csv"
         )
-
-
-def _read(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(LARGEST_FILE + 1)
-
-
-@lru_cache(maxsize=8)
-def _read_once(path: Path, stdin: TextIO) -> bytes:
-    """Read a pipe or standard input, which a command may ask for twice."""
-    return stdin.buffer.read(LARGEST_FILE + 1) if str(path) == STANDARD_INPUT else _read(path)
 
 
 def _separator(text: str) -> str:

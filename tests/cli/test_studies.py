@@ -141,11 +141,15 @@ def test_every_study_draws_its_answer_and_opens_it_without_a_name(
     assert "name a picture" in str(refuse(*arguments, "--plot", "a.gif"))
 
 
-@pytest.mark.parametrize("command", [("iterate", "-"), ("evaluate", "-", "--scores")], ids=" ".join)
-def test_standard_input_is_read_once(command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("command", [*COMMANDS, ("evaluate", "FILE", "--scores")], ids=" ".join)
+def test_every_study_reads_standard_input_once(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = tmp_path / "stdin.csv"
     lines = [f"r{n},id-{k},{100 + (k * n) % 7 + k}" for n in range(12) for k in range(4)]
-    done = runner.invoke(app, command, input="\n".join(["race,player,time", *lines]), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    path.write_text("\n".join(["race,player,time", *lines]))
+    piped = [each.replace("FILE", "-") for each in command]
+    done = runner.invoke(app, piped, input=path.read_bytes(), catch_exceptions=False)
+    assert done.stdout == run(*(each.replace("FILE", str(path)) for each in command))
+    assert done.stderr.count("12 races of 4") == 1
 
 
 def test_all_models_are_evaluated_and_the_others_named_with_the_reason(season: Path) -> None:
