@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -24,7 +25,7 @@ if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.queries.race import RaceReport
     from racebot.queries.scores import LeagueTable
     from racebot.scoring.rules import Rules
-    from racebot.standings.proposals import Proposal, ProposalEffect
+    from racebot.standings.proposals import Move, Proposal
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
 STATUS_LINES = 20
@@ -72,17 +73,23 @@ def print_scores(
     console.print(safe(f"{rules.words}."))
 
 
-def print_proposal(console: Console, wanted: Proposal, effect: ProposalEffect) -> None:
+def print_proposal(console: Console, wanted: Proposal, effect: Sequence[Move]) -> None:
     """Print the parameters that a proposal changes, and the effect on the leaderboard."""
     board, new = wanted.stored, wanted.proposed
     model = board.model if board.model == new.model else f"{board.model} → {new.model}"
     console.print(f"{safe(board.name)} ({model})", style="bold")
     changes = (f"{name} {_value(before)} → {_value(after)}" for name, before, after in wanted.changed())
     console.print(escape(", ".join(changes)), soft_wrap=True)
+
+    def distance(move: Move) -> tuple[int, int, str]:
+        places, points = move.place_after - move.place_before, move.points_after - move.points_before
+        return -abs(places), -abs(points), move.name
+
+    moved = [move for move in sorted(effect, key=distance)[:10] if move.place_after != move.place_before]
     for title, moves in (
-        ("First ten now", effect.before),
-        ("First ten then", effect.after),
-        ("Largest moves", effect.moves),
+        ("First ten now", sorted(effect, key=attrgetter("place_before"))[:10]),
+        ("First ten then", sorted(effect, key=attrgetter("place_after"))[:10]),
+        ("Largest moves", moved),
     ):
         made = table(title, "Player", ">Place", ">then", ">Points", ">then")
         for move in moves:

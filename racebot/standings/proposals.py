@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
@@ -60,7 +59,7 @@ def proposals(rules: RatingRules, boards: Sequence[Leaderboard]) -> list[Proposa
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A player's place and points before and after."""
+    """A player's place and points before and after. Equal ratings share a place."""
 
     name: str
     place_before: int
@@ -69,39 +68,14 @@ class Move:
     points_after: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalEffect:
-    """The first players today and under the proposal, and the largest moves, by places and then by points."""
-
-    before: list[Move]
-    after: list[Move]
-    moves: list[Move]
-
-
-def effect_of(ledger: Ledger, proposal: Proposal, count: int = 10) -> ProposalEffect:
-    """Rate a leaderboard's races as proposed, without storing anything, and show `count` players a part."""
+def effect_of(ledger: Ledger, proposal: Proposal) -> list[Move]:
+    """Rate a leaderboard's races as proposed, without storing anything, and return each player's move."""
     before = ledger.standings.all(proposal.stored)
     after = {standing.player: standing for standing in replay(ledger, proposal.proposed)}
-    places_before, places_after = _places(before), _places(after.values())
-    moves = [
-        Move(old.name, places_before[key], places_after[key], old.points, after[key].points)
-        for old in before
-        if (key := old.player) in after
-    ]
+    now, then = (sorted(-each.rating for each in standings) for standings in (before, after.values()))
 
-    def distance(move: Move) -> tuple[int, int, str]:
-        places, points = move.place_after - move.place_before, move.points_after - move.points_before
-        return -abs(places), -abs(points), move.name
+    def move(old: Standing, new: Standing) -> Move:
+        places = 1 + bisect_left(now, -old.rating), 1 + bisect_left(then, -new.rating)
+        return Move(old.name, *places, old.points, new.points)
 
-    farthest = sorted(moves, key=distance)[:count]
-    return ProposalEffect(
-        before=sorted(moves, key=attrgetter("place_before"))[:count],
-        after=sorted(moves, key=attrgetter("place_after"))[:count],
-        moves=[move for move in farthest if move.place_after != move.place_before],
-    )
-
-
-def _places(standings: Collection[Standing]) -> dict[str, int]:
-    """Return each player's place. Equal ratings share a place."""
-    falling = sorted(-standing.rating for standing in standings)
-    return {standing.player: 1 + bisect_left(falling, -standing.rating) for standing in standings}
+    return [move(old, after[old.player]) for old in before if old.player in after]

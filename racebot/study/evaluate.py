@@ -27,7 +27,6 @@ from racebot.study.metrics import (
     Figures,
     Predictions,
     Reliability,
-    Scores,
     betting,
     entries_by_size,
     figures,
@@ -243,14 +242,15 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
         )
     part, known, pairs = whole.without_newcomers()
-    predictions, final = Predictions(rating, probability), model.rating(table)
+    predictions, final = Predictions.of(whole, rating, probability), model.rating(table)
+    without = Predictions.of(part, rating[known], probability[pairs])
     evaluation = Evaluation(
         label=entry.label,
         model=entry.model,
         parameters={} if entry.own else as_json(model),
         complaints=Complaints.of(model, steps[first:], every=checked_again(history)),
         views=_views(history, whole, predictions, final, first),
-        known=_views(history, part, Predictions(rating[known], probability[pairs]), final, first),
+        known=_views(history, part, without, final, first),
         reliability=reliability(probability[whole.pair_race() >= first]),
     )
     return _Run(evaluation, predictions, tightness)
@@ -268,7 +268,6 @@ def _tightness(model: RatingModel, before: FloatArray, rating: FloatArray) -> Fl
 def _views(
     history: History, field: Field, predictions: Predictions, final: FloatArray, first: int
 ) -> dict[str, Figures]:
-    scores = Scores.of(field, predictions.rating)
     judged = field.race >= first
     raced = history.races_of_players()
     best = np.flatnonzero(raced > BEST_RACES)
@@ -282,7 +281,7 @@ def _views(
     bins = field.bins()
     for number in range(BINS):
         counted[f"bin {number + 1}"] = judged & (bins == number)
-    return {name: figures(field, predictions, scores, mask) for name, mask in counted.items()}
+    return {name: figures(field, predictions, mask) for name, mask in counted.items()}
 
 
 def _tallies(whole: Field, run: _Run, first: int) -> tuple[Tally, Tally]:

@@ -203,43 +203,29 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """A model's forecast of each race.
+    """A model's forecast of each race, and how far its ranks are off (Dehpanah et al., §IV).
 
     Attributes:
-        rating: shape [entries].
+        rating: shape [entries]; the highest is predicted to be first.
         probability: shape [pairs]; forecast probability of the actual result.
+        error: shape [entries]; distance of predicted and observed rank.
+        precision: shape [entries]; P(i), the share of exact ranks among the entrants placed at least as well.
     """
 
     rating: FloatArray
     probability: FloatArray
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
-    """Scores of rank predictions (Dehpanah et al., §IV): shapes [entries].
-
-    Attributes:
-        error: distance of predicted and observed rank.
-        relevance: D = 1/(1 + error).
-        precision: P(i), the share of exact predictions among the entrants placed at least as well.
-        weight: 1/log₂(i + 1), where i is the observed rank. The source does not say which rank; with the
-            observed rank, all models get the same weights.
-    """
-
     error: FloatArray
-    relevance: FloatArray
     precision: FloatArray
-    weight: FloatArray
 
     @classmethod
-    def of(cls, field: Field, rating: FloatArray) -> Scores:
-        """Score the ranks that ratings predict, highest first: `rating` has shape [entries]."""
+    def of(cls, field: Field, rating: FloatArray, probability: FloatArray) -> Predictions:
+        """Compare the ranks that ratings predict with the observed ones."""
         error, precision = np.abs(ranks(-rating, field.race) - field.place), np.empty(rating.size)
         order, bounds, first = _runs(field.place, field.race)
         exact = np.cumsum([0, *(error[order] == 0)])
         share = (exact[bounds[1:]] - exact[first]) / (bounds[1:] - first)
         precision[order] = np.repeat(share, np.diff(bounds))
-        return cls(error, 1.0 / (1.0 + error), precision, 1.0 / np.log2(field.place + 1.0))
+        return cls(rating, probability, error, precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +263,7 @@ class Figures:
     ndcg: float
 
 
-def figures(field: Field, predictions: Predictions, scores: Scores, counted: BoolArray) -> Figures:
+def figures(field: Field, predictions: Predictions, counted: BoolArray) -> Figures:
     """Compute all metrics of a view: `counted` is a mask of its entries, shape [entries]."""
 
     def mean_of_races(value: FloatArray, weight: FloatArray, race: IntArray) -> float:
@@ -293,7 +279,10 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
     halves = 0.5 * (once[field.better] + once[field.worse])
     pairs = float(np.sum(halves))
     wrong = misordered(predictions.rating[field.better], predictions.rating[field.worse])
-    chance = predictions.probability
+    chance, error = predictions.probability, predictions.error
+    relevance = 1.0 / (1.0 + error)
+    # The source does not say which rank i is. With the observed one, all models get the same weights.
+    weight = once / np.log2(field.place + 1.0)
     return Figures(
         races=int(np.unique(field.race[counted]).size),
         entries=int(counted.sum()),
@@ -304,11 +293,11 @@ def figures(field: Field, predictions: Predictions, scores: Scores, counted: Boo
         calibration_error=reliability(chance, halves).error,
         pair_accuracy=mean_of_pairs((chance > 0.5) + 0.5 * (chance == 0.5)),
         kendall=mean_of_races(1.0 - 2.0 * wrong, halves, field.pair_race()),
-        accuracy=mean_of_races((scores.error == 0).astype(np.float64), once, field.race),
-        mae=mean_of_races(scores.error, once, field.race),
-        mrr=mean_of_races(scores.relevance, once, field.race),
-        ap=mean_of_races(scores.precision * scores.relevance, once, field.race),
-        ndcg=mean_of_races(scores.relevance, once * scores.weight, field.race),
+        accuracy=mean_of_races((error == 0).astype(np.float64), once, field.race),
+        mae=mean_of_races(error, once, field.race),
+        mrr=mean_of_races(relevance, once, field.race),
+        ap=mean_of_races(predictions.precision * relevance, once, field.race),
+        ndcg=mean_of_races(relevance, weight, field.race),
     )
 
 

@@ -1,18 +1,24 @@
 """`racebot improve` as an operator uses it."""
 
+import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from racebot.cli import app, past_races
+from racebot.cli.tables import print_proposal
 from racebot.errors import OrderError
+from racebot.ledger.rows import Leaderboard
 from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
+from racebot.standings.proposals import Move, Proposal
 from racebot.study.fit import Fit
 from racebot.study.paired import Tally
 from racebot.study.tuning import Judged
@@ -90,6 +96,16 @@ def test_an_import_prints_the_command_that_improves(racebot: Run) -> None:
     assert "fitted to 121 races; no rating changed" in shown
     assert 'racebot improve "games"' in shown
     racebot("verify")
+
+
+def test_the_largest_moves_of_a_preview_come_first_and_the_others_are_left_out() -> None:
+    moves = [Move("Ann", 1, 2, 90, 80), Move("Bo", 3, 1, 70, 95), Move("Cy", 4, 4, 60, 50)]
+    board = Leaderboard("orb", "games", (), "thurstone-hurdle", {}, "individual")
+    printed = io.StringIO()
+    print_proposal(Console(file=printed), Proposal(board, board), [*moves, Move("Di", 2, 3, 80, 75)])
+    *_, now, then, largest = re.split("First ten now|First ten then|Largest moves", printed.getvalue())
+    shown = [re.findall("Ann|Bo|Cy|Di", each) for each in (now, then, largest)]
+    assert shown == [["Ann", "Di", "Bo", "Cy"], ["Bo", "Ann", "Di", "Cy"], ["Bo", "Ann", "Di"]]
 
 
 def fitted(*, kept: bool) -> Fit:

@@ -29,7 +29,6 @@ from racebot.study.metrics import (
     Field,
     Figures,
     Predictions,
-    Scores,
     betting,
     figures,
     log_loss,
@@ -57,7 +56,8 @@ def slug(entry: int) -> str:
 def predictions() -> Predictions:
     entries = range(FIELD.race.size)
     pairs = zip(FIELD.better.tolist(), FIELD.worse.tolist(), strict=True)
-    return Predictions(
+    return Predictions.of(
+        FIELD,
         np.array([RATINGS[slug(e)][letter(e)] for e in entries]),
         np.array([CHANCES[slug(a)][letter(a) + letter(b)] for a, b in pairs]),
     )
@@ -67,7 +67,7 @@ def of(counted: str = "", field: Field = FIELD, said: Predictions | None = None)
     """Return figures over the entries with these letters, or over all."""
     said = said or predictions()
     mask = np.array([not counted or HISTORY.players[p][-1] in counted for p in field.player])
-    return figures(field, said, Scores.of(field, said.rating), mask)
+    return figures(field, said, mask)
 
 
 def test_a_field_lists_all_entrants_and_pairs() -> None:
@@ -152,7 +152,7 @@ def test_without_newcomers_places_close_up() -> None:
     assert part.race.tolist() == [1, 1]
     assert part.place.tolist() == [1, 2]
     said = predictions()
-    found = of(field=part, said=Predictions(said.rating[entries], said.probability[pairs]))
+    found = of(field=part, said=Predictions.of(part, said.rating[entries], said.probability[pairs]))
     assert (found.races, found.entries, found.pairs) == (1, 2, 1)
     assert found.misordered == 0.5
     assert found.mae == 0.5
